@@ -2,6 +2,6 @@
 
 import sys
 
-from memory_tui.cli import main
+from memory_tui.cli.main import main
 
 sys.exit(main())

@@ -11,11 +11,12 @@ from pathlib import Path
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
-from memory_tui import demo
-from memory_tui.engine import Engine, Options
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tune import notebook
-from memory_tui.tune.labels import Label, Notebook, Query
+from memory_tui.tune import judgments
+from memory_tui.tune.judgments import Label, Notebook, Query
 
 TODAY = dt.date(2026, 11, 20)
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -41,7 +42,7 @@ def keep_labels(workspace: Path) -> None:
         for found in demo.labelled_queries(TODAY)
         if found.relevant
     ]
-    notebook.save(notebook.place(workspace), Notebook(tuple(queries)))
+    judgments.save(judgments.notebook_path(workspace), Notebook(tuple(queries)))
 
 
 async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:

@@ -46,8 +46,10 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
     os.environ.pop(_name.upper(), None)
 
 import pytest  # noqa: E402 - after the environment is set
-from helpers_time import LONG  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
+
+from tests.support.paths import SHARED  # noqa: E402
+from tests.support.waiting import LONG  # noqa: E402
 
 # The same examples in every run, and none against the clock: a change is judged by what it did, not by the dice or by
 # the load of the machine. `HYPOTHESIS_PROFILE=explore pytest` rolls new ones.
@@ -56,7 +58,6 @@ settings.register_profile("steady", derandomize=True, database=None, **_UNHURRIE
 settings.register_profile("explore", print_blob=True, **_UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 PLACES = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 
 
@@ -89,13 +90,13 @@ def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 @pytest.fixture(autouse=True)
 def _vec0_from_the_first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library of two notes has a vec0 table too, so that the tests see it."""
-    monkeypatch.setattr("memory_tui.index.writes.VEC0_FROM", 0)
+    monkeypatch.setattr("memory_tui.index.index_write.VEC0_FROM", 0)
 
 
 @pytest.fixture(autouse=True)
 def _a_patient_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who closes an engine finds its index closed, however busy the machine is; the app leaves the writer behind."""
-    monkeypatch.setattr("memory_tui.engine.upkeep._GOODBYE_SECONDS", LONG)
+    monkeypatch.setattr("memory_tui.engine.indexer._GOODBYE_SECONDS", LONG)
 
 
 def _shared(name: str) -> Path:

@@ -1,17 +1,28 @@
-"""The promises that the code's shape keeps: size budgets, types, one direction of imports, and no swallowed reasons."""
+"""The rules of the layout (CONTRIBUTING.md), one test each, and a few promises beside them.
+
+Rule 4 for commands is in tests/cli/test_commands.py, rule 8 for complexity is ruff's C901, rule 11 is in
+tests/test_start_imports.py.
+"""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-MODULES = sorted((ROOT / "memory_tui").rglob("*.py"))
-TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
+import pytest
+
+from tests.support.paths import ROOT
+from tests.tools import shape
+
+PACKAGE = shape.Package(ROOT)
+MODULES = PACKAGE.paths
+TREES = {path: PACKAGE.trees[PACKAGE.name(path)] for path in MODULES}
 
 
 def name(path: Path) -> str:
@@ -22,14 +33,17 @@ def functions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
-def test_no_module_is_longer_than_one_concept_needs() -> None:
-    lines = {name(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
-    assert {path: count for path, count in lines.items() if count > 600} == {}
+@pytest.mark.parametrize("rule", shape.RULES)
+def test_what_breaks_a_rule_is_listed_and_the_list_shrinks(rule: str) -> None:
+    """A new exception fails; so does one that is gone, until `python tests/tools/shape.py --shrink` takes it out."""
+    found, listed = shape.RULES[rule](PACKAGE), shape.exceptions().get(rule, {})
+    assert sorted(found - set(listed)) == [], "new"
+    assert sorted(set(listed) - found) == [], "gone"
+    assert all(len(reason.split()) >= 3 for reason in listed.values())
 
 
-def test_functions_stay_short() -> None:
-    lengths = sorted((node.end_lineno or 0) - node.lineno + 1 for tree in TREES.values() for node in functions(tree))
-    assert lengths[int(len(lengths) * 0.9)] <= 30
+def test_exceptions_are_those_of_rules() -> None:
+    assert set(shape.exceptions()) <= set(shape.RULES)
 
 
 def test_every_function_says_what_it_returns() -> None:
@@ -68,13 +82,17 @@ def test_no_reason_is_swallowed() -> None:
     assert found == []
 
 
-def test_every_sql_statement_is_in_the_index_layer() -> None:
+# A database of SQLite is its own durability: what stands in these is not written by core/atomic.
+SQL = {"memory_tui/index", "memory_tui/openclaw/host_index.py", "memory_tui/core/state_db.py"}
+
+
+def test_sql_stands_where_databases_are_kept() -> None:
     verbs = r"\s*(SELECT .* FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (VIRTUAL )?TABLE) "
     statement = re.compile(verbs, re.DOTALL)
     found = [
         f"{name(path)}:{node.lineno}"
         for path, tree in TREES.items()
-        if path.parent.name != "index"
+        if not SQL & {name(path), name(path.parent)}
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and statement.match(node.value)
     ]
@@ -82,6 +100,7 @@ def test_every_sql_statement_is_in_the_index_layer() -> None:
 
 
 def test_imports_go_one_way() -> None:
+    """Rule 9, by import-linter; imports for types count."""
     done = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         cwd=ROOT,
@@ -92,18 +111,29 @@ def test_imports_go_one_way() -> None:
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
-def test_threads_of_the_screen_start_in_one_place_and_only_post_messages() -> None:
-    """Jobs of worker threads are functions inside bridge.py; of the app they use nothing but `post_message`."""
-    tui = {path: tree for path, tree in TREES.items() if "tui" in path.parts}
+def test_every_package_has_its_layer() -> None:
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    assert "exclude_type_checking_imports" not in linter
+    [layout] = [contract for contract in linter["contracts"] if contract["type"] == "layers"]
+    layered = set(re.findall(r"memory_tui\.(\w+)", " ".join(layout["layers"])))
+    folder = {path.relative_to(ROOT / "memory_tui").parts[0].removesuffix(".py") for path in MODULES}
+    assert layered == folder - {"__init__", "__main__"}
+    assert "ignore_imports" not in layout
+    [screen] = [contract for contract in linter["contracts"] if "textual" in contract.get("forbidden_modules", ())]
+    assert {source.removeprefix("memory_tui.") for source in screen["source_modules"]} == layered - {"tui"}
+
+
+STARTS = re.compile(r"\b(Thread|run_in_executor|to_thread|ThreadPoolExecutor)\(|\bthread=True\b")
+
+
+def test_threads_of_the_screen_start_in_one_place_and_touch_no_widget() -> None:
+    """Jobs of worker threads are functions inside workers.py; of the app they use nothing but `post_message`."""
+    screen = ROOT / "memory_tui" / "tui"
     threaded = {
-        name(path)
-        for path, tree in tui.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.keyword) and node.arg == "thread" and ast.unparse(node.value) == "True"
+        name(path) for path in MODULES if path.is_relative_to(screen) and STARTS.search(path.read_text("utf-8"))
     }
-    assert threaded == {"memory_tui/tui/bridge.py"}
-    bridge = TREES[ROOT / "memory_tui" / "tui" / "bridge.py"]
-    jobs = [node for node in functions(bridge) if node.name == "job"]
+    assert threaded == {"memory_tui/tui/workers.py"}
+    jobs = [node for node in functions(TREES[screen / "workers.py"]) if node.name == "job"]
     assert len(jobs) >= 5
     used = {
         ast.unparse(node)
@@ -112,7 +142,55 @@ def test_threads_of_the_screen_start_in_one_place_and_only_post_messages() -> No
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self._app"
     }
     assert used == {"self._app.post_message"}
-    assert "Thread(" not in "".join(path.read_text("utf-8") for path in tui)
+
+
+def test_every_package_lists_its_modules_and_imports_nothing() -> None:
+    """Rule 2: a line for each module with the first sentence of its docstring, then its entry point."""
+    for path, tree in TREES.items():
+        if path.name != "__init__.py" or path.parent.name in ("memory_tui", "manual"):
+            continue
+        table = re.sub(r"\n  (?=\S)", " ", ast.get_docstring(tree) or "")
+        rows = re.findall(r"^- (\w+): (.+?)(?: -> (\w+))?$", table, re.MULTILINE)
+        folder = {
+            item.stem for item in path.parent.iterdir() if item.suffix == ".py" or (item / "__init__.py").is_file()
+        }
+        assert {module for module, _, _ in rows} == folder - {"__init__"}, name(path)
+        assert len(tree.body) == 1 or path.parent.name == "engine", name(path)
+        for module, sentence, entry in rows:
+            listed = PACKAGE.trees[f"{PACKAGE.name(path)}.{module}"]
+            assert sentence == shape.first_sentence(listed), f"{name(path)}: {module}"
+            defined = {getattr(node, "name", "") for node in listed.body} | {
+                ast.unparse(target)
+                for node in listed.body
+                if isinstance(node, ast.Assign | ast.AnnAssign)
+                for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            }
+            assert entry in defined or (path.parent / module).is_dir(), f"{name(path)}: {module} -> {entry}"
+
+
+ROW = re.compile(r"memory_tui(\.\w+)+:\w+")
+
+
+def test_every_row_of_a_table_names_something_that_is_there() -> None:
+    """Rule 4: a row is `module:object`, imported on use."""
+    rows = {
+        node.value
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and ROW.fullmatch(node.value)
+    }
+    for row in rows:
+        module, _, entry = row.partition(":")
+        assert hasattr(importlib.import_module(module), entry), row
+
+
+def test_no_list_is_spelt_in_more_places_than_it_must() -> None:
+    """The knobs stand in their table and where the score is made of them; inbox kinds in their table."""
+    places = {kind: len(found) for kind, found in shape.spelt(PACKAGE).items()}
+    assert {kind: count for kind, count in places.items() if count > SPELT[kind]} == {}
+
+
+SPELT = {"providers": 1, "knobs": 2, "inbox kinds": 1, "overlay views": 1}
 
 
 def files_of_the_project() -> list[Path]:
@@ -150,15 +228,16 @@ WRITING = {
 OF_PATHS = {"write_text", "write_bytes", "unlink", "hardlink_to", "symlink_to", "touch", "rmdir", "mkdir"}
 NOT_DURABLE = {
     "memory_tui/core/atomic.py": "the room itself",
-    "memory_tui/curate/history.py": "objects and references of git, and a private folder without configuration",
-    "memory_tui/demo/folders.py": "the demo's temporary folder, which goes with it",
-    "memory_tui/doctor/machine.py": "a probe in a temporary folder, to be seen by the watcher",
-    "memory_tui/embed/batch_service.py": "a file without a name, for an answer that is read at once",
-    "memory_tui/embed/llama_worker.py": "the pipe to the process that asked",
-    "memory_tui/embed/worker.py": "a file without a name, for what a model says while it loads",
+    "memory_tui/curate/git.py": "objects and references of git, and a private folder without configuration",
+    "memory_tui/demo/demo.py": "the demo's temporary folder, which goes with it",
+    "memory_tui/doctor/checks_machine.py": "a probe in a temporary folder, to be seen by the watcher",
+    "memory_tui/providers/batch.py": "a file without a name, for an answer that is read at once",
+    "memory_tui/providers/wires/llama_process.py": "a file without a name, for what a model says while it loads",
+    "memory_tui/providers/wires/llama_worker.py": "the pipe to the process that asked",
+    "memory_tui/mcp/wire.py": "the pipe to the client that started the server",
     "memory_tui/index/database.py": "a private copy of an index on a disk that takes nothing, gone after the look",
-    "memory_tui/index/peek.py": "a private copy of another program's database, gone after the look",
-    "memory_tui/index/place.py": "the private folder below the temporary one, for an index without a place",
+    "memory_tui/openclaw/open_foreign.py": "a private copy of another program's database, gone after the look",
+    "memory_tui/index/index_file.py": "the private folder below the temporary one, for an index without a place",
     "memory_tui/tui/signals.py": "the terminal, which is given back on the way out",
 }
 

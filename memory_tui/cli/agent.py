@@ -1,4 +1,4 @@
-"""The commands for agents: an MCP server, and the log of what agents asked."""
+"""Commands for agents: the MCP server, the log of their recalls."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ import dataclasses
 import sys
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Declare, Run, options, positive
-from memory_tui.errors import QueryError, SettingError
+from memory_tui.cli.common import Command, options, passed_on, positive
+from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
 
 if TYPE_CHECKING:
-    from memory_tui.agent.recall_log import Entry, Log
-    from memory_tui.agent.replay import Replay
-    from memory_tui.engine import Engine
-
-_PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
+    from memory_tui.engine.engine import Engine
+    from memory_tui.recalls.recall_log import Log, RecallEntry
+    from memory_tui.recalls.rerun import Rerun
 
 
-def add(command: Declare) -> None:
-    """Declare the commands."""
-    served = command("mcp", "serve memory_search and memory_get to an agent (MCP over standard input and output)")
-    served.add_argument(
+def _declare_mcp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--citations",
         choices=["auto", "on", "off"],
         help="whether hits name their source (default: memory.citations; auto: in direct chats)",
     )
-    served.add_argument("--session-key", metavar="KEY", help="the session that auto goes by, like agent:main:main")
-    served.add_argument(
+    parser.add_argument("--session-key", metavar="KEY", help="the session that auto goes by, like agent:main:main")
+    parser.add_argument(
         "--max-chars",
         type=positive,
         metavar="N",
         help="most characters of snippets in one answer (default: recall.maxInjectedChars)",
     )
-    served.add_argument(
+    parser.add_argument(
         "--log-recalls",
         action="store_true",
         help="write down what agents ask and get, on this machine only (or recall.log=true)",
     )
-    served.add_argument(
+    parser.add_argument("--no-prompts", action="store_true", help="offer no prompts (some hosts make tools of them)")
+    parser.add_argument("--no-resources", action="store_true", help="offer no resources (the same)")
+    parser.add_argument(
         "--print-config",
         nargs="?",
         const="claude-code",
         metavar="CLIENT",
         help="print the entry for claude-code, codex or openclaw, and serve nothing",
     )
-    logged = command("recall-log", "what agents asked, what they got, and what they would get now")
-    logged.add_argument("id", nargs="?", help="one recall, by the start of its id, or last")
-    logged.add_argument("--why", metavar="PATH[:LINE]", help="why that recall did, or did not, find this note")
-    logged.add_argument("-n", "--newest", type=positive, metavar="N", help="how many are listed (default: 20)")
-    logged.add_argument(
+
+
+def _declare_recall_log(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", nargs="?", help="one recall, by the start of its id, or last")
+    parser.add_argument("--why", metavar="PATH[:LINE]", help="why that recall did, or did not, find this note")
+    parser.add_argument("-n", "--newest", type=positive, metavar="N", help="how many are listed (default: 20)")
+    parser.add_argument(
         "--clear", action="store_true", help="delete the log of this workspace, and the marks of your own recalls"
     )
 
@@ -60,30 +60,29 @@ def add(command: Declare) -> None:
 def _mcp(given: argparse.Namespace) -> int:
     if hasattr(given, "print_config"):
         return _print_config(given)
-    from memory_tui.agent import sdk
-
     if sys.stdin.isatty():
         sys.stderr.write(
             "memory-tui: an agent starts this and speaks MCP to it; --print-config prints the entry for "
             "yours. Ctrl+C ends it.\n"
         )
-    sdk.load()
-    from memory_tui.agent.host import Host, Wishes
-    from memory_tui.agent.server import serve
+    from memory_tui.mcp.host import ServedMemory, ServerOptions
+    from memory_tui.mcp.server import serve
 
     def open_memory() -> Engine:
-        from memory_tui.engine import Engine
+        from memory_tui.engine.engine import Engine
 
         return Engine.open(options(given))
 
     serve(
-        Host(
+        ServedMemory(
             open_memory,
-            Wishes(
+            ServerOptions(
                 citations=getattr(given, "citations", None),
                 session_key=getattr(given, "session_key", ""),
                 max_injected_chars=getattr(given, "max_chars", None),
                 log=True if hasattr(given, "log_recalls") else None,
+                prompts=not hasattr(given, "no_prompts"),
+                resources=not hasattr(given, "no_resources"),
                 disabled=_disabled(given),
             ),
         )
@@ -93,63 +92,41 @@ def _mcp(given: argparse.Namespace) -> int:
 
 def _disabled(given: argparse.Namespace) -> str:
     """Why the configuration gives the agent no memory search; what is wrong with it is told at the first question."""
-    from memory_tui import launch
-    from memory_tui.errors import MemoryTuiError
+    from memory_tui import plan
 
     try:
-        return launch.choose(options(given)).config.disabled
+        return plan.choose(options(given)).config.disabled
     except MemoryTuiError:
         return ""
 
 
 def _print_config(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.agent import entries
+    from memory_tui.hosts import client_entries
+    from memory_tui.render import as_text
 
-    if given.print_config not in entries.CLIENTS:
+    if given.print_config not in client_entries.CLIENTS:
         raise SettingError(
-            f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(entries.CLIENTS)}."
+            f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(client_entries.CLIENTS)}."
         )
-    report.text(entries.entry(given.print_config, _arguments(given)).split("\n"))
+    as_text.text(client_entries.entry(given.print_config, passed_on(given)).split("\n"))
     return 0
-
-
-def _arguments(given: argparse.Namespace) -> list[str]:
-    """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
-    from pathlib import Path
-
-    from memory_tui import launch
-
-    words: list[str] = []
-    if not {"workspace", "agent", "config"} & vars(given).keys():
-        words += ["--workspace", str(launch.plan(options(given)).workspace.absolute())]
-    for name in (*_PASSED, "citations", "session_key", "max_chars"):
-        if hasattr(given, name):
-            value = str(getattr(given, name))
-            is_path = name in ("workspace", "config", "index")
-            words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
-    for item in getattr(given, "set", ()):
-        words += ["--set", item]
-    return words + [f"--{name.replace('_', '-')}" for name in ("read_only", "log_recalls") if hasattr(given, name)]
 
 
 # --- the log -------------------------------------------------------------------------------------------------------
 
 
 def _recall_log(given: argparse.Namespace) -> int:
-    from memory_tui import launch, report
-    from memory_tui.agent import log_file, marks, recall_lines, recall_log
-    from memory_tui.explain.record import plain
+    from memory_tui import plan
+    from memory_tui.explain.trace_json import plain
+    from memory_tui.recalls import recall_log, recalled_lines
+    from memory_tui.render import as_text
 
-    workspace = launch.choose(options(given)).workspace
-    place, marked = recall_log.place(workspace), marks.place(workspace)
+    workspace = plan.choose(options(given)).workspace
+    place, marked = recall_log.recall_log_path(workspace), recalled_lines.marks_path(workspace)
     if hasattr(given, "clear"):
-        report.text(
-            [
-                "Deleted." if log_file.clear(place) else "There is no recall log.",
-                *(["The marks of your own recalls are deleted too."] if log_file.clear(marked) else []),
-            ]
-        )
+        # The log last: whoever is told that something failed still has it.
+        marks = ["The marks of your own recalls are deleted."] if recall_log.clear(marked) else []
+        as_text.text([*marks, "The recall log is deleted." if recall_log.clear(place) else "There is no recall log."])
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):
@@ -158,59 +135,65 @@ def _recall_log(given: argparse.Namespace) -> int:
         raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
     newest = log.entries[-getattr(given, "newest", 20) :]
     if hasattr(given, "json"):
-        report.data({"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread})
+        as_text.data({"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread})
     else:
-        report.text(recall_lines.listing(newest, log, place))
+        as_text.text(recalled_lines.listing(newest, log, place))
     return 0
 
 
-def _found(log: Log, name: str) -> Entry:
+def _found(log: Log, name: str) -> RecallEntry:
     entry = log.find(name)
+    if entry is None and not log.entries:
+        raise QueryError("No recall is logged.", "Start the server with memory-tui mcp --log-recalls to log them.")
     if entry is None:
-        raise QueryError(f"No recall in the log has an id like {name!r}.", "memory-tui recall-log lists them.")
+        raise QueryError(f"No recall in the log has an id like {name!r}.", "Run memory-tui recall-log to list them.")
     return entry
 
 
-def _one(given: argparse.Namespace, entry: Entry) -> int:
+def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     """One recall: what it got, what it would get now, and why a note is, or is not, in it."""
-    from memory_tui import report
-    from memory_tui.agent import recall_lines, replay
-    from memory_tui.agent.prompt import SEARCH
+    from memory_tui.openclaw.prompt import SEARCH
+    from memory_tui.recalls import recalled_lines, rerun
+    from memory_tui.render import as_text
 
     if entry.tool != SEARCH:
         raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     asked = options(given)
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
     # Ages are counted from the moment of the question, unless another one was asked for.
     with Engine.open(asked if asked.now is not None else dataclasses.replace(asked, now=entry.at)) as engine:
         engine.plan.require_enabled()
-        engine.catch_up()
-        found = replay.replay(engine, entry)
+        engine.indexer.catch_up()
+        found = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
         if hasattr(given, "why"):
             return _why(given, engine, found)
         if hasattr(given, "json"):
-            report.data(replay.record(found))
+            as_text.data(rerun.record(found))
         else:
-            report.text(recall_lines.replayed(found))
+            as_text.text(recalled_lines.replayed(found))
     return 0
 
 
-def _why(given: argparse.Namespace, engine: Engine, found: Replay) -> int:
-    from memory_tui import report
-    from memory_tui.explain import outline, place, record
-    from memory_tui.explain.flips import flips
-    from memory_tui.explain.rephrase import of_answer
+def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
+    from memory_tui.explain import trace_json, why_not
+    from memory_tui.explain.counterfactuals import flips, of_answer
+    from memory_tui.render import as_text
 
-    path, line = place.parse(given.why)
-    answer = engine.why(found.evidence, path, line, found.settings)
-    changes = None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.with_profile)
-    questions = of_answer(engine.gather, answer)
+    path, line = why_not.parse(given.why)
+    answer = engine.queries.why(found.evidence, path, line, found.settings)
+    changes = (
+        None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.plan.with_profile)
+    )
+    questions = of_answer(engine.queries.gather, answer)
     if hasattr(given, "json"):
-        report.data(record.why(answer, changes, questions))
+        as_text.data(trace_json.why(answer, changes, questions))
     else:
-        report.text(outline.answer(answer, changes, questions))
+        as_text.text(as_text.answer(answer, changes, questions))
     return 0
 
 
-RUN: dict[str, Run] = {"mcp": _mcp, "recall-log": _recall_log}
+COMMANDS: dict[str, Command] = {
+    "mcp": Command(_mcp, _declare_mcp),
+    "recall-log": Command(_recall_log, _declare_recall_log),
+}

@@ -1,4 +1,4 @@
-"""What every command needs: its options as the engine takes them, an open engine, a place among the commands."""
+"""What every command shares: its arguments, its options, an open engine."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from memory_tui.errors import SettingError
-from memory_tui.text.display import one_line
+from memory_tui.core.errors import SettingError
+from memory_tui.core.sanitize import one_line
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine, Options
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
 
-Declare = Callable[[str, str], argparse.ArgumentParser]
-"""Makes the parser of a command from its name and a line of help."""
-Run = Callable[[argparse.Namespace], int]
-"""Carries a command out and returns the exit code."""
+_PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
+_SWITCHES = ("read_only", "log_recalls", "no_prompts", "no_resources")
+
+
+class Command(NamedTuple):
+    """A command: `run` carries it out and returns the exit code, `declare` adds its arguments to its parser."""
+
+    run: Callable[[argparse.Namespace], int]
+    declare: Callable[[argparse.ArgumentParser], object] = lambda _parser: None
 
 
 def positive(text: str) -> int:
@@ -52,6 +58,12 @@ def spoken(text: str) -> str:
         return text
 
 
+def question_of(given: argparse.Namespace) -> str | None:
+    """The question, or None where there is none, or a blank one."""
+    query: str = getattr(given, "query", "")
+    return query if query.strip() else None
+
+
 def agreed(question: str, given: argparse.Namespace) -> bool:
     """Whether a person says yes: by `--yes`, or when asked; nothing, and no terminal to ask on, is no."""
     if hasattr(given, "yes"):
@@ -64,7 +76,7 @@ def agreed(question: str, given: argparse.Namespace) -> bool:
 
 def options(given: argparse.Namespace) -> Options:
     """The options of the engine that `given` asks for. Raises SettingError."""
-    from memory_tui.engine import Options
+    from memory_tui.plan import Options
 
     changes = []
     for item in getattr(given, "set", ()):
@@ -94,6 +106,27 @@ def options(given: argparse.Namespace) -> Options:
     )
 
 
+def passed_on(given: argparse.Namespace) -> list[str]:
+    """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
+    from pathlib import Path
+
+    from memory_tui import plan
+
+    words: list[str] = []
+    if not {"workspace", "agent", "config"} & vars(given).keys():
+        words += ["--workspace", str(plan.plan(options(given)).workspace.absolute())]
+    for name in (*_PASSED, "citations", "session_key", "max_chars"):
+        if hasattr(given, name):
+            value = str(getattr(given, name))
+            is_path = name in ("workspace", "config", "index")
+            words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
+    for item in getattr(given, "set", ()):
+        words += ["--set", item]
+    for extra in options(given).extra:
+        words += ["--extra", str(Path(extra).expanduser().absolute())]
+    return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
+
+
 def _with_claude_code(given: argparse.Namespace, workspace: str | None) -> tuple[str | None, tuple[str, ...]]:
     """The workspace and the extra paths; with `--claude-code` what it remembers of the project is among them."""
     extra = tuple(getattr(given, "extra", ()))
@@ -101,7 +134,7 @@ def _with_claude_code(given: argparse.Namespace, workspace: str | None) -> tuple
         return workspace, extra
     from pathlib import Path
 
-    from memory_tui.agent import claude_code
+    from memory_tui.hosts import claude_code
 
     project = Path(workspace).expanduser() if workspace else Path.cwd()
     memory = claude_code.auto_memory(project)
@@ -131,8 +164,8 @@ def moment(given: argparse.Namespace) -> float | None:
 
 def opened(given: argparse.Namespace) -> Engine:
     """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
-    from memory_tui.engine import Engine
-    from memory_tui.report import News
+    from memory_tui.engine.engine import Engine
+    from memory_tui.render.as_text import News
 
     engine = Engine.open(options(given), News())
     for named in getattr(given, "extra", ()):

@@ -1,54 +1,67 @@
-"""The commands that change notes: shown first, asked about, journaled, and taken back by undo."""
+"""Commands that change notes: each change is shown first; `undo` reverses it."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Declare, Run, agreed, options, positive, spoken
-from memory_tui.errors import EditRefused, QueryError
+from memory_tui.cli.common import Command, agreed, opened, options, positive, spoken
+from memory_tui.core.errors import EditRefused, QueryError, SettingError
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import Curator, Done
-    from memory_tui.curate.journal import Entry
-    from memory_tui.curate.record import Change
+    from memory_tui.curate.changes import Change
+    from memory_tui.curate.curator import AppliedChange, Curator
+    from memory_tui.curate.journal import JournalEntry
+    from memory_tui.engine.engine import Engine
+    from memory_tui.inbox.entries import Action, Suggestion
 
 _PLACE = re.compile(r"(.+?)(?::|#L)(\d+)(?:-L?(\d+))?")
 
 
-def add(command: Declare) -> None:
-    """Declare the commands."""
-    remember = command("remember", "write a line with the time into today's log")
-    remember.add_argument("text", type=spoken, help="what to remember; - reads it from standard input")
-    promote = command("promote", "copy lines of a log to the right heading of MEMORY.md, with their source")
-    promote.add_argument("place", metavar="PATH:LINE[-LINE]", help="the lines; one line stands for its whole list item")
-    promote.add_argument("--to", metavar="HEADING", help="the heading, spelled roughly (default: the one that fits)")
-    promote.add_argument("--move", action="store_true", help="take the lines out of the log")
-    undo = command("undo", "take back the last change of notes, or another one")
-    redo = command("redo", "make the change that was taken back last again")
-    for taken in (undo, redo):
-        # argparse would give its mark for "no default" to the type.
-        taken.add_argument("id", nargs="?", type=positive, metavar="ID", default=None, help="a change of the journal")
-        taken.add_argument("--merge", action="store_true", help="keep what others wrote since, where it does not touch")
-    journal = command("journal", "what was changed, newest first")
-    journal.add_argument("path", nargs="?", help="only changes of this note")
-    journal.add_argument("--show", type=positive, metavar="ID", help="the difference that one change made")
-    command("budget", "how much of MEMORY.md its hosts read, and where they cut")
-    archive = command("archive", "move old logs to memory/archive/memory/, where they are still found and still age")
-    archive.add_argument("--older-than", type=positive, metavar="DAYS", required=True, help="logs of more days ago")
-    for writes in (remember, promote, undo, redo, archive):
-        writes.add_argument("--yes", action="store_true", help="write without asking")
-        writes.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+def _declare_writing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+
+
+def _declare_remember(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", type=spoken, help="what to remember; - reads it from standard input")
+    _declare_writing(parser)
+
+
+def _declare_promote(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("place", metavar="PATH:LINE[-LINE]", help="the lines; one line stands for its whole list item")
+    parser.add_argument("--to", metavar="HEADING", help="the heading, spelled roughly (default: the one that fits)")
+    parser.add_argument("--move", action="store_true", help="take the lines out of the log")
+    _declare_writing(parser)
+
+
+def _declare_undo(parser: argparse.ArgumentParser) -> None:
+    # argparse would give its mark for "no default" to the type.
+    parser.add_argument("id", nargs="?", type=positive, metavar="ID", default=None, help="a change of the journal")
+    parser.add_argument("--merge", action="store_true", help="keep what others wrote since, in other lines")
+    _declare_writing(parser)
+
+
+def _declare_journal(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", nargs="?", help="only changes of this note")
+    parser.add_argument("--show", type=positive, metavar="ID", help="the difference that one change made")
+
+
+def _declare_archive(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--older-than", type=positive, metavar="DAYS", required=True, help="logs of more days ago")
+    _declare_writing(parser)
 
 
 def _curator(given: argparse.Namespace) -> Curator:
     """The curator, after what an earlier process left half done is settled."""
-    from memory_tui import launch, report
-    from memory_tui.engine.curating import curator
+    from memory_tui import plan
+    from memory_tui.curate.curator import curator
+    from memory_tui.render import as_text
 
-    found = curator(launch.plan(options(given)))
+    found = curator(plan.plan(options(given)))
     try:
         settled = found.recover()
     except EditRefused:
@@ -57,7 +70,7 @@ def _curator(given: argparse.Namespace) -> Curator:
         # Who only looks is shown what is there; the journal names the change that was cut off.
         settled = ()
     if not hasattr(given, "json"):
-        report.text(f"{entry.title}: {entry.reason}." for entry in settled)
+        as_text.text(f"{entry.title}: {entry.reason}." for entry in settled)
     return found
 
 
@@ -99,26 +112,26 @@ def _make(curator: Curator, change: Change, given: argparse.Namespace) -> int:
 
 def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> bool:
     """Show the change, and whether it is to be made. Raises EditRefused when nobody says yes."""
-    from memory_tui import report
     from memory_tui.curate import diff
+    from memory_tui.render import as_text
 
     as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
     if not as_json:
-        report.text([change.title, *change.notes, *diff.text(change).splitlines()])
+        as_text.text([change.title, *change.notes, *diff.text(change).splitlines()])
     if dry or (as_json and not hasattr(given, "yes")):
         return False
     if not read_only and not agreed("Write this?", given):
-        raise EditRefused("Nothing was written.", "Say --yes to write without being asked.")
+        raise EditRefused("Nothing was written.", "Use --yes to write without a question.")
     return True
 
 
-def _finish(change: Change, done: Done | None, given: argparse.Namespace) -> int:
-    from memory_tui import report
+def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespace) -> int:
     from memory_tui.curate import diff
+    from memory_tui.render import as_text
 
     if hasattr(given, "json"):
         shown = change if done is None else done.change
-        report.data(
+        as_text.data(
             {
                 "kind": shown.kind,
                 "title": shown.title,
@@ -131,36 +144,36 @@ def _finish(change: Change, done: Done | None, given: argparse.Namespace) -> int
             }
         )
     elif done is not None:
-        kept = f" What others wrote meanwhile is kept: {', '.join(done.merged)}." if done.merged else ""
-        way = f"memory-tui undo {done.entry.id} takes it back."
-        again = {"undo": "memory-tui redo makes it again.", "redo": "memory-tui undo takes it back."}
-        report.text([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
+        kept = f" Lines that others wrote meanwhile are kept: {', '.join(done.merged)}." if done.merged else ""
+        way = f"memory-tui undo {done.entry.id} undoes it."
+        again = {"undo": "memory-tui redo redoes it.", "redo": "memory-tui undo undoes it."}
+        as_text.text([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
     return 0
 
 
 def _journal(given: argparse.Namespace) -> int:
-    from memory_tui import report
     from memory_tui.curate import diff
+    from memory_tui.render import as_text
 
     curator = _curator(given)
     if hasattr(given, "show"):
         entry = next((entry for entry in curator.journal.entries() if entry.id == given.show), None)
         if entry is None:
-            raise EditRefused(f"The journal has no change {given.show}.", "memory-tui journal lists them.")
+            raise EditRefused(f"The journal has no change {given.show}.", "Run memory-tui journal to list them.")
         change = curator.change_of(entry)
         if hasattr(given, "json"):
-            report.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
+            as_text.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
         else:
-            report.text([_line(entry, _undoable(curator)), *diff.text(change).splitlines()])
+            as_text.text([_line(entry, _undoable(curator)), *diff.text(change).splitlines()])
         return 0
     path = given.path if hasattr(given, "path") else None
     entries = [entry for entry in reversed(curator.journal.entries()) if path is None or path in entry.paths]
     undoable = _undoable(curator)
     if hasattr(given, "json"):
-        report.data({"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]})
+        as_text.data({"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]})
     else:
-        nothing = f"{path} was not changed with memory-tui." if path else "Nothing was changed so far."
-        report.text([_line(entry, undoable) for entry in entries] or [nothing])
+        nothing = f"{path} was not changed with memory-tui." if path else "No note was changed yet."
+        as_text.text([_line(entry, undoable) for entry in entries] or [nothing])
     return 0
 
 
@@ -168,7 +181,7 @@ def _undoable(curator: Curator) -> set[int]:
     return {entry.id for entry in curator.undoable()}
 
 
-def _row(entry: Entry, undoable: set[int]) -> dict[str, Any]:
+def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
     return {
         "id": entry.id,
         "at": entry.at,
@@ -183,7 +196,7 @@ def _row(entry: Entry, undoable: set[int]) -> dict[str, Any]:
     }
 
 
-def _line(entry: Entry, undoable: set[int]) -> str:
+def _line(entry: JournalEntry, undoable: set[int]) -> str:
     import datetime as dt
 
     when = dt.datetime.fromtimestamp(entry.at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
@@ -198,15 +211,15 @@ def _line(entry: Entry, undoable: set[int]) -> str:
 def _budget(given: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from memory_tui import report
+    from memory_tui.render import as_text
 
     curator = _curator(given)
     name, found = curator.plan.memory(), curator.plan.budget()
     if hasattr(given, "json"):
-        report.data({"path": name, "hosts": [{**asdict(each), "sentence": each.sentence} for each in found]})
+        as_text.data({"path": name, "hosts": [{**asdict(each), "sentence": each.sentence} for each in found]})
     else:
         first = found[0]
-        report.text(
+        as_text.text(
             [
                 f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
                 *(f"{each.sentence} The limit is of {each.host.origin}." for each in found),
@@ -215,12 +228,135 @@ def _budget(given: argparse.Namespace) -> int:
     return 0
 
 
-RUN: dict[str, Run] = {
-    "remember": _remember,
-    "promote": _promote,
-    "undo": _undo,
-    "redo": _undo,
-    "journal": _journal,
-    "budget": _budget,
-    "archive": _archive,
+_DAY_SECONDS = 86_400.0
+_MOST_DAYS = 36_500
+_ACTIONS = ("merge", "delete", "demote", "trash-note", "rename", "archive-note", "keep", "snooze", "reopen")
+
+
+def _declare_inbox(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--do", choices=_ACTIONS, metavar="ACTION", help=f"carry out one of {', '.join(_ACTIONS)}")
+    parser.add_argument("--id", metavar="ID", help="on the suggestion of this id")
+    parser.add_argument("--days", type=_days, default=7.0, metavar="N", help="snooze: for how long (default: 7)")
+    parser.add_argument("--kind", metavar="KIND", help="only suggestions of this kind, such as 'secret'")
+    parser.add_argument("--yes", action="store_true", help="do not ask before a note is changed")
+
+
+def _days(text: str) -> float:
+    """A number of days above 0, as an argument's type."""
+    try:
+        days = float(text)
+    except ValueError:
+        days = 0.0
+    if not 0 < days <= _MOST_DAYS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from above 0 to {_MOST_DAYS:,}")
+    return days
+
+
+def _inbox(given: argparse.Namespace) -> int:
+    if hasattr(given, "do") != hasattr(given, "id"):
+        raise SettingError("--do and --id belong together.", "For instance: memory-tui inbox --id 3f9a12 --do merge.")
+    kind = _kind(given.kind) if hasattr(given, "kind") else None
+    with opened(given) as engine:
+        engine.indexer.catch_up()
+        if getattr(given, "do", "") == "reopen":
+            return _reopen(given, engine)
+        found = engine.inbox.examine()
+        if hasattr(given, "do"):
+            return _do(given, engine, _named(found, given.id))
+        _list(given, [one for one in found if kind in (None, one.kind)], kind)
+    return 0
+
+
+def _kind(text: str) -> str:
+    """The kind that `text` names, with or without hyphens. Raises SettingError."""
+    from memory_tui.inbox.checks import BY_KIND
+
+    found = text.strip().lower().replace("-", " ").replace("_", " ")
+    if found not in BY_KIND:
+        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(BY_KIND)}.")
+    return found
+
+
+def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:
+    from memory_tui.inbox.checks import BY_KIND
+    from memory_tui.render import as_text
+
+    if hasattr(given, "json"):
+        as_text.data([{"id": one.id, **asdict(one)} for one in found])
+        return
+    for one in found:
+        as_text.text([f"{one.id}  {one.place}  {BY_KIND[one.kind].title}", f"    {one.reason}"])
+        as_text.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
+        as_text.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
+    of = f" of the kind {kind}" if kind else ""
+    as_text.text([f"{len(found)} to look at{of}." if found else f"Nothing{of} needs attention."])
+
+
+def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
+    fitting = [one for one in found if one.id.startswith(identifier)]
+    if len(fitting) != 1:
+        raise EditRefused(
+            f"{'No' if not fitting else 'More than one'} open suggestion has the id {identifier!r}.",
+            "Run memory-tui inbox to list them.",
+        )
+    return fitting[0]
+
+
+def _reopen(given: argparse.Namespace, engine: Engine) -> int:
+    """Take back that a suggestion was kept or put off."""
+    from memory_tui.render import as_text
+
+    fitting = [name for name in engine.inbox.decisions.decided() if name.startswith(given.id)]
+    if len(fitting) != 1:
+        raise EditRefused(
+            f"{'Nothing' if not fitting else 'More than one thing'} with the id {given.id!r} was kept or put off.",
+            "The id is the one that memory-tui inbox showed when it was decided.",
+        )
+    engine.inbox.decisions.reopen(fitting[0])
+    if hasattr(given, "json"):
+        as_text.data({"id": fitting[0], "done": "reopen"})
+    else:
+        as_text.text([f"{fitting[0]} is open again."])
+    return 0
+
+
+def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
+    from memory_tui.curate import diff
+    from memory_tui.inbox import examine
+    from memory_tui.render import as_text
+
+    action: Action = next((name for name in one.actions if name.replace(" ", "-") == given.do), "keep")
+    if action.replace(" ", "-") != given.do:
+        raise EditRefused(f"{given.do} is no action of this suggestion.", f"There is {', '.join(one.actions)}.")
+    back = f"memory-tui inbox --id {one.id} --do reopen undoes it."
+    if action == "keep":
+        engine.inbox.decisions.keep(one)
+        said = f"Kept; {back}"
+    elif action == "snooze":
+        engine.inbox.decisions.snooze(one, engine.now() + given.days * _DAY_SECONDS)
+        said = f"Put off for {given.days:g} days; {back}"
+    else:
+        change = examine.change(one, action, engine.notes.curator.plan)
+        if not hasattr(given, "json"):
+            as_text.text([change.title, *change.notes, *map(str, diff.masked_lines(change))])
+        if not agreed("Change these notes?", given):
+            raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
+        number = engine.notes.curator.apply(change).entry.id
+        said = f"Written as change {number}; memory-tui undo {number} undoes it."
+    if hasattr(given, "json"):
+        as_text.data({"id": one.id, "done": given.do})
+    else:
+        as_text.text([said])
+    return 0
+
+
+COMMANDS: dict[str, Command] = {
+    "remember": Command(_remember, _declare_remember),
+    "promote": Command(_promote, _declare_promote),
+    "undo": Command(_undo, _declare_undo),
+    "redo": Command(_undo, _declare_undo),
+    "journal": Command(_journal, _declare_journal),
+    "budget": Command(_budget),
+    "archive": Command(_archive, _declare_archive),
+    "inbox": Command(_inbox, _declare_inbox),
 }

@@ -1,4 +1,4 @@
-"""The commands that a host calls around a session: the prompt, the flush before compaction, and the hooks."""
+"""Commands that a host calls around a session: prompt, flush, hook."""
 
 from __future__ import annotations
 
@@ -9,65 +9,69 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Declare, Run, moment, opened, options, positive
-from memory_tui.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
+from memory_tui.cli.common import Command, moment, opened, options, passed_on, positive
+from memory_tui.core.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
 
 if TYPE_CHECKING:
-    from memory_tui.agent import flush
-    from memory_tui.agent.claude_code import Event
-    from memory_tui.agent.prompt import Opening
-    from memory_tui.curate.budget import Host
-    from memory_tui.engine import Engine
-    from memory_tui.launch import Choices
+    from memory_tui.curate.budget import HostLimit
+    from memory_tui.engine.engine import Engine
+    from memory_tui.hosts.claude_code import HookCall
+    from memory_tui.openclaw import flush
+    from memory_tui.openclaw.prompt import OpeningNote
+    from memory_tui.plan import Choices
 
 
-def add(command: Declare) -> None:
-    """Declare the commands."""
-    prompt = command("prompt", "print what an agent is told about its memory, and the notes a session starts with")
-    prompt.add_argument(
+def _declare_prompt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--mode", choices=["full", "minimal"], default="full", help="minimal is for sub-agents: no section, no notes"
     )
-    prompt.add_argument("--citations", choices=["auto", "on", "off"], help="default: as configured")
-    prompt.add_argument("--session", metavar="KEY", help="session key; MEMORY.md is for direct chats only")
-    prompt.add_argument("--no-files", action="store_true", help="only the section")
-    flushed = command("flush", "whether a session should write down what it knows now, and the turn that does it")
-    flushed.add_argument("--session", metavar="ID", help="session id (default: the name of the transcript)")
-    flushed.add_argument("--transcript", metavar="FILE", help="its transcript, JSON Lines")
-    flushed.add_argument("--tokens", type=positive, metavar="N", help="tokens of the session as the host counts them")
-    flushed.add_argument("--next-tokens", type=positive, metavar="N", help="estimate of the coming message")
-    flushed.add_argument("--context-window", type=positive, metavar="N", help="default: as configured, else 200000")
-    flushed.add_argument("--model", metavar="PROVIDER/ID", help="a model whose window the configuration knows")
-    flushed.add_argument("--compactions", type=int, metavar="N", help="how often it was compacted")
-    flushed.add_argument("--heartbeat", action="store_true", help="it is a heartbeat run")
-    flushed.add_argument("--cli-provider", action="store_true", help="the provider manages its own context")
-    flushed.add_argument("--sandboxed", action="store_true", help="the workspace cannot be written")
-    flushed.add_argument("--done", action="store_true", help="remember that it was flushed in this cycle")
-    hook = command("hook", "answer a host's hook: session-memory or claude-code")
-    hook.add_argument("name", choices=["session-memory", "claude-code"])
-    hook.add_argument("--transcript", metavar="FILE", help="session-memory: the conversation")
-    hook.add_argument("--session", metavar="ID", help="session-memory: session id")
-    hook.add_argument("--key", metavar="KEY", help="session-memory: session key")
-    hook.add_argument("--reason", metavar="TEXT", help="session-memory: what ended it, such as /new")
-    hook.add_argument("--messages", type=positive, metavar="N", help="how many messages (default: as configured)")
-    hook.add_argument("--settings", action="store_true", help="claude-code: print what its settings.json needs")
+    parser.add_argument("--citations", choices=["auto", "on", "off"], help="default: as configured")
+    parser.add_argument("--session", metavar="KEY", help="session key; MEMORY.md is for direct chats only")
+    parser.add_argument("--no-files", action="store_true", help="only the section")
+
+
+def _declare_flush(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--session", metavar="ID", help="session id (default: the name of the transcript)")
+    parser.add_argument("--transcript", metavar="FILE", help="its transcript, JSON Lines")
+    parser.add_argument("--tokens", type=positive, metavar="N", help="tokens of the session as the host counts them")
+    parser.add_argument("--next-tokens", type=positive, metavar="N", help="estimate of the coming message")
+    parser.add_argument("--context-window", type=positive, metavar="N", help="default: as configured, else 200000")
+    parser.add_argument("--model", metavar="PROVIDER/ID", help="a model whose window the configuration knows")
+    parser.add_argument("--compactions", type=int, metavar="N", help="how often it was compacted")
+    parser.add_argument("--heartbeat", action="store_true", help="it is a heartbeat run")
+    parser.add_argument("--cli-provider", action="store_true", help="the provider manages its own context")
+    parser.add_argument("--sandboxed", action="store_true", help="the workspace cannot be written")
+    parser.add_argument("--done", action="store_true", help="remember that it was flushed in this cycle")
+
+
+def _declare_hook(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", choices=["session-memory", "claude-code", "codex"])
+    parser.add_argument("--transcript", metavar="FILE", help="session-memory: the conversation")
+    parser.add_argument("--session", metavar="ID", help="session-memory: session id")
+    parser.add_argument("--key", metavar="KEY", help="session-memory: session key")
+    parser.add_argument("--reason", metavar="TEXT", help="session-memory: what ended it, such as /new")
+    parser.add_argument("--messages", type=positive, metavar="N", help="how many messages (default: as configured)")
+    parser.add_argument(
+        "--settings", action="store_true", help="print what settings.json of Claude Code, hooks.json of Codex needs"
+    )
 
 
 # --- prompt --------------------------------------------------------------------------------------------------------
 
 
 def _prompt(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.agent import citations
-    from memory_tui.agent import prompt as prompts
+    from memory_tui.openclaw import prompt as prompts
+    from memory_tui.recalls import recalled_lines
+    from memory_tui.render import as_text
 
     with opened(given) as engine:
-        mode = getattr(given, "citations", "") or citations.mode_of(engine.plan.config.value("memory.citations"))
-        private = citations.chat(getattr(given, "session", "")) == "direct"
+        mode = getattr(given, "citations", "") or recalled_lines.mode_of(engine.plan.config.value("memory.citations"))
+        private = recalled_lines.chat(getattr(given, "session", "")) == "direct"
         minimal = given.mode == "minimal"
         section = _section(engine.plan, mode, minimal=minimal)
         notes = () if minimal or hasattr(given, "no_files") else _opening(engine, given, private)
     if hasattr(given, "json"):
-        report.data(
+        as_text.data(
             {
                 "section": section,
                 "citations": mode,
@@ -78,19 +82,19 @@ def _prompt(given: argparse.Namespace) -> int:
             }
         )
     else:
-        report.text("\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
+        as_text.text("\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
     return 0
 
 
-def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[Opening, ...]:
+def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
     from dataclasses import replace
 
-    from memory_tui.agent.prompt import opening
     from memory_tui.curate import budget
+    from memory_tui.openclaw.prompt import opening
 
     def read(path: str) -> str | None:
         try:
-            return engine.read(path).text
+            return engine.notes.read(path).text
         except (PathRefused, Unreadable):
             return None
 
@@ -99,15 +103,15 @@ def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[
     return tuple(replace(note, text=text, cut=text != note.text) for note in found for text in [_kept(note, host)])
 
 
-def _kept(note: Opening, host: Host) -> str:
+def _kept(note: OpeningNote, host: HostLimit) -> str:
     from memory_tui.curate import budget
 
-    return budget.kept(note.text, host, Path(note.path).name)
+    return budget.in_prompt(note.text, host, Path(note.path).name)
 
 
 def _section(choices: Choices, mode: str, *, minimal: bool = False) -> str:
     """The recall rule; empty where the configuration gives the agent no memory search, which is said on stderr."""
-    from memory_tui.agent.prompt import recall_section
+    from memory_tui.openclaw.prompt import recall_section
 
     if choices.config.disabled:
         sys.stderr.write(f"memory-tui: {choices.config.disabled}\n")
@@ -117,7 +121,7 @@ def _section(choices: Choices, mode: str, *, minimal: bool = False) -> str:
 
 def _now(choices: Choices, given: argparse.Namespace) -> dt.datetime:
     """The time, in the time zone of the user."""
-    from memory_tui.agent.session_hook import time_zone
+    from memory_tui.openclaw.session_note import time_zone
 
     at = moment(given)
     zone = time_zone(choices.config)
@@ -130,41 +134,42 @@ def _now(choices: Choices, given: argparse.Namespace) -> dt.datetime:
 
 
 def _flush(given: argparse.Namespace) -> int:
-    from memory_tui import launch, report
-    from memory_tui.agent import flush, sessions
+    from memory_tui import plan
+    from memory_tui.openclaw import flush, sessions
+    from memory_tui.render import as_text
 
-    choices = launch.choose(options(given))
+    choices = plan.choose(options(given))
     transcript = Path(given.transcript).expanduser() if hasattr(given, "transcript") else None
     session = getattr(given, "session", "") or (transcript.stem if transcript else "")
     if not session:
         return _every(choices, given)
-    kept = sessions.kept_of(choices.agent, session, transcript)
+    kept = sessions.facts_of(choices.agent, session, transcript)
     if hasattr(given, "done"):
-        sessions.State(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
+        sessions.FlushMarks(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
         if hasattr(given, "json"):
-            report.data({"session": session, "done": True})
+            as_text.data({"session": session, "done": True})
         return 0
     rules = sessions.rules_of(choices.config)
     window = getattr(given, "context_window", 0) or sessions.window_of(choices.config, getattr(given, "model", ""))
     asked = _session(given, kept, transcript, flush.threshold(window, rules))
     may_write = not hasattr(given, "sandboxed") and sessions.writable(choices.config, session)
-    run = flush.Run(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
+    run = flush.AgentRun(hasattr(given, "heartbeat"), hasattr(given, "cli_provider"), may_write)
     decision = flush.decide(rules, asked, run, window)
     turn = _turn(rules, choices, given) if decision.flush else None
     if hasattr(given, "json"):
-        report.data({"session": session, **asdict(decision), "turn": asdict(turn) if turn else None})
+        as_text.data({"session": session, **asdict(decision), "turn": asdict(turn) if turn else None})
     else:
-        report.text([f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}."])
-        report.text(["", turn.prompt, "", turn.system_prompt] if turn else ())
+        as_text.text([f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}."])
+        as_text.text(["", turn.prompt, "", turn.system_prompt] if turn else ())
     return 0
 
 
 def _session(given: argparse.Namespace, kept: object, transcript: Path | None, limit: int) -> flush.Session:
     from dataclasses import replace
 
-    from memory_tui.agent import flush, sessions
+    from memory_tui.openclaw import flush, sessions
 
-    known = kept if isinstance(kept, sessions.Kept) else sessions.Kept()
+    known = kept if isinstance(kept, sessions.SessionFacts) else sessions.SessionFacts()
     if hasattr(given, "compactions"):
         known = replace(known, compactions=given.compactions)
     if hasattr(given, "tokens"):
@@ -181,8 +186,8 @@ def _session(given: argparse.Namespace, kept: object, transcript: Path | None, l
     )
 
 
-def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
-    from memory_tui.agent import flush
+def _turn(rules: flush.FlushRules, choices: Choices, given: argparse.Namespace) -> flush.Turn:
+    from memory_tui.openclaw import flush
 
     now = _now(choices, given)
     return flush.turn(rules, f"{now:%Y-%m-%d}", f"{now:%Y-%m-%d %H:%M %Z}".strip())
@@ -190,12 +195,12 @@ def _turn(rules: flush.Rules, choices: Choices, given: argparse.Namespace) -> fl
 
 def _every(choices: Choices, given: argparse.Namespace) -> int:
     """How near every session of the agent is to its flush."""
-    from memory_tui import report
-    from memory_tui.agent import sessions
+    from memory_tui.openclaw import sessions
+    from memory_tui.render import as_text
 
     found = sessions.near(choices.config)
     if hasattr(given, "json"):
-        report.data(
+        as_text.data(
             [
                 {
                     "session": one.session,
@@ -207,7 +212,7 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
             ]
         )
         return 0
-    report.text(
+    as_text.text(
         [f"{one.session}: {'flush now' if one.decision.flush else 'no flush'}: {one.decision.detail}." for one in found]
         or [f"No sessions in {sessions.folder(choices.agent)}; name one with --transcript."]
     )
@@ -218,25 +223,25 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
 
 
 def _hook(given: argparse.Namespace) -> int:
-    return _session_memory(given) if given.name == "session-memory" else _claude_code(given)
+    return _session_memory(given) if given.name == "session-memory" else _coding_agent(given)
 
 
 def _session_memory(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.agent import session_hook
+    from memory_tui.openclaw import session_note
+    from memory_tui.render import as_text
 
     if not hasattr(given, "transcript"):
         raise SettingError("Which conversation?", "Name its transcript with --transcript.")
     transcript = Path(given.transcript).expanduser()
-    session_hook.require(transcript)
+    session_note.require(transcript)
     with opened(given) as engine:
         path, why = _saved(
             engine, given, transcript, getattr(given, "session", transcript.stem), getattr(given, "reason", "")
         )
     if hasattr(given, "json"):
-        report.data({"path": str(path) if path else None, "slug": why})
+        as_text.data({"path": str(path) if path else None, "slug": why})
     else:
-        report.text([f"Wrote {path}." if path else "Nothing was said in this session; no note was written."])
+        as_text.text([f"Wrote {path}." if path else "Nothing was said in this session; no note was written."])
     return 0
 
 
@@ -244,26 +249,30 @@ def _saved(
     engine: Engine, given: argparse.Namespace, transcript: Path, session: str, reason: str
 ) -> tuple[Path | None, str]:
     """Write the note of a session; its path (None when nothing was said), and where its name is from."""
-    from memory_tui.agent import session_hook, slug
+    from memory_tui.openclaw import session_note
 
-    if engine.read_only:
+    if engine.plan.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
     configured = engine.plan.config.value("hooks.internal.entries.session-memory.messages")
-    count = getattr(given, "messages", 0) or (configured if isinstance(configured, int) else session_hook.MESSAGES)
-    content = session_hook.conversation(session_hook.messages(transcript, count))
+    count = getattr(given, "messages", 0) or (configured if isinstance(configured, int) else session_note.MESSAGES)
+    content = session_note.conversation(session_note.messages(transcript, count))
     if not content:
         return None, ""
-    found, why = slug.ask(content)
-    ended = session_hook.Ended(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
-    return session_hook.save(engine.workspace, ended, content, found), f"time: {why}" if why else "model"
+    found, why = session_note.ask(content)
+    ended = session_note.EndedSession(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
+    return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
-def _claude_code(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.agent import claude_code
+def _coding_agent(given: argparse.Namespace) -> int:
+    """A hook of Claude Code, or of Codex, which calls hooks in the same way."""
+    from memory_tui.hosts import claude_code
+    from memory_tui.render import as_text
 
     if hasattr(given, "settings"):
-        report.data(claude_code.settings())
+        from memory_tui.hosts import client_entries, codex
+
+        events = codex.EVENTS if given.name == "codex" else claude_code.EVENTS
+        as_text.data(client_entries.hooks(events, given.name, passed_on(given)))
         return 0
     try:
         happened = claude_code.event(sys.stdin.read())
@@ -274,29 +283,39 @@ def _claude_code(given: argparse.Namespace) -> int:
         # Exit code 2 would stop what the host was about to do; a note that cannot be read is no reason for that.
         print(f"memory-tui: {error.message}", file=sys.stderr)  # noqa: T201
         return 1
-    if answer:
-        report.data(answer)
+    if isinstance(answer, str):
+        as_text.text([answer])
+    elif answer:
+        as_text.data(answer)
     return 0
 
 
-def _answered(given: argparse.Namespace, happened: Event) -> dict[str, object]:
-    from memory_tui.agent import citations, claude_code
-    from memory_tui.agent import prompt as prompts
+def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object] | str:
+    """What the host is told: a record, or text for the prompt of its summariser."""
+    from memory_tui.hosts import claude_code
+    from memory_tui.openclaw import prompt as prompts
+    from memory_tui.recalls import recalled_lines
 
     if not Path(given.workspace).is_dir():
         # A project of which nothing is remembered yet.
         return claude_code.context(prompts.recall_section("auto")) if happened.name == "SessionStart" else {}
     with opened(given) as engine:
         if happened.name == "SessionStart":
-            mode = citations.mode_of(engine.plan.config.value("memory.citations"))
+            mode = recalled_lines.mode_of(engine.plan.config.value("memory.citations"))
             fresh = tuple(note for note in _opening(engine, given, private=True) if note.day is not None)
             return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
-            return claude_code.reminder(file, (engine.workspace / file).exists())
+            written = (engine.plan.roots.workspace / file).exists()
+            answer = claude_code.reminder if given.name == "codex" else claude_code.kept_in_summary
+            return answer(file, written)
         if happened.transcript is not None:
             _saved(engine, given, happened.transcript, happened.session, happened.why)
     return {}
 
 
-RUN: dict[str, Run] = {"prompt": _prompt, "flush": _flush, "hook": _hook}
+COMMANDS: dict[str, Command] = {
+    "prompt": Command(_prompt, _declare_prompt),
+    "flush": Command(_flush, _declare_flush),
+    "hook": Command(_hook, _declare_hook),
+}

@@ -1,4 +1,4 @@
-"""The command `provider`: who makes the vectors, one real call, and the word that notes may go there or no longer."""
+"""The command `provider` lists embedding providers, tests one, approves one."""
 
 from __future__ import annotations
 
@@ -7,82 +7,82 @@ import datetime as dt
 import time
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Declare, Run, opened
-from memory_tui.embed.who import as_recorded
+from memory_tui.cli.common import Command, opened
+from memory_tui.providers.serving import as_recorded
 
 if TYPE_CHECKING:
-    from memory_tui.consent import Agreement
-    from memory_tui.embed.links import LinkState
-    from memory_tui.embed.who import Who
-    from memory_tui.engine import Engine
-    from memory_tui.forecast import Forecast
+    from memory_tui.approval import Agreement
+    from memory_tui.engine.costs import Forecast
+    from memory_tui.engine.engine import Engine
+    from memory_tui.providers.chain_member import MemberState
+    from memory_tui.providers.serving import Who
 
 _ALL = "all"
 
 
-def add(command: Declare) -> None:
-    """Declare the command."""
-    provider = command("provider", "who makes the vectors, whether that works, and who may be sent your notes")
-    provider.add_argument(
+def _declare_provider(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--test", nargs="?", const="", metavar="NAME", help="make one real call, with a sentence of memory-tui's own"
     )
-    provider.add_argument(
+    parser.add_argument(
         "--agree",
         nargs="?",
         const="",
         metavar="NAME",
-        help="let a provider that waits for it have the notes of this workspace",
+        help="approve a provider: it gets the notes of this workspace",
     )
-    provider.add_argument(
-        "--revoke", nargs="?", const=_ALL, metavar="NAME", help="take that back, for one provider or for all"
+    parser.add_argument(
+        "--revoke", nargs="?", const=_ALL, metavar="NAME", help="withdraw the approval of one provider, or of all"
     )
 
 
 def _provider(given: argparse.Namespace) -> int:
-    from memory_tui import report
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
+    from memory_tui.render import as_text
 
     with opened(given) as engine:
-        embedding = engine.embedding
+        embedding = engine.providers
         revoked = (
             embedding.revoke("" if given.revoke == _ALL else given.revoke, sync=False)
             if hasattr(given, "revoke")
             else ()
         )
-        agreed = embedding.agree(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
-        tried = embedding.try_out(given.test) if hasattr(given, "test") else None
-        agreements, who = embedding.agreements(), embedding.who()
-        links = tuple(as_recorded(link, who) for link in embedding.links())
+        agreed = embedding.approve(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
+        tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
+        agreements, who = embedding.approvals.every(), embedding.who()
+        links = tuple(as_recorded(link, who) for link in embedding.members())
         if hasattr(given, "json"):
-            report.data(
+            as_text.data(
                 {
                     "requested": engine.plan.provider,
                     "origin": engine.plan.provider_origin,
-                    "links": [record.plain(link) for link in links],
+                    "links": [trace_json.plain(link) for link in links],
                     "who": who.as_dict(),
                     "fallback": who.instead,
-                    "agreements": [record.plain(made) for made in agreements],
-                    "agreed": record.plain(agreed) if agreed else None,
-                    "revoked": [record.plain(made) for made in revoked],
+                    "agreements": [trace_json.plain(made) for made in agreements],
+                    "agreed": trace_json.plain(agreed) if agreed else None,
+                    "revoked": [trace_json.plain(made) for made in revoked],
                     "test": tried,
                 }
             )
         else:
-            report.text(_lines(engine, who, links, agreements, revoked, agreed))
+            as_text.text(_lines(engine, who, links, agreements, revoked, agreed))
+            if hasattr(given, "agree") and agreed is None:
+                as_text.text(embedding.why_agreed(link) for link in links if link.agreed)
             if tried is not None:
-                report.text(_tried(tried))
+                as_text.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
 
 
 def _lines(
     engine: Engine,
     who: Who,
-    links: tuple[LinkState, ...],
+    links: tuple[MemberState, ...],
     agreements: tuple[Agreement, ...],
     revoked: tuple[Agreement, ...],
     agreed: Agreement | None,
 ) -> list[str]:
-    lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Who answers: {who.sentence}"]
+    lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
     for link in links:
         where = f" at {link.host}" if link.host else ""
         lines.append(f"{link.name}{where}: {link.state}{f', {link.model}' if link.model else ''}. {link.detail}")
@@ -96,15 +96,18 @@ def _lines(
             lines.append(f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts.")
     if who.fallback is not None and who.retry_at and who.retry_at > time.time():
         lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
-    lines += [f"No longer agreed: {made.provider} at {made.host}." for made in revoked]
+    lines += [f"Approval withdrawn: {made.provider} at {made.host}." for made in revoked]
     lines += [
-        f"Agreed: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
+        f"Approved: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
         f"{', just now' if made == agreed else ''}."
         for made in agreements
     ]
-    waiting = engine.embedding.proposal
+    waiting = engine.providers.chain.proposal
     if waiting is not None:
-        lines.append(f"{waiting.name} waits for your word: memory-tui index --dry-run shows what would be sent.")
+        lines.append(
+            f"{waiting.name} needs your approval before it can embed notes: memory-tui index --dry-run shows what "
+            "would be sent."
+        )
     return lines
 
 
@@ -127,21 +130,21 @@ def _time(at: float) -> str:
 
 def dry_run(engine: Engine, *, as_json: bool) -> int:
     """Print what an index run would send where; sends nothing. Returns the exit code."""
-    from memory_tui import report
-    from memory_tui.explain import record
+    from memory_tui.explain import trace_json
+    from memory_tui.render import as_text
 
-    found = engine.embedding.forecast()
+    found = engine.providers.forecast()
     if as_json:
-        report.data(record.plain(found) if found else None)
+        as_text.data(trace_json.plain(found) if found else None)
     elif found is None:
-        report.text(["No provider is asked for: nothing is sent, and search goes by words alone."])
+        as_text.text(["No provider is configured: nothing is sent, and search uses words alone."])
     else:
-        report.text(_forecast(found))
+        as_text.text(_forecast(found))
     return 0
 
 
 def _forecast(found: Forecast) -> list[str]:
-    from memory_tui.explain.wording import plural
+    from memory_tui.core.formatting import plural
 
     where = f"{found.provider} {found.model}".rstrip() + (f" at {found.host}" if found.host else "")
     lines = [
@@ -165,9 +168,9 @@ def _forecast(found: Forecast) -> list[str]:
     lines += [f"  cannot be read: {path}  {reason}" for path, reason in found.unreadable]
     if found.elsewhere:
         lines.append(
-            "Nothing was sent. You agreed to this provider and host."
+            "Nothing was sent. You approved this provider and host."
             if found.agreed
-            else "Nothing was sent, and nothing will be before you agree: memory-tui index --yes."
+            else "Nothing was sent. To approve this provider: memory-tui index --yes."
         )
     return lines
 
@@ -182,4 +185,4 @@ def _price(found: Forecast) -> str:
     )
 
 
-RUN: dict[str, Run] = {"provider": _provider}
+COMMANDS: dict[str, Command] = {"provider": Command(_provider, _declare_provider)}

@@ -1,4 +1,4 @@
-"""OpenClaw's agents: who there is, who is the default, and in which folder the notes of each are."""
+"""OpenClaw's agents: their names, the default one, the folder of each."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_tui.config.environment import Environment
-from memory_tui.config.places import default_workspace, expand, state_folder
-from memory_tui.config.record import MAIN, Agent, Place, Problem, only_agent
-from memory_tui.config.tree import Node
+from memory_tui.config.json5 import Node
+from memory_tui.config.model import MAIN, Agent, Position, Problem, only_agent
+from memory_tui.config.places import Environment, default_workspace, expand, state_folder
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class AgentEntry:
     """An agent as the file has it: `path` is the key path of `node`."""
 
     id: str
@@ -28,7 +27,7 @@ class Roster:
     """Every agent of a file, the default one first in rank, not in order; `written` has the same ids."""
 
     agents: tuple[Agent, ...]
-    written: tuple[Written, ...] = ()
+    written: tuple[AgentEntry, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
 
     @property
@@ -40,7 +39,7 @@ class Roster:
         """The agent called `name`, however it is spelled."""
         return next((agent for agent in self.agents if agent.id == normalise(name)), None)
 
-    def entry(self, agent: Agent) -> Written | None:
+    def entry(self, agent: Agent) -> AgentEntry | None:
         """What the file has of `agent`; None for the agent of a file that lists none."""
         return next((entry for entry in self.written if entry.id == agent.id), None)
 
@@ -56,14 +55,14 @@ def normalise(name: str) -> str:
 def roster(tree: Node, environment: Environment) -> Roster:
     """The agents of OpenClaw's configuration `tree`; one called main where it lists none."""
     problems: list[Problem] = []
-    seen: dict[str, Written] = {}
+    seen: dict[str, AgentEntry] = {}
     for entry in _written(tree, problems):
         if entry.id in seen:
             problems.append(
                 Problem(
                     entry.path,
                     f"The agent {entry.id!r} is there twice.",
-                    Place.of(entry.node, entry.path),
+                    Position.of(entry.node, entry.path),
                     f"only the one of line {seen[entry.id].node.line} is used",
                 )
             )
@@ -84,7 +83,11 @@ def roster(tree: Node, environment: Environment) -> Roster:
         named = own or (shared if default or folders.alone else "")
         agents.append(
             Agent(
-                entry.id, folders.of(entry.id, own, default=default), default, named, Place.of(entry.node, entry.path)
+                entry.id,
+                folders.of(entry.id, own, default=default),
+                default,
+                named,
+                Position.of(entry.node, entry.path),
             )
         )
     return Roster(tuple(agents), entries, tuple(problems))
@@ -110,7 +113,7 @@ class _Folders:
         return expand(self.shared) if default and not below.is_dir() else below
 
 
-def _written(tree: Node, problems: list[Problem]) -> Iterator[Written]:
+def _written(tree: Node, problems: list[Problem]) -> Iterator[AgentEntry]:
     """Each agent in the order of the file, from `agents.entries`, else from `agents.list`."""
     entries, listed = tree.get("agents", "entries"), tree.get("agents", "list")
     if entries is not None and isinstance(entries.value, dict):
@@ -122,14 +125,14 @@ def _written(tree: Node, problems: list[Problem]) -> Iterator[Written]:
     else:
         for path, node in (("agents.entries", entries), ("agents.list", listed)):
             if node is not None:
-                problems.append(Problem(path, f"{path} does not list agents.", Place.of(node, path), "main is used"))
+                problems.append(Problem(path, f"{path} does not list agents.", Position.of(node, path), "main is used"))
         return
     for path, node, name in found:
         if not isinstance(node.value, dict):
-            problems.append(Problem(path, f"{path} is not an agent.", Place.of(node, path), "it is left out"))
+            problems.append(Problem(path, f"{path} is not an agent.", Position.of(node, path), "it is left out"))
             continue
         flag = node.get("default")
-        yield Written(normalise(name), node, path, flag is not None and flag.value is True)
+        yield AgentEntry(normalise(name), node, path, flag is not None and flag.value is True)
 
 
 def _id(node: Node, path: str, problems: list[Problem]) -> str:
@@ -141,14 +144,14 @@ def _id(node: Node, path: str, problems: list[Problem]) -> str:
             Problem(
                 f"{path}.id",
                 f"{path} has no id that is text.",
-                Place.of(named or node, f"{path}.id"),
+                Position.of(named or node, f"{path}.id"),
                 f"{MAIN!r} is used",
             )
         )
     return MAIN
 
 
-def _default(entries: tuple[Written, ...], problems: list[Problem]) -> str:
+def _default(entries: tuple[AgentEntry, ...], problems: list[Problem]) -> str:
     """The id of the default agent: the first that says so, else the first."""
     flagged = [entry for entry in entries if entry.default]
     for entry in flagged[1:]:
@@ -157,7 +160,7 @@ def _default(entries: tuple[Written, ...], problems: list[Problem]) -> str:
             Problem(
                 path,
                 f"{entry.id!r} is a second default agent.",
-                Place.of(entry.node.get("default") or entry.node, path),
+                Position.of(entry.node.get("default") or entry.node, path),
                 f"{flagged[0].id!r} of line {flagged[0].node.line} is used",
             )
         )
@@ -169,7 +172,7 @@ def _workspace(node: Node | None, path: str, environment: Environment, problems:
     written = node.get("workspace") if node else None
     if written is None:
         return ""
-    place = Place.of(written, f"{path}.workspace")
+    place = Position.of(written, f"{path}.workspace")
     if not isinstance(written.value, str):
         problems.append(Problem(place.path, f"{place.path} is not a path.", place, "the usual folder is used"))
         return ""

@@ -1,12 +1,13 @@
-"""Durable writes: a file holds its old bytes or its new ones, never a part, and the new ones are on the disk.
+"""Durable writes: a file holds its old bytes or its new ones, never a part.
 
 Every byte that this program keeps outside SQLite is written here. A whole file is written beside its place, flushed
 and renamed (`replace_file`, `create_file`); lines go behind others in one call, and are taken out again when the disk
 refuses a part of them (`append`, `append_line`). `calls` are the system calls beneath; tests let each of them fail.
 """
 
-# Paths are relative to an open folder where `at` names one, which path objects cannot say.
 # ruff: noqa: PTH102
+# Paths are relative to an open folder where `at` names one, which path objects cannot say.
+
 from __future__ import annotations
 
 import errno

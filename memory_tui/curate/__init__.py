@@ -1,6 +1,20 @@
-"""Change the notes: every change is shown first, written in one step, kept in a journal, and can be undone.
+"""Change notes: each change is shown first, written in one step, journaled, undone on request.
 
-The modules in reading order: record (what a change is), lines and merge (text), folder, lease, swap and write (files),
-journal, recover, outside and curator (keeping what was done); capture, emptied, promote, tidy and headings (the
-changes); budget, links, days, history and preview (what a person looks at before and after).
+- atomic_swap: A note is replaced in one step, inside a folder that stays open so that no link takes its place. ->
+  replace
+- budget: The budget of a note: how much of it its host puts before the agent, where it cuts. -> measure
+- changes: A change of notes: the bytes before, the bytes after, file by file. -> Change
+- curator: The curator plans a change, shows it, makes it, undoes it. -> Curator
+- diff: A preview of a change, line by line, with secrets masked. -> lines
+- git: What git knows of a note: commits, differences, old texts; git runs nothing that a repository names. -> History
+- journal: The journal keeps every change with its inverse, every unsaved draft, outside the workspace. -> Journal
+- lease: A read lease proves that no process is writing a file. -> quiet
+- links: Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5. ->
+  LinkIndex
+- merge: Three-way merge of a note by lines; a conflict remains where both sides changed the same lines. -> merge
+- note_write: One note goes from its old text to its new text, merged with what others write meanwhile. -> write
+- planner: The planner turns a wish (capture, promote, move, delete, archive) into a change of notes. -> Planner
+- promote: Promoting copies or moves lines of a daily log into MEMORY.md, below a heading. -> promote
+- recover: Recovery finishes or forgets a change that a crash cut off. -> recover
+- what_if: What a change of notes would do to the answer of a query, before it is made. -> preview
 """

@@ -1,4 +1,4 @@
-"""How much of a note its host puts before the agent, and where exactly it cuts.
+"""The budget of a note: how much of it its host puts before the agent, where it cuts.
 
 OpenClaw keeps the head and the tail of MEMORY.md and puts a marker between: from `agents.defaults.bootstrapMaxChars`
 JavaScript characters (UTF-16 units) on, counted without white space at the end. Up to 2026.7 the head is 70 % of the
@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from memory_tui.config import Config
-from memory_tui.text import js
+from memory_tui.config.model import Config
+from memory_tui.core import jsstring
 
 MAX_CHARS = 20_000
 """OpenClaw's limit of one file where the configuration names none."""
@@ -30,8 +30,11 @@ _NEWER = "memory.search"
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """Who reads the note: `limit` is in characters for OpenClaw (`newer`: by the rules from 2026.8 on)."""
+class HostLimit:
+    """How much of a note a host reads: `limit` counts characters for OpenClaw, bytes for Claude Code.
+
+    `newer` means OpenClaw's rules from 2026.8 on; `origin` names the source of the limit.
+    """
 
     name: Literal["openclaw", "claude-code"]
     limit: int = MAX_CHARS
@@ -39,7 +42,7 @@ class Host:
     origin: str = "OpenClaw's default"
 
 
-CLAUDE_CODE = Host("claude-code", CLAUDE_BYTES, origin="its documentation")
+CLAUDE_CODE = HostLimit("claude-code", CLAUDE_BYTES, origin="its documentation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Cut:
 class Budget:
     """How a note stands with one host. `used` of `limit` are in `unit`; `cut` is None where all of it is read."""
 
-    host: Host
+    host: HostLimit
     unit: Literal["characters", "bytes", "lines"]
     used: int
     limit: int
@@ -83,10 +86,10 @@ class Budget:
         return f"{state}: {where}{until} {self.cut.lost:,} {self.unit} are lost."
 
 
-def hosts(config: Config) -> tuple[Host, ...]:
+def hosts(config: Config) -> tuple[HostLimit, ...]:
     """OpenClaw as `config` sets its limit, then Claude Code."""
     newer = config.layout == _NEWER
-    limit, origin = MAX_CHARS, Host("openclaw").origin
+    limit, origin = MAX_CHARS, HostLimit("openclaw").origin
     for key, most in (
         ("bootstrapMaxChars", MAX_CHARS),
         ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS),
@@ -95,19 +98,19 @@ def hosts(config: Config) -> tuple[Host, ...]:
         value = entry.value if entry is not None and isinstance(entry.value, int) else most
         if key == "bootstrapMaxChars" or value < limit:
             limit, origin = value, str(entry.places[-1]) if entry is not None else origin
-    return Host("openclaw", limit, newer, origin), CLAUDE_CODE
+    return HostLimit("openclaw", limit, newer, origin), CLAUDE_CODE
 
 
-def measure(data: bytes | None, host: Host, name: str = "MEMORY.md") -> Budget:
+def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Budget:
     """How the note `name` that holds `data` stands with `host`; other files of the prompt are taken as empty."""
     text = (data or b"").decode("utf-8", "replace")
     return _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
 
 
-def kept(text: str, host: Host, name: str = "MEMORY.md") -> str:
+def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
     """`text` of the note `name` as OpenClaw puts it into a prompt: whole, or head and tail around its marker."""
-    whole = text.rstrip(js.WHITESPACE)
-    length = js.utf16_len(whole)
+    whole = text.rstrip(jsstring.WHITESPACE)
+    length = jsstring.utf16_len(whole)
     if length <= host.limit:
         return text
     head, tail = shares(length, host.limit, name, newer=host.newer)
@@ -119,7 +122,7 @@ def kept(text: str, host: Host, name: str = "MEMORY.md") -> str:
     return "\n".join(filter(None, (first, _marker(head, tail, length, name), last)))
 
 
-def effect(before: bytes | None, after: bytes | None, host: Host) -> str:
+def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
     """What a change of the note does to its budget, as a sentence."""
     old, new = measure(before, host), measure(after, host)
     name = "OpenClaw" if host.name == "openclaw" else "Claude Code"
@@ -160,7 +163,7 @@ def _newer_shares(length: int, limit: int, name: str) -> tuple[int, int]:
 
 
 def _long_marker(head: int, tail: int, length: int, name: str) -> int:
-    return js.utf16_len(_marker(head, tail, length, name))
+    return jsstring.utf16_len(_marker(head, tail, length, name))
 
 
 def _marker(head: int, tail: int, length: int, name: str) -> str:
@@ -171,9 +174,9 @@ def _marker(head: int, tail: int, length: int, name: str) -> str:
     )
 
 
-def _openclaw(text: str, host: Host, name: str) -> Budget:
-    kept = text.rstrip(js.WHITESPACE)
-    length = js.utf16_len(kept)
+def _openclaw(text: str, host: HostLimit, name: str) -> Budget:
+    kept = text.rstrip(jsstring.WHITESPACE)
+    length = jsstring.utf16_len(kept)
     cut = None
     if length > host.limit:
         head, tail = shares(length, host.limit, name, newer=host.newer)
@@ -182,8 +185,8 @@ def _openclaw(text: str, host: Host, name: str) -> Budget:
     return _budget(text, host, "characters", length, host.limit, cut)
 
 
-def _claude(text: str, host: Host) -> Budget:
-    kept = text.strip(js.WHITESPACE)
+def _claude(text: str, host: HostLimit) -> Budget:
+    kept = text.strip(jsstring.WHITESPACE)
     start = text.find(kept) if kept else 0
     lines, size = kept.count("\n") + 1 if kept else 0, len(kept.encode())
     ends = [len(kept)]
@@ -207,7 +210,7 @@ def _claude(text: str, host: Host) -> Budget:
 
 
 def _budget(
-    text: str, host: Host, unit: Literal["characters", "bytes", "lines"], used: int, limit: int, cut: Cut | None
+    text: str, host: HostLimit, unit: Literal["characters", "bytes", "lines"], used: int, limit: int, cut: Cut | None
 ) -> Budget:
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
     return Budget(
@@ -218,7 +221,7 @@ def _budget(
         cut,
         lines,
         len(text.encode("utf-8", "replace")),
-        -(-js.utf16_len(text) // _UNITS_PER_TOKEN),
+        -(-jsstring.utf16_len(text) // _UNITS_PER_TOKEN),
     )
 
 
@@ -226,7 +229,7 @@ def _cut(text: str, start: int, end: int, goes_on: bool) -> Cut:
     line, column = _place(text, start)
     until = _place(text, end) if goes_on else (0, 0)
     lost = text[start:end]
-    return Cut(line, column, *until, js.utf16_len(lost), lost.count("\n") + (not lost.endswith("\n")))
+    return Cut(line, column, *until, jsstring.utf16_len(lost), lost.count("\n") + (not lost.endswith("\n")))
 
 
 def _place(text: str, at: int) -> tuple[int, int]:
@@ -236,7 +239,7 @@ def _place(text: str, at: int) -> tuple[int, int]:
 
 def _at(text: str, units: int, *, forward: bool) -> int:
     """Which character `units` UTF-16 units fall on; a halved one is lost, so it counts as behind or before the cut."""
-    if not js.has_astral(text):
+    if not jsstring.has_astral(text):
         return units
     head = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
     halved = bool(head) and "\ud800" <= head[-1] <= "\udbff"

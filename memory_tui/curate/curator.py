@@ -1,4 +1,7 @@
-"""The one object a front end holds to change notes: plan a change, show it, make it, take it back.
+"""The curator plans a change, shows it, makes it, undoes it.
+
+Whose bytes they are cannot be told: an agent may have written to the note while the program had it. So the change
+says what the note was before and what it was after, and names those changes of the journal that were made meanwhile.
 
 Making a change waits for the disk, for the journal and at worst a second or two for another program, so it belongs on
 a worker thread. Planning reads one or two notes.
@@ -11,21 +14,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from memory_tui.curate import outside, recover, swap
-from memory_tui.curate.budget import Host
-from memory_tui.curate.folder import parent
-from memory_tui.curate.history import History
-from memory_tui.curate.journal import KEEP_DAYS, Entry, Journal, place
+from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.curate import atomic_swap, recover
+from memory_tui.curate.atomic_swap import parent
+from memory_tui.curate.budget import HostLimit
+from memory_tui.curate.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
+from memory_tui.curate.git import History
+from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, journal_folder
 from memory_tui.curate.links import LinkIndex
-from memory_tui.curate.outside import Lent
-from memory_tui.curate.plans import Planner
-from memory_tui.curate.record import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
-from memory_tui.curate.write import (
+from memory_tui.curate.note_write import (
     RECENT_SECONDS,
     STAY_SECONDS,
     Touching,
-    Written,
+    WrittenNote,
     current,
     deadline,
     moved_on,
@@ -34,17 +38,80 @@ from memory_tui.curate.write import (
     stay,
     write,
 )
-from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.workspace.roots import Roots
+from memory_tui.curate.planner import Planner
+from memory_tui.workspace.roots import Roots, destination
+
+if TYPE_CHECKING:
+    from memory_tui.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """A note as another program gets it: stored and absolute path, bytes (None: not there), mode and time (ns).
+
+    `last` is the number of the journal's newest change, 0 for none.
+    """
+
+    path: str
+    absolute: str
+    before: bytes | None
+    was: tuple[int, int]
+    last: int
+
+
+def lend(roots: Roots, journal: Journal, path: str) -> Lent:
+    """The note `path` as it is now. Raises PathRefused, Unreadable, EditRefused."""
+    _root, absolute, stored = destination(roots, path)
+    # Before the note is read, so that a change which is made in between counts as made meanwhile.
+    entries = journal.entries()
+    return Lent(stored, absolute, current(roots, stored), standing(roots, stored), entries[-1].id if entries else 0)
+
+
+def came_back(roots: Roots, journal: Journal, lent: Lent, program: str) -> tuple[JournalEntry, Change] | None:
+    """Write down what became of `lent` while `program` had it; None when nothing did. Only while `locked`.
+
+    Where the journal has changes of the note from meanwhile, this one begins where the last of them ended, so that
+    each takes back its own. Raises PathRefused, Unreadable, EditRefused.
+    """
+    after = current(roots, lent.path)
+    before, others = lent.before, []
+    for entry in journal.entries():
+        for file in entry.files:
+            if entry.id > lent.last and entry.state == "done" and file.path == lent.path:
+                before = journal.text(file.after)
+                others.append(entry.id)
+    if after == before:
+        return None
+    change = Change("edit", _title(lent.path, before, after, program), (FileChange(lent.path, before, after),))
+    return journal.record(change, [lent.was], _reason(others)), change
+
+
+def _title(path: str, before: bytes | None, after: bytes | None, program: str) -> str:
+    name = one_line(program, 40)
+    if before is None:
+        return f"New note {path}, made in the outside editor {name}"
+    if after is None:
+        return f"{path} was removed while the outside editor {name} had it open"
+    return f"Edit {path} in the outside editor {name}"
+
+
+def _reason(others: list[int]) -> str:
+    """What a person should know of it, for the journal."""
+    said = "what the note held when the editor opened and when it closed, whoever wrote it"
+    if not others:
+        return said
+    numbers = ", ".join(map(str, dict.fromkeys(others)))
+    return f"{said}; it begins where change {numbers} of this journal ended, which was made meanwhile"
+
 
 _PRUNE_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class AppliedChange:
     """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too."""
 
-    entry: Entry
+    entry: JournalEntry
     change: Change
     merged: tuple[str, ...]
 
@@ -64,14 +131,14 @@ class Curator:
         journal: Path | None = None,
         changed: Callable[[tuple[str, ...]], None] | None = None,
         clock: Callable[[], float] = time.time,
-        hosts: tuple[Host, ...] = (),
+        hosts: tuple[HostLimit, ...] = (),
     ) -> None:
         self.roots = roots
         self.read_only = read_only
         self.links = LinkIndex(roots)
         self.plan = Planner(roots, clock, hosts, self.links)
         self.git = History(roots.workspace)
-        self.journal = Journal(journal or place(roots.workspace))
+        self.journal = Journal(journal or journal_folder(roots.workspace))
         self._changed = changed
         self._pruned = 0.0
 
@@ -81,7 +148,7 @@ class Curator:
 
     # --- making ----------------------------------------------------------------------------------------------------
 
-    def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> Done:
+    def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> AppliedChange:
         """Make `change`. What others changed meanwhile is kept by a merge where it does not touch.
 
         `draft` is the one that an earlier attempt left: it goes when the change is made, and holds the newer text when
@@ -90,7 +157,7 @@ class Curator:
         """
         return self._make(change, merging=merging, draft=draft)
 
-    def resolve(self, conflict: Conflict, data: bytes) -> Done:
+    def resolve(self, conflict: Conflict, data: bytes) -> AppliedChange:
         """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
         view = conflict.views[0]
         # Where others removed the note, nothing is what they left of it.
@@ -102,7 +169,7 @@ class Curator:
         change = replace(conflict.change, files=files)
         return self._make(change, merging=True, undoes=conflict.undoes, redoes=conflict.redoes, draft=conflict.draft)
 
-    def remember(self, text: str) -> Done:
+    def remember(self, text: str) -> AppliedChange:
         """Append `text` with the time to today's log, whatever others write to it. Raises like `apply`."""
         try:
             return self.apply(self.plan.remember(text))
@@ -110,7 +177,7 @@ class Curator:
             # Somebody has begun today's log in another way, or has gone on in its last line.
             return self.apply(self.plan.remember(text), draft=error.draft)
 
-    def undo(self, number: int | None = None, *, merging: bool = False) -> Done:
+    def undo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Take back change `number`, or the last one that is not taken back yet.
 
         Raises Conflict when a note has changed since; with `merging` only when the same lines have.
@@ -122,7 +189,7 @@ class Curator:
         """What `undo` would do, for a preview. Raises EditRefused."""
         return self._undo(number)[1]
 
-    def redo(self, number: int | None = None, *, merging: bool = False) -> Done:
+    def redo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
         target, change = self._redo(number)
         return self._make(change, merging=merging, redoes=target.id)
@@ -133,9 +200,9 @@ class Curator:
 
     def lend(self, path: str) -> Lent:
         """A note that another program is about to get, for `came_back`. Raises PathRefused, Unreadable, EditRefused."""
-        return outside.lend(self.roots, self.journal, path)
+        return lend(self.roots, self.journal, path)
 
-    def came_back(self, lent: Lent, program: str) -> Done | None:
+    def came_back(self, lent: Lent, program: str) -> AppliedChange | None:
         """Keep what became of a note while `program` had it as one change; None when it is as it was.
 
         Raises Busy, PathRefused, Unreadable, EditRefused: then the note is as the program left it, without an entry.
@@ -143,13 +210,13 @@ class Curator:
         with self.journal.locked():
             recover.recover(self.roots, self.journal)
             self._prune()
-            kept = outside.came_back(self.roots, self.journal, lent, program)
+            kept = came_back(self.roots, self.journal, lent, program)
         if kept is None:
             return None
         self._tell((lent.path,))
-        return Done(*kept, ())
+        return AppliedChange(*kept, ())
 
-    def recover(self) -> tuple[Entry, ...]:
+    def recover(self) -> tuple[JournalEntry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
         if self.read_only or not any(e.state == "intent" or e.left for e in self.journal.entries()):
             return ()
@@ -160,7 +227,7 @@ class Curator:
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
-    def history(self, path: str | None = None) -> tuple[Entry, ...]:
+    def history(self, path: str | None = None) -> tuple[JournalEntry, ...]:
         """The changes that were made, newest first; with `path` only those of one note."""
         return tuple(
             entry
@@ -168,15 +235,15 @@ class Curator:
             if entry.state == "done" and (path is None or path in entry.paths)
         )
 
-    def undoable(self) -> tuple[Entry, ...]:
+    def undoable(self) -> tuple[JournalEntry, ...]:
         """The changes that can be taken back, the next one first."""
         return tuple(reversed(_stacks(self.journal.entries())[0]))
 
-    def redoable(self) -> tuple[Entry, ...]:
+    def redoable(self) -> tuple[JournalEntry, ...]:
         """The changes that can be made again, the next one first."""
         return tuple(reversed(_stacks(self.journal.entries())[1]))
 
-    def drafts(self) -> tuple[Entry, ...]:
+    def drafts(self) -> tuple[JournalEntry, ...]:
         """Texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
         return tuple(entry for entry in reversed(self.journal.entries()) if entry.state == "draft")
 
@@ -188,36 +255,38 @@ class Curator:
                 raise EditRefused(f"There is no draft {number}.", "The journal lists the drafts.")
             self.journal.forget(found)
 
-    def trash(self) -> tuple[Entry, ...]:
+    def trash(self) -> tuple[JournalEntry, ...]:
         """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""
         return tuple(entry for entry in self.undoable() if entry.kind == "trash")
 
-    def change_of(self, entry: Entry) -> Change:
+    def change_of(self, entry: JournalEntry) -> Change:
         """A change of the journal with its texts, for a diff. Raises EditRefused when a text is gone."""
         return self.journal.change_of(entry)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _undo(self, number: int | None) -> tuple[Entry, Change]:
+    def _undo(self, number: int | None) -> tuple[JournalEntry, Change]:
         entries = self.journal.entries()
         target = _chosen(self.undoable(), number, entries, "undo")
         last = _last(entries, target, undone=False)
         return target, self._back(last, "undo", f"Undo: {target.title}")
 
-    def _redo(self, number: int | None) -> tuple[Entry, Change]:
+    def _redo(self, number: int | None) -> tuple[JournalEntry, Change]:
         entries = self.journal.entries()
         target = _chosen(self.redoable(), number, entries, "redo")
         last = _last(entries, target, undone=True)
         return target, self._back(last, "redo", f"Redo: {target.title}")
 
-    def _back(self, entry: Entry, kind: str, title: str) -> Change:
+    def _back(self, entry: JournalEntry, kind: str, title: str) -> Change:
         """The change that takes `entry` back, last note first."""
         made = self.journal.change_of(entry)
         return Change(
             kind, title, tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
         )
 
-    def _make(self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0) -> Done:
+    def _make(
+        self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0
+    ) -> AppliedChange:
         if self.read_only:
             raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
         with self.journal.locked():
@@ -230,7 +299,7 @@ class Curator:
                 except Touching as news:
                     raise self._conflict(change, news.view, draft, undoes, redoes) from None
                 if not files and first and not undoes and not redoes:
-                    raise NothingToChange("The notes are already as they should become.", "Nothing was written.")
+                    raise NothingToChange("The notes already have this change.", "Nothing was written.")
                 first = False
                 try:
                     entry, made = self._attempt(change, files, until, undoes=undoes, redoes=redoes)
@@ -242,7 +311,7 @@ class Curator:
             self._forget(draft)
         self._tell(change.paths)
         asked = {file.path: (file.before, file.after) for file in change.files}
-        return Done(
+        return AppliedChange(
             entry,
             replace(change, files=made),
             tuple(file.path for file in made if asked[file.path] != (file.before, file.after)),
@@ -250,7 +319,7 @@ class Curator:
 
     def _attempt(
         self, change: Change, files: tuple[FileChange, ...], until: float, *, undoes: int, redoes: int
-    ) -> tuple[Entry, tuple[FileChange, ...]]:
+    ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
         """Write `files`, which `change` was planned to. Raises Touching; then what was written is taken back."""
         nothing = not files
         # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
@@ -260,16 +329,18 @@ class Curator:
         written = self._write(entry, () if nothing else files, until)
         if any(time.time() - mtime_ns / 1e9 < RECENT_SECONDS for _, mtime_ns in was):
             time.sleep(STAY_SECONDS)
-            written = [stay(self.roots, one, swap.tag(entry.id, number), until) for number, one in enumerate(written)]
-        written += [Written(file.path, file.before, file.after) for file in files if nothing]
+            written = [
+                stay(self.roots, one, atomic_swap.tag(entry.id, number), until) for number, one in enumerate(written)
+            ]
+        written += [WrittenNote(file.path, file.before, file.after) for file in files if nothing]
         made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
         try:
             return self.journal.settle(entry, "done", made, left=self._clear(entry, written)), made
         except EditRefused as error:
             self._tell(change.paths)
             raise Unfinished(
-                f"The change is made, but the journal could not note that it is whole: {error.message}",
-                "The next start, or the next change, notes it; undo works from then on.",
+                f"The change is made, but the journal could not record its end: {error.message}",
+                "The next start or change records it; then undo works.",
             ) from None
 
     def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
@@ -281,23 +352,25 @@ class Curator:
         for file in files:
             with parent(self.roots, file.path) as (folder, name):
                 if folder is not None:
-                    swap.refuse_unwritable(folder, name, file.path)
+                    atomic_swap.refuse_unwritable(folder, name, file.path)
         return files
 
-    def _write(self, entry: Entry, files: tuple[FileChange, ...], until: float) -> list[Written]:
-        written: list[Written] = []
+    def _write(self, entry: JournalEntry, files: tuple[FileChange, ...], until: float) -> list[WrittenNote]:
+        written: list[WrittenNote] = []
         try:
             for number, file in enumerate(files):
-                written.append(write(self.roots, file, swap.tag(entry.id, number), until))
+                written.append(write(self.roots, file, atomic_swap.tag(entry.id, number), until))
         except Touching:
-            self._take_back(entry, written, "somebody else changed the same lines")
+            self._take_back(entry, written, "another program changed the same lines")
             raise
         except MemoryTuiError as error:
             self._stopped(entry, files[len(written)], written, error)
             raise
         return written
 
-    def _stopped(self, entry: Entry, file: FileChange, written: list[Written], error: MemoryTuiError) -> None:
+    def _stopped(
+        self, entry: JournalEntry, file: FileChange, written: list[WrittenNote], error: MemoryTuiError
+    ) -> None:
         """After `file` could not be written: all notes as they were, or Unfinished raised, and the intent stays."""
         if isinstance(error, Unfinished):
             raise error
@@ -308,23 +381,25 @@ class Curator:
         if made and file.before != file.after:
             raise Unfinished(
                 f"{error.message} It may hold the change already.",
-                "The next start, or the next change, looks at it and settles it.",
+                "The next start or change checks it.",
             ) from None
         self._take_back(entry, written, error.message)
 
-    def _take_back(self, entry: Entry, written: list[Written], reason: str) -> None:
+    def _take_back(self, entry: JournalEntry, written: list[WrittenNote], reason: str) -> None:
         """Bring back the notes that were written before another one could not be."""
         half = ""
         for number, file in reversed(list(enumerate(written))):
             try:
-                write(self.roots, FileChange(file.path, file.after, file.before), swap.tag(entry.id, number) + "b")
+                write(
+                    self.roots, FileChange(file.path, file.after, file.before), atomic_swap.tag(entry.id, number) + "b"
+                )
             except Touching as news:
                 half = f"; {file.path} keeps its part, because it has changed again"
                 self.journal.draft(news.view, entry.title)
             except MemoryTuiError as error:
                 raise Unfinished(
                     f"{reason} {file.path} was changed before, and could not be changed back: {error.message}",
-                    "The next start, or the next change, finishes the whole or takes it back.",
+                    "The next start or change finishes or undoes the whole change.",
                 ) from None
         self._clear(entry, written)
         self.journal.settle(entry, "refused", reason=reason + half)
@@ -340,7 +415,7 @@ class Curator:
         if change.kind in ("undo", "redo"):
             # The journal has this text already.
             step = (
-                "The changes do not touch, so both can be kept: do it again with --merge."
+                "Your change and theirs are in different lines. Use --merge to keep both."
                 if view.merged is not None
                 else "Change the note by hand; the journal shows the old text."
             )
@@ -361,18 +436,18 @@ class Curator:
             change=change,
         )
 
-    def _clear(self, entry: Entry, written: list[Written]) -> tuple[str, ...]:
+    def _clear(self, entry: JournalEntry, written: list[WrittenNote]) -> tuple[str, ...]:
         """Remove hidden files; returns those that a writer still has open."""
         left: list[str] = []
         for number, file in enumerate(entry.files):
             with parent(self.roots, file.path) as (folder, _):
                 if folder is None:
                     continue
-                hidden = swap.tag(entry.id, number)
+                hidden = atomic_swap.tag(entry.id, number)
                 if number >= len(written) or written[number].final:
                     with contextlib.suppress(OSError):
                         # What cannot be removed is looked at again by the next start.
-                        swap.clear(folder, hidden)
+                        atomic_swap.clear(folder, hidden)
                         # Else they may come back when the power goes, and nobody would look for them.
                         folder.sync()
                 left += folder.names(hidden)
@@ -388,34 +463,36 @@ class Curator:
             self._changed(paths)
 
 
-def _chosen(stack: tuple[Entry, ...], number: int | None, entries: Sequence[Entry], kind: str) -> Entry:
+def _chosen(
+    stack: tuple[JournalEntry, ...], number: int | None, entries: Sequence[JournalEntry], kind: str
+) -> JournalEntry:
     """Change `number` of the `stack` of what can be undone or redone, its first without one. Raises EditRefused."""
     found = next((entry for entry in stack if number in (None, entry.id)), None)
     if found is not None:
         return found
     done = [entry for entry in entries if entry.state == "done"]
-    verb = "taken back" if kind == "undo" else "made again"
+    verb = "undone" if kind == "undo" else "redone"
     there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
     if not done:
         raise EditRefused(
             f"Nothing is left to {kind}." if number is None else f"There is no change {number}.",
-            "No note was changed so far.",
+            "No note was changed yet.",
         )
     if number is None:
-        raise EditRefused(f"Nothing is left to {kind}.", "memory-tui journal lists what was changed.")
+        raise EditRefused(f"Nothing is left to {kind}.", "Run memory-tui journal to list the changes.")
     if number not in {entry.id for entry in entries}:
         raise EditRefused(
             f"There is no change {number}; the journal has {entries[0].id} to {entries[-1].id}.",
-            there or "memory-tui journal lists them.",
+            there or "Run memory-tui journal to list them.",
         )
-    raise EditRefused(f"Change {number} cannot be {verb} now.", there or "memory-tui journal says what became of it.")
+    raise EditRefused(f"Change {number} cannot be {verb} now.", there or "Run memory-tui journal to see its state.")
 
 
-def _stacks(entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:
+def _stacks(entries: tuple[JournalEntry, ...]) -> tuple[list[JournalEntry], list[JournalEntry]]:
     """What can be undone and what can be redone, oldest first; a new change ends what can be redone."""
     by_id = {entry.id: entry for entry in entries}
-    undo: list[Entry] = []
-    redo: list[Entry] = []
+    undo: list[JournalEntry] = []
+    redo: list[JournalEntry] = []
     for entry in entries:
         if entry.state != "done":
             continue
@@ -432,7 +509,7 @@ def _stacks(entries: tuple[Entry, ...]) -> tuple[list[Entry], list[Entry]]:
     return undo, redo
 
 
-def _last(entries: tuple[Entry, ...], target: Entry, *, undone: bool) -> Entry:
+def _last(entries: tuple[JournalEntry, ...], target: JournalEntry, *, undone: bool) -> JournalEntry:
     """The latest entry that took `target` back (`undone`), or else made it."""
     made = [
         entry
@@ -440,3 +517,20 @@ def _last(entries: tuple[Entry, ...], target: Entry, *, undone: bool) -> Entry:
         if entry.state == "done" and (entry.undoes == target.id if undone else target.id in (entry.id, entry.redoes))
     ]
     return made[-1]
+
+
+_READ_ONLY = "memory-tui was started with --read-only."
+
+
+def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None) -> Curator:
+    """What changes the notes of `plan`; `changed` is called after each change with its paths."""
+    from memory_tui.curate import budget
+
+    now = plan.now
+    return Curator(
+        plan.roots,
+        read_only=_READ_ONLY if plan.read_only else "",
+        changed=changed,
+        clock=time.time if now is None else lambda: now,
+        hosts=budget.hosts(plan.config),
+    )

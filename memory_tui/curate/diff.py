@@ -1,13 +1,15 @@
-"""What a change would do, line by line, for a preview."""
+"""A preview of a change, line by line, with secrets masked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from memory_tui.core import secret_finder
+from memory_tui.curate import planner
+from memory_tui.curate.changes import Change, FileChange
 from memory_tui.curate.merge import changed_spans
-from memory_tui.curate.record import Change, FileChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +83,39 @@ def _split(data: bytes | None) -> list[tuple[str, str]]:
     last = whole.pop()
     found = [(line.removesuffix("\r"), "CRLF" if line.endswith("\r") else "") for line in whole]
     return [*found, (last, "no line end")] if last else found
+
+
+MASK = "***"
+
+
+def masked_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
+    """What `diff.lines` gives, with secrets masked; looked for in whole notes: a key may have many lines.
+
+    Of a note that only gets another path, the paths are told, not its text.
+    """
+    found: list[DiffLine] = []
+    moved = planner.moved_notes(change)
+    names = {new: old for old, new in moved.items()}
+    for file in change.files:
+        if file.path in names and file.before is None:
+            found.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
+        elif file.path not in moved or file.after is not None:
+            found += _masked(lines(replace(change, files=(file,)), context), _texts(file.before), _texts(file.after))
+    return tuple(found)
+
+
+def _masked(found: tuple[DiffLine, ...], before: list[str], after: list[str]) -> Iterator[DiffLine]:
+    for line in found:
+        texts, number = (after, line.new) if line.kind == "new" else (before, line.old)
+        yield replace(line, text=texts[number - 1]) if number else line
+
+
+def _texts(data: bytes | None) -> list[str]:
+    """The lines of a note, as many as it has."""
+    text = (data or b"").decode("utf-8", "surrogateescape")
+    for found in reversed(secret_finder.find(text)):
+        ends = text.count("\n", found.start, found.end)
+        text = text[: found.start] + "\n".join([MASK] * (ends + 1)) + text[found.end :]
+    whole = text.split("\n")
+    # The last has no end, so what stands there is no part of one.
+    return [*(line.removesuffix("\r") for line in whole[:-1]), whole[-1]]

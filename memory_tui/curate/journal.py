@@ -1,4 +1,4 @@
-"""Every change with its inverse, outside the workspace: an append-only file of JSON lines, and the texts beside it.
+"""The journal keeps every change with its inverse, every unsaved draft, outside the workspace.
 
 A change is written down before the first note is touched (`intent`) and again when all are (`done`, or `refused` when
 nothing was changed). What is found as an intent alone was cut off; recover.py finishes it or takes it back.
@@ -6,9 +6,12 @@ nothing was changed). What is found as an intent alone was cut off; recover.py f
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import json
 import os
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +21,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memory_tui.core import atomic
-from memory_tui.curate.record import Busy, Change, FileChange, ThreeWay
-from memory_tui.errors import EditRefused, IndexUnavailable
-from memory_tui.index.lock import WriterLock
-from memory_tui.text.secrets import masked
+from memory_tui.core.errors import EditRefused, IndexUnavailable
+from memory_tui.core.locks import WriterLock
+from memory_tui.core.secret_finder import masked
+from memory_tui.curate.changes import Busy, Change, FileChange, ThreeWay
 
 KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
@@ -32,7 +35,7 @@ State = Literal["intent", "done", "refused", "draft"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RecordedNote:
     """One note of a recorded change: names of its texts before and after, and mode and time it had before."""
 
     path: str
@@ -43,7 +46,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One line of the journal; a later line with the same `id` is in its place. `at` is in epoch seconds.
 
     `undoes` or `redoes` is the change that it takes back or makes again. `left` are hidden files that a writer still
@@ -55,7 +58,7 @@ class Entry:
     state: State
     kind: str
     title: str
-    files: tuple[Kept, ...] = ()
+    files: tuple[RecordedNote, ...] = ()
     undoes: int = 0
     redoes: int = 0
     left: tuple[str, ...] = ()
@@ -71,7 +74,7 @@ class Entry:
         return tuple(file.path for file in self.files)
 
 
-def place(workspace: Path) -> Path:
+def journal_folder(workspace: Path) -> Path:
     """The folder of the journal of `workspace`, in the user's state folder; two names of one folder share it."""
     import platformdirs
 
@@ -94,7 +97,7 @@ class Journal:
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[JournalEntry, ...]:
         """All changes, oldest first, each as its last line says; a line that was cut off is left out."""
         try:
             lines = self._file.read_bytes().split(b"\n")
@@ -102,7 +105,7 @@ class Journal:
             return ()
         except OSError as error:
             raise _broken(self._file, error) from None
-        found: dict[int, Entry] = {}
+        found: dict[int, JournalEntry] = {}
         for line in lines:
             if (entry := _parsed(line)) is not None:
                 found[entry.id] = entry
@@ -123,7 +126,7 @@ class Journal:
             )
         return data
 
-    def change_of(self, entry: Entry) -> Change:
+    def change_of(self, entry: JournalEntry) -> Change:
         """The recorded change with its texts."""
         return Change(
             entry.kind,
@@ -154,25 +157,31 @@ class Journal:
             raise EditRefused(error.message, "Check the folder of the journal.") from None
         return lock
 
-    def begin(self, change: Change, was: Sequence[tuple[int, int]], *, undoes: int = 0, redoes: int = 0) -> Entry:
+    def begin(
+        self, change: Change, was: Sequence[tuple[int, int]], *, undoes: int = 0, redoes: int = 0
+    ) -> JournalEntry:
         """Write down what is about to be done; `was` is mode and time of each note. Only while `locked`."""
         files = tuple(self._kept(file, *status) for file, status in zip(change.files, was, strict=True))
-        return self.put(Entry(self._next(), self._clock(), "intent", change.kind, change.title, files, undoes, redoes))
+        return self.put(
+            JournalEntry(self._next(), self._clock(), "intent", change.kind, change.title, files, undoes, redoes)
+        )
 
-    def record(self, change: Change, was: Sequence[tuple[int, int]], reason: str) -> Entry:
+    def record(self, change: Change, was: Sequence[tuple[int, int]], reason: str) -> JournalEntry:
         """Write down a change that another program has made already; `was` and when as for `begin`."""
         files = tuple(self._kept(file, *status) for file, status in zip(change.files, was, strict=True))
-        return self.put(Entry(self._next(), self._clock(), "done", change.kind, change.title, files, reason=reason))
+        return self.put(
+            JournalEntry(self._next(), self._clock(), "done", change.kind, change.title, files, reason=reason)
+        )
 
     def settle(
         self,
-        entry: Entry,
+        entry: JournalEntry,
         state: State,
         files: Sequence[FileChange] | None = None,
         *,
         left: tuple[str, ...] = (),
         reason: str = "",
-    ) -> Entry:
+    ) -> JournalEntry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
         kept = (
             entry.files
@@ -184,19 +193,19 @@ class Journal:
         )
         return self.put(replace(entry, at=self._clock(), state=state, files=kept, left=left, reason=reason))
 
-    def forget(self, entry: Entry) -> None:
+    def forget(self, entry: JournalEntry) -> None:
         """Do without a draft from now on."""
         self.put(replace(entry, state="refused", reason="the draft was thrown away"))
 
-    def draft(self, view: ThreeWay, title: str, number: int = 0) -> Entry:
+    def draft(self, view: ThreeWay, title: str, number: int = 0) -> JournalEntry:
         """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
         files = (
             self._kept(FileChange(view.path, view.base, view.mine)),
             self._kept(FileChange(view.path, view.base, view.theirs)),
         )
-        return self.put(Entry(number or self._next(), self._clock(), "draft", "draft", title, files))
+        return self.put(JournalEntry(number or self._next(), self._clock(), "draft", "draft", title, files))
 
-    def put(self, entry: Entry) -> Entry:
+    def put(self, entry: JournalEntry) -> JournalEntry:
         """Append one line and have it written to the disk."""
         self._append(_line(entry))
         return entry
@@ -220,7 +229,7 @@ class Journal:
             raise _broken(self._file, error) from None
         return len(entries) - len(kept)
 
-    def _within(self, entries: list[Entry], most: int) -> list[Entry]:
+    def _within(self, entries: list[JournalEntry], most: int) -> list[JournalEntry]:
         """The newest of `entries` whose texts together take no more than `most` bytes."""
         seen: set[str] = set()
         size = 0
@@ -251,8 +260,8 @@ class Journal:
     def _blob(self, name: str) -> Path:
         return self.folder / "texts" / f"{name}.z"
 
-    def _kept(self, file: FileChange, mode: int = 0, mtime_ns: int = 0) -> Kept:
-        return Kept(file.path, self._keep(file.before), self._keep(file.after), mode, mtime_ns)
+    def _kept(self, file: FileChange, mode: int = 0, mtime_ns: int = 0) -> RecordedNote:
+        return RecordedNote(file.path, self._keep(file.before), self._keep(file.after), mode, mtime_ns)
 
     def _keep(self, data: bytes | None) -> str | None:
         if data is None:
@@ -280,23 +289,23 @@ class Journal:
             raise _broken(self._file, error) from None
 
 
-def _texts(entry: Entry) -> set[str]:
+def _texts(entry: JournalEntry) -> set[str]:
     return {name for file in entry.files for name in (file.before, file.after) if name}
 
 
-def _line(entry: Entry) -> bytes:
+def _line(entry: JournalEntry) -> bytes:
     fields = {key: value for key, value in asdict(entry).items() if value}
     return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _parsed(line: bytes) -> Entry | None:
+def _parsed(line: bytes) -> JournalEntry | None:
     try:
         fields: dict[str, Any] = json.loads(line)
         files = tuple(
-            Kept(str(f["path"]), f.get("before"), f.get("after"), f.get("mode", 0), f.get("mtime_ns", 0))
+            RecordedNote(str(f["path"]), f.get("before"), f.get("after"), f.get("mode", 0), f.get("mtime_ns", 0))
             for f in fields.get("files", ())
         )
-        return Entry(
+        return JournalEntry(
             int(fields["id"]),
             float(fields["at"]),
             fields["state"],
@@ -320,3 +329,98 @@ def _broken(path: Path, error: OSError) -> EditRefused:
     return EditRefused(
         f"The journal cannot be used: {path}: {error.strerror or error}.", "Check the folder and the space on its disk."
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """The `text` in an editor at `at` (epoch seconds), begun on the bytes `before` of the note `path`; in `file`."""
+
+    path: str
+    at: float
+    before: bytes | None
+    text: str
+    file: Path
+
+
+class Typing:
+    """Keeps what one editor holds of the note `path`, in `folder` (the journal's), instead of what it `began` with.
+
+    Methods may be called from any thread; each names its `turn`, and one that comes after a later turn does nothing,
+    so that a slow writing never brings back what was saved meanwhile.
+    """
+
+    def __init__(self, folder: Path, path: str, began: Unsaved | None = None) -> None:
+        self._folder, self._path = folder / "unsaved", path
+        self._file = self._folder / f"{_stem(path)}-{os.getpid()}.json"
+        self._files = {self._file, began.file} if began is not None else {self._file}
+        self._lock = threading.Lock()
+        self._turn = 0
+
+    def keep(self, turn: int, text: str, before: bytes | None) -> None:
+        """Keep `text`, in the place of what was kept last. Raises EditRefused when the disk does not take it."""
+        line = {
+            "path": self._path,
+            "at": time.time(),
+            "text": text,
+            "before": None if before is None else base64.b64encode(before).decode("ascii"),
+        }
+        with self._lock:
+            if self._late(turn):
+                return
+            try:
+                atomic.make_folder(self._folder)
+                atomic.replace_file(self._file, json.dumps(line).encode("ascii"))
+            except OSError as error:
+                raise EditRefused(
+                    f"Your typing is not protected against a crash: {error.strerror or error}.",
+                    "Press ctrl+s to save the note.",
+                ) from None
+
+    def drop(self, turn: int) -> None:
+        """It is in the note, or nobody wants it. Raises EditRefused when it cannot be removed."""
+        with self._lock:
+            if self._late(turn):
+                return
+            try:
+                for file in self._files:
+                    atomic.remove_file(file)
+            except OSError as error:
+                raise EditRefused(
+                    f"Your unsaved text is still stored: {error.strerror or error}.", f"Remove it from {self._folder}."
+                ) from None
+
+    def _late(self, turn: int) -> bool:
+        late = turn < self._turn
+        self._turn = max(turn, self._turn)
+        return late
+
+
+def left(folder: Path, path: str | None = None) -> tuple[Unsaved, ...]:
+    """What editors left in `folder` (the journal's), of `path` or of every note, newest first; damaged files not."""
+    files = (folder / "unsaved").glob("*.json" if path is None else f"{_stem(path)}-*.json")
+    found = [one for file in files if (one := _read(file)) is not None and path in (None, one.path)]
+    return tuple(sorted(found, key=lambda one: one.at, reverse=True))
+
+
+def _stem(path: str) -> str:
+    return hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _read(file: Path) -> Unsaved | None:
+    try:
+        fields = json.loads(file.read_bytes())
+        before = fields["before"]
+        one = Unsaved(
+            str(fields["path"]),
+            float(fields["at"]),
+            None if before is None else base64.b64decode(before),
+            str(fields["text"]),
+            file,
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    if one.at < time.time() - KEEP_DAYS * 86_400:
+        with contextlib.suppress(OSError):
+            atomic.remove_file(file)
+        return None
+    return one

@@ -1,4 +1,4 @@
-"""Knowing that nobody is writing a file: a read lease, which Linux grants only while no process has it open to write.
+"""A read lease proves that no process is writing a file.
 
 While the lease is held, whoever opens the file to write waits; after it is given back they go on. So what is read
 under the lease is what is there until the file is replaced, and what is read of a replaced file under a new lease is

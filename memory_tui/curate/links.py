@@ -1,4 +1,4 @@
-"""Links between notes: `[[wiki]]`, `[text](path.md)` and plain citations such as memory/2026-01-12.md#L3-L5.
+"""Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5.
 
 A target is looked for beside the note, from the workspace and below memory/; a wiki title also by its name alone,
 whatever its case, with spaces and hyphens alike. What stands in fenced code is no link.
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-from memory_tui.errors import Unreadable
-from memory_tui.workspace import document
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, scan
 
 _LINK = re.compile(
@@ -33,7 +33,7 @@ _SHORTEST_NAME = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NoteLink:
     """A link at `line` (from 1) of the note `source`, characters `start` to `end` of that line.
 
     `target` is the stored path it leads to, empty when no note is there; `target_line` is 0 where it names none.
@@ -72,7 +72,7 @@ class Names:
         return self._by_name.get(_plain(name), "") if "/" not in name else ""
 
 
-def links(path: str, text: str, names: Names) -> tuple[Link, ...]:
+def links(path: str, text: str, names: Names) -> tuple[NoteLink, ...]:
     """The links of a note in order; milliseconds for a note of any usual size."""
     if not any(hint in text for hint in _HINTS):
         return ()
@@ -90,7 +90,7 @@ def links(path: str, text: str, names: Names) -> tuple[Link, ...]:
             continue
         at = _LINE.fullmatch(anchor.lstrip("#:").partition("-")[0]) if anchor else None
         found.append(
-            Link(
+            NoteLink(
                 path,
                 line,
                 match.start() - starts[line - 1],
@@ -104,7 +104,7 @@ def links(path: str, text: str, names: Names) -> tuple[Link, ...]:
     return tuple(found)
 
 
-def mentions(path: str, text: str, name: str, target: str) -> Iterator[Link]:
+def mentions(path: str, text: str, name: str, target: str) -> Iterator[NoteLink]:
     """Where a note names another one in plain words, without a link: whole words, whatever their case."""
     if len(name) < _SHORTEST_NAME or path == target:
         return
@@ -113,7 +113,7 @@ def mentions(path: str, text: str, name: str, target: str) -> Iterator[Link]:
         taken = [match.span() for match in _LINK.finditer(line)]
         for match in words.finditer(line):
             if not any(a <= match.start() < b for a, b in taken):
-                yield Link(path, number, *match.span(), "mention", match[0], target, 0)
+                yield NoteLink(path, number, *match.span(), "mention", match[0], target, 0)
 
 
 class LinkIndex:
@@ -126,22 +126,22 @@ class LinkIndex:
         self._roots = roots
         self._lock = threading.Lock()
         self._texts: dict[str, tuple[tuple[int, int], str]] = {}
-        self._links: dict[str, tuple[Link, ...]] = {}
-        self._back: Mapping[str, tuple[Link, ...]] = {}
+        self._links: dict[str, tuple[NoteLink, ...]] = {}
+        self._back: Mapping[str, tuple[NoteLink, ...]] = {}
 
-    def links(self, path: str) -> tuple[Link, ...]:
+    def links(self, path: str) -> tuple[NoteLink, ...]:
         """The links of a note, those that lead nowhere too."""
         with self._lock:
             self._refresh()
             return self._links.get(path, ())
 
-    def backlinks(self, path: str) -> tuple[Link, ...]:
+    def backlinks(self, path: str) -> tuple[NoteLink, ...]:
         """The links of other notes that lead to this one, by note and line."""
         with self._lock:
             self._refresh()
             return self._back.get(path, ())
 
-    def mentions(self, path: str) -> tuple[Link, ...]:
+    def mentions(self, path: str) -> tuple[NoteLink, ...]:
         """Where other notes name this one in plain words, by note and line; a day's log is not looked for."""
         name = path.rpartition("/")[2].removesuffix(".md").replace("-", " ").replace("_", " ")
         if re.search(r"\d{4} \d{2} \d{2}", name):
@@ -164,7 +164,7 @@ class LinkIndex:
             self._refresh()
             return frozenset(self._texts)
 
-    def broken(self) -> tuple[Link, ...]:
+    def broken(self) -> tuple[NoteLink, ...]:
         """The links that lead to no note, by note and line."""
         with self._lock:
             self._refresh()
@@ -186,7 +186,7 @@ class LinkIndex:
         for path in changed:
             note = found[path]
             try:
-                self._texts[path] = ((note.mtime_ns, note.size), document.read(note).text)
+                self._texts[path] = ((note.mtime_ns, note.size), notes.read(note).text)
             except Unreadable:
                 # The list of files says so; what nobody can read has no links.
                 self._texts[path] = ((note.mtime_ns, note.size), "")
@@ -200,8 +200,8 @@ class LinkIndex:
         self._back = _backwards(self._links)
 
 
-def _backwards(found: Mapping[str, tuple[Link, ...]]) -> Mapping[str, tuple[Link, ...]]:
-    back: dict[str, list[Link]] = defaultdict(list)
+def _backwards(found: Mapping[str, tuple[NoteLink, ...]]) -> Mapping[str, tuple[NoteLink, ...]]:
+    back: dict[str, list[NoteLink]] = defaultdict(list)
     for path in sorted(found):
         for link in found[path]:
             if link.target and link.target != path:

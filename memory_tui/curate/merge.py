@@ -1,4 +1,4 @@
-"""Three-way merge of notes by lines: what both changed from a common text, in one text where the changes do not touch.
+"""Three-way merge of a note by lines; a conflict remains where both sides changed the same lines.
 
 Bytes in, bytes out: no line end, invalid byte or missing last line end is changed by a merge.
 """

@@ -1,16 +1,175 @@
-"""Changes that carry lines from one note to another: a daily line to MEMORY.md, a part of MEMORY.md to a topic note."""
+"""Promoting copies or moves lines of a daily log into MEMORY.md, below a heading."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from memory_tui.curate import headings
-from memory_tui.curate.emptied import said, without
-from memory_tui.curate.lines import HEADING, ITEM, Lines, Section, sections
-from memory_tui.curate.record import Change, FileChange
-from memory_tui.errors import EditRefused
+from memory_tui.core.errors import EditRefused
+from memory_tui.core.tokens import function_words, segmented, stop_words, tokens
+from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
+
+CATCH_ALL = "Notes"
+"""The heading that is made when nothing fits."""
+ENOUGH = 0.12
+"""A section that shares less of a text's weight than this does not fit it."""
+_TITLE_COUNTS = 3
+_LEAD_COUNTS = 2
+_LEAD = 3
+"""Words with which an item begins."""
+_NAMED = 75.0
+"""rapidfuzz's score from which a typed name means a heading."""
+_LOOSE = re.compile(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|divers)\W*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSection:
+    """A section and how much of the text's weight of words it shares, 0 to 1."""
+
+    section: Section
+    score: float
+
+
+def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[RankedSection]:
+    """The sections of a note that `block` could go below, the best first, equal ones in the order of the note.
+
+    A word counts by how few sections have it (inverse document frequency), once a section, more in a title, and still
+    more there when it is of the `heading` that the block stood below; "Morning" in a text is no such sign. A word
+    with which both the block and an item of the section begin says what they are about.
+    """
+    found = [section for section in sections(texts) if section.line]
+    # A note's own title holds everything, so it says nothing about a place in it.
+    if len(found) > 1 and found[0].level == 1 and sum(s.level == 1 for s in found) == 1:
+        found = found[1:]
+    words = [_words((section.title,)) for section in found]
+    bodies = [_words(texts[section.line : section.last]) for section in found]
+    spread = Counter(word for own, body in zip(words, bodies, strict=True) for word in own | body)
+    above = _words((heading,))
+    wanted = _words((block,)) | above
+    weight = {word: math.log(1 + len(found) / (1 + spread[word])) for word in wanted}
+    total = sum(weight.values()) or 1.0
+
+    begins = _leads((block,))
+    leads = [begins & _leads(texts[section.line : section.last]) for section in found]
+
+    def counts(word: str, title: set[str], lead: set[str]) -> int:
+        return (
+            (_TITLE_COUNTS if word in title else 1)
+            * (_TITLE_COUNTS if word in title & above else 1)
+            * (_LEAD_COUNTS if word in lead else 1)
+        )
+
+    scores = [
+        sum(weight[word] * counts(word, own, lead) for word in wanted & (own | body)) / total
+        for own, body, lead in zip(words, bodies, leads, strict=True)
+    ]
+    choices = [RankedSection(section, min(1.0, score)) for section, score in zip(found, scores, strict=True)]
+    return sorted(choices, key=lambda choice: -choice.score)
+
+
+def best(texts: Sequence[str], block: str, heading: str = "") -> Section | None:
+    """The section that fits `block`, else one for odds and ends; None when the note has neither."""
+    choices = ranked(texts, block, heading)
+    if choices and choices[0].score >= ENOUGH:
+        return choices[0].section
+    return next(
+        (c.section for c in sorted(choices, key=lambda c: c.section.line) if _LOOSE.fullmatch(c.section.title)), None
+    )
+
+
+def named(texts: Sequence[str], title: str) -> Section | None:
+    """The section that somebody means by `title`, by fuzzy match; None when no heading is like it."""
+    from rapidfuzz import fuzz, process, utils
+
+    found = [section for section in sections(texts) if section.line]
+    same = next((section for section in found if section.title.casefold() == title.strip().casefold()), None)
+    if same is not None:
+        return same
+    hit = process.extractOne(
+        title,
+        [section.title for section in found],
+        scorer=fuzz.WRatio,
+        processor=utils.default_process,
+        score_cutoff=_NAMED,
+    )
+    return found[hit[2]] if hit else None
+
+
+def _leads(texts: Iterable[str]) -> set[str]:
+    """The stems of the words with which list items begin."""
+    items = (line[found.end() :] for text in texts for line in text.split("\n") if (found := ITEM.match(line)))
+    return _words(" ".join(re.findall(r"\w+", item)[:_LEAD]) for item in items)
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    """The stems of texts, Chinese, Japanese and Korean as bigrams, without function words, letters and numbers."""
+    text = segmented("\n".join(texts)).encode("utf-8", "replace").decode()
+    stops = function_words() | stop_words("en")
+    plain = " ".join(
+        word
+        for word in re.findall(r"\w+", text.lower())
+        if word not in stops and len(word) > 1 and not word.isdecimal()
+    )
+    return set(tokens(plain, stemmed=True))
+
+
+def without(note: Lines, gone: Collection[int], kept: Collection[int] = ()) -> tuple[Lines, tuple[str, ...]]:
+    """`note` without the lines `gone` (from 1), and the titles of the headings that go because nothing is left below.
+
+    A heading that had nothing below it before stays, and so does the title of the note, and any heading among `kept`.
+    """
+    texts = note.texts()
+    empty = _emptied(texts, set(gone), set(kept))
+    whole = {number for section in empty for number in range(section.line, section.last + 1)}
+    runs: list[list[int]] = []
+    for number in sorted(whole.union(gone)):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    if runs and runs[-1][1] == len(texts) and whole.intersection(range(runs[-1][0], len(texts) + 1)):
+        # What stood between this heading and the text above it would be blank lines at the end.
+        while runs[-1][0] > 1 and not texts[runs[-1][0] - 2].strip():
+            runs[-1][0] -= 1
+    for first, last in reversed(runs):
+        note = note.delete(first, last)
+    return note, tuple(section.title for section in empty)
+
+
+def heading_notes(titles: Sequence[str]) -> tuple[str, ...]:
+    """What a person should know of headings that go."""
+    return tuple(f"Nothing is left below the heading {title}, so it goes too." for title in titles)
+
+
+def _emptied(texts: Sequence[str], gone: set[int], kept: set[int]) -> list[Section]:
+    """The headings below which there was something and is nothing when `gone` is, in order; the lowest decide first."""
+    found = sections(texts)[1:]
+    empty: set[int] = set()
+    for at in reversed(range(len(found))):
+        section = found[at]
+        if section.line in gone or section.line in kept or _is_title(found, at):
+            continue
+        own = {number for number in range(section.line + 1, section.last + 1) if texts[number - 1].strip()}
+        parts = _headings_below(found, at)
+        going = [part for part in parts if part in empty or found[part].line in gone]
+        if (own or going) and own <= gone and len(going) == len(parts):
+            empty.add(at)
+    return [found[at] for at in sorted(empty)]
+
+
+def _headings_below(found: Sequence[Section], at: int) -> list[int]:
+    """Where the headings below heading `at` are."""
+    end = next((n for n in range(at + 1, len(found)) if found[n].level <= found[at].level), len(found))
+    return list(range(at + 1, end))
+
+
+def _is_title(found: Sequence[Section], at: int) -> bool:
+    """Whether heading `at` names the whole note: the first one, of level 1 or above all others."""
+    return at == 0 and (found[0].level == 1 or len(_headings_below(found, 0)) == len(found) - 1)
+
 
 _TIME = re.compile(r"(?:\*\*|\[|\()?\d{1,2}:\d{2}(?:\*\*|\]|\))?(?::?\s*[-–—]\s+|:\s+|\s+)")
 
@@ -51,7 +210,7 @@ class Spot:
             before = number
         found = [run for run in runs if any(text.strip() for text in run)]
         if not found and any(text.strip() for text in self.texts()):
-            raise EditRefused("A heading says nothing by itself.", "Choose the lines below it.")
+            raise EditRefused("A heading alone cannot be promoted.", "Choose the lines below it.")
         return found or [self.texts()]
 
     def heading(self) -> str:
@@ -89,16 +248,16 @@ def demote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: b
     return _carry("demote", spot, items, target, into, to, gone=gone)
 
 
-def place(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
+def section_for(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
     """The section for `block`, which stood below `heading`, or the heading that has to be made; never both."""
     if to:
-        section = headings.named(texts, to)
+        section = named(texts, to)
         return section, "" if section else to.strip().lstrip("#").strip()
-    found = headings.best(texts, block, heading)
+    found = best(texts, block, heading)
     if found is None and not any(section.level > 1 for section in sections(texts)):
         # A note without parts gets no first one for a single line.
         return sections(texts)[-1], ""
-    return found, "" if found else headings.CATCH_ALL
+    return found, "" if found else CATCH_ALL
 
 
 def _carry(
@@ -109,8 +268,8 @@ def _carry(
     note = Lines.of(into, target)
     if into is None:
         note = Lines(False, ()).insert(1, [f"# {target.rpartition('/')[2].removesuffix('.md')}"])
-    section, made = place(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
-    note = _below(note, section, items) if section is not None else _new_section(note, made, items)
+    section, made = section_for(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
+    note = _appended(note, section, items) if section is not None else _new_section(note, made, items)
     name = made if section is None else section.title if into is not None else ""
     title = f"{spot} to {target}, {name}" if name else f"{spot} to {target}"
     files = [FileChange(target, into, note.data)]
@@ -118,7 +277,7 @@ def _carry(
     if gone:
         left, emptied = without(spot.lines(), gone)
         files.append(FileChange(spot.path, spot.data, left.data))
-        notes += said(emptied)
+        notes += heading_notes(emptied)
     verb = {"promote": "Promote", "demote": "Demote"}[kind]
     return Change(kind, f"{verb} {title}", tuple(files), tuple(notes))
 
@@ -148,7 +307,7 @@ def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:
     return out
 
 
-def _below(note: Lines, section: Section, items: list[str]) -> Lines:
+def _appended(note: Lines, section: Section, items: list[str]) -> Lines:
     """`items` at the end of the section's own text, in the mark of its list."""
     texts = note.texts()
     last = section.last

@@ -1,18 +1,18 @@
-"""What was cut off in the middle: finished where a note was touched already, else forgotten; and late writers."""
+"""Recovery finishes or forgets a change that a crash cut off."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
 
-from memory_tui.curate import lease, swap
-from memory_tui.curate.folder import Folder, contents, parent
-from memory_tui.curate.journal import Entry, Journal
+from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.curate import atomic_swap, lease
+from memory_tui.curate.atomic_swap import Folder, contents, parent
+from memory_tui.curate.changes import FileChange, ThreeWay
+from memory_tui.curate.journal import Journal, JournalEntry
 from memory_tui.curate.lease import Quiet
 from memory_tui.curate.merge import merge
-from memory_tui.curate.record import FileChange, ThreeWay
-from memory_tui.curate.write import Touching, current, write
-from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.curate.note_write import Touching, current, write
 from memory_tui.workspace.roots import Roots
 
 CUT_OFF = "cut off before a note was written"
@@ -25,7 +25,7 @@ _SURELY = 16
 """So many bytes of a line that was cut off tell it from a line of somebody else."""
 
 
-def recover(roots: Roots, journal: Journal) -> tuple[Entry, ...]:
+def recover(roots: Roots, journal: Journal) -> tuple[JournalEntry, ...]:
     """Settle every change that was cut off, and look after files that a writer had kept open. While locked.
 
     Returns what was settled, each with its reason; what the disk does not allow to be settled stays an intent.
@@ -59,10 +59,10 @@ def is_made(change: FileChange, now: bytes | None) -> bool:
     return merge(after, before, now).merged is not None
 
 
-def _settled(roots: Roots, journal: Journal, entry: Entry) -> Entry:
+def _settled(roots: Roots, journal: Journal, entry: JournalEntry) -> JournalEntry:
     try:
         change = journal.change_of(entry)
-        files = [_with_late(roots, file, swap.tag(entry.id, n)) for n, file in enumerate(change.files)]
+        files = [_with_late(roots, file, atomic_swap.tag(entry.id, n)) for n, file in enumerate(change.files)]
         torn = [_without_part(roots, file) for file in files]
         made = [is_made(file, current(roots, file.path)) for file in files]
         if not any(made):
@@ -70,7 +70,7 @@ def _settled(roots: Roots, journal: Journal, entry: Entry) -> Entry:
         else:
             state, reason = _finish(roots, journal, entry, files, made)
         for number, file in enumerate(files):
-            _clear(roots, file.path, swap.tag(entry.id, number))
+            _clear(roots, file.path, atomic_swap.tag(entry.id, number))
         if state == "refused":
             return journal.settle(entry, "refused", reason=reason)
         return journal.settle(entry, "done", [_as_it_is(roots, file) for file in files], reason=reason)
@@ -80,12 +80,14 @@ def _settled(roots: Roots, journal: Journal, entry: Entry) -> Entry:
         return journal.settle(entry, "refused", reason=f"{HALF}: {error.message}")
 
 
-def _finish(roots: Roots, journal: Journal, entry: Entry, files: list[FileChange], made: list[bool]) -> tuple[str, str]:
+def _finish(
+    roots: Roots, journal: Journal, entry: JournalEntry, files: list[FileChange], made: list[bool]
+) -> tuple[str, str]:
     """Make what is missing, or when that cannot be, take back what was made."""
     try:
         for number, (file, done) in enumerate(zip(files, made, strict=True)):
             if not done:
-                write(roots, file, swap.tag(entry.id, number) + "f")
+                write(roots, file, atomic_swap.tag(entry.id, number) + "f")
         return "done", FINISHED
     except (Touching, MemoryTuiError) as stopped:
         if isinstance(stopped, Touching):
@@ -94,7 +96,7 @@ def _finish(roots: Roots, journal: Journal, entry: Entry, files: list[FileChange
         for number, file in enumerate(files):
             if is_made(file, current(roots, file.path)):
                 back = replace(file, before=file.after, after=file.before)
-                write(roots, back, swap.tag(entry.id, number) + "b")
+                write(roots, back, atomic_swap.tag(entry.id, number) + "b")
         return "refused", TAKEN_BACK
     except Touching:
         return "done", HALF
@@ -108,7 +110,7 @@ def _without_part(roots: Roots, file: FileChange) -> bool:
             return False
         found = part_of(file, now)
         if found is not None:
-            swap.take_out(folder, name, *found)
+            atomic_swap.take_out(folder, name, *found)
         return found is not None
 
 
@@ -156,7 +158,7 @@ def _with_late(roots: Roots, file: FileChange, hidden: str) -> FileChange:
 
 def _replaced(folder: Folder, hidden: str, file: FileChange) -> list[bytes]:
     """The texts of whole hidden files that are neither the text before nor the text after."""
-    names = [name for name in folder.names(hidden) if name.endswith((swap.NEW, swap.OLD))]
+    names = [name for name in folder.names(hidden) if name.endswith((atomic_swap.NEW, atomic_swap.OLD))]
     texts = [folder.read(name) for name in names]
     return [text for text in texts if text is not None and text not in (file.before, file.after)]
 
@@ -164,7 +166,7 @@ def _replaced(folder: Folder, hidden: str, file: FileChange) -> list[bytes]:
 def _clear(roots: Roots, path: str, hidden: str) -> None:
     with parent(roots, path) as (folder, _):
         if folder is not None:
-            swap.clear(folder, hidden)
+            atomic_swap.clear(folder, hidden)
 
 
 def _as_it_is(roots: Roots, file: FileChange) -> FileChange:
@@ -175,7 +177,7 @@ def _as_it_is(roots: Roots, file: FileChange) -> FileChange:
     return replace(file, before=plain, after=now)
 
 
-def _late(roots: Roots, journal: Journal, entry: Entry) -> None:
+def _late(roots: Roots, journal: Journal, entry: JournalEntry) -> None:
     """Merge what a writer added to a file it had kept open, when it has closed it."""
     left = []
     for file in entry.files:
@@ -192,7 +194,7 @@ def _late(roots: Roots, journal: Journal, entry: Entry) -> None:
         journal.put(replace(entry, left=tuple(left)))
 
 
-def _merge_late(roots: Roots, journal: Journal, entry: Entry, late: FileChange, hidden: str) -> None:
+def _merge_late(roots: Roots, journal: Journal, entry: JournalEntry, late: FileChange, hidden: str) -> None:
     if late.before == late.after:
         return
     now = current(roots, late.path)

@@ -1,4 +1,4 @@
-"""Where words of a question stand that the index did not find: in the text itself, and in notes that wait.
+"""Where words of a query stand that the index does not hold.
 
 An answer may call a word absent only when neither holds it. Both looks are bounded: an answer does not wait for them.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memory_tui.errors import MemoryTuiError
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.tokens import as_asked
 from memory_tui.search.trace import Elsewhere, Unsearchable
-from memory_tui.text.words import as_asked
 
 if TYPE_CHECKING:
-    from memory_tui.index.store import Store
     from memory_tui.search.evidence import Evidence
+    from memory_tui.source.protocol import ChunkSource
 
 MOST_WORDS = 8
 MOST_NOTES = 64
@@ -22,7 +22,7 @@ MOST_CHARACTERS = 2_000_000
 """Of the notes that wait, no more than this is read for one question."""
 
 
-class Waiting:
+class UnindexedTexts:
     """The texts of notes that wait to be indexed, read once for each look at the disk; `read` gives one by its path."""
 
     def __init__(self, read: Callable[[str], str]) -> None:
@@ -52,13 +52,13 @@ def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:
     return [item.path for item in unsearchable if item.state in ("pending", "changed while read")]
 
 
-def look(evidence: Evidence, store: Store, waiting: Waiting) -> Elsewhere:
+def words_elsewhere(evidence: Evidence, source: ChunkSource, waiting: UnindexedTexts) -> Elsewhere:
     """Where the words of `evidence` stand that no indexed chunk was found to hold."""
     lacking = _lacking(evidence)
     if not lacking:
         return Elsewhere()
     # In ASCII a word is what stands between blanks and signs; other scripts have words that no tokenizer cuts out.
-    uncut = tuple(word for word in lacking if not word.isascii() and len(store.containing(word)))
+    uncut = tuple(word for word in lacking if not word.isascii() and len(source.words.containing(word)))
     paths = pending(evidence.unsearchable)
     if not paths:
         return Elsewhere(uncut)

@@ -1,16 +1,17 @@
-"""Why a candidate scored what it scored: arithmetic, line by line, until it adds up to the score."""
+"""Why a chunk has its score: arithmetic that adds up line by line."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memory_tui import profiles
-from memory_tui.explain.wording import label, ordinal, plural
-from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Mode, QueryPlan, Recalled, Trace
-from memory_tui.text import words
+from memory_tui.core import profiles, tokens
+from memory_tui.core.formatting import plural
+from memory_tui.explain.wording import label, ordinal, sentence
+from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
 
@@ -33,7 +34,7 @@ _NO_VECTOR = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScoreLine:
     """One step: `value` is added, multiplied, or the running result; None on lines that only inform."""
 
     label: str
@@ -62,11 +63,17 @@ class Digits:
     def of(cls, candidate: Candidate, trace: Trace) -> Digits:
         """The fewest that do, from 3 on."""
         age, multiplies = candidate.age, profiles.get(trace.profile).age == "multiply"
+        named = _is_named(candidate)
 
         def score(digits: int) -> bool:
-            hybrid = _rounded(candidate.hybrid, digits)
-            aged = hybrid * _rounded(age.factor, digits) if multiplies else hybrid + _rounded(age.points, digits)
-            return _same(aged + _rounded(candidate.date_points, digits), candidate.score, 3)
+            hybrid = 1.0 if named else _rounded(candidate.hybrid, digits)
+            if not multiplies:
+                hybrid += _rounded(age.points, digits)
+            elif not named:
+                hybrid *= _rounded(age.factor, digits)
+            for factor in _counted(candidate):
+                hybrid *= _rounded(factor.value, digits)
+            return _same(hybrid + _rounded(candidate.date_points, digits), candidate.score, 3)
 
         def hybrid(digits: int) -> bool:
             both = _rounded(candidate.vector.points, digits) + _rounded(candidate.text.points, digits)
@@ -74,6 +81,16 @@ class Digits:
 
         total = _fewest(3, score)
         return cls(total, _fewest(total, hybrid))
+
+
+def _is_named(candidate: Candidate) -> bool:
+    """Whether the question names its note, so that what it holds counts only among such notes."""
+    return candidate.level > 0
+
+
+def _counted(candidate: Candidate) -> list[Factor]:
+    """What multiplies the score beside age: of a named note its projects alone."""
+    return [one for one in candidate.factors if one.term == "project" or not _is_named(candidate)]
 
 
 def _fewest(least: int, fits: Callable[[int], bool]) -> int:
@@ -122,42 +139,63 @@ def count_terms(plan: QueryPlan, text: str, profile: str) -> TermCount:
     """The words of `plan` counted in `text`, by stem where the profile stems."""
     stemmed = profiles.get(profile).join == "OR"
     present: dict[str, int] = {}
-    for token in words.tokens(text, stemmed=stemmed):
+    for token in tokens.tokens(text, stemmed=stemmed):
         present[token] = present.get(token, 0) + 1
     counts = {}
     for word in plan.words:
         if plan.inside:
             counts[word] = text.lower().count(word.lower())
             continue
-        own = words.tokens(word, stemmed=stemmed)
+        own = tokens.tokens(word, stemmed=stemmed)
         counts[word] = (
             text.count(word)
-            if stemmed and words.is_cjk(word)
+            if stemmed and tokens.is_cjk(word)
             else min((present.get(token, 0) for token in own), default=0)
         )
     return TermCount(counts, plan.dropped)
 
 
-def explain(candidate: Candidate, trace: Trace) -> list[Line]:
+def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     """The lines of arithmetic of `candidate`; applying each operation in order ends at its score."""
     digits = Digits.of(candidate, trace)
     lines = [
         _vector(candidate, trace, digits.points),
         _text(candidate, trace, digits.points),
-        Line(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
+        ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
     ]
-    lines += _age(candidate, trace, digits.total)
+    lines += _named(candidate, digits.total) if _is_named(candidate) else _age(candidate, trace, digits.total)
+    lines += [
+        ScoreLine(one.term, one.said or f"no {one.term} marker", "x", one.value, digits.total)
+        for one in _counted(candidate)
+    ]
+    if not candidate.hybrid and candidate.merit and not _is_named(candidate):
+        lines.append(ScoreLine("order", f"0 points; it stands by its words alone, {candidate.merit:.3f}"))
     if candidate.date_points:
-        day = f"the query names {trace.plan.day.removeprefix('-')}"
-        lines.append(Line("day", day, "+", candidate.date_points, digits.total))
+        day = f'"{trace.plan.time_words}" names {trace.plan.time}'
+        lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
-    lines.append(Line("score", above, "=", candidate.score))
+    if above and candidate.factors:
+        above = "above 1, because of its factors"
+    lines.append(ScoreLine("score", above, "=", candidate.score))
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
 
 
-def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> Line:
+def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
+    """What a note that the question names counts, and by what it stands among such notes."""
+    names = ("this note's name without its ending", "this note's name", "this note's path")
+    how = f"the question is {names[candidate.level - 1]}"
+    factors = "".join(f" x {one.value:.2f} {one.term}" for one in candidate.factors if one.value != 1.0)
+    age = f" x {candidate.age.factor:.3f} age" if candidate.age.factor != 1.0 else ""
+    middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
+    return [
+        ScoreLine("order", f"among such notes by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}"),
+        ScoreLine("path", f"{how}: that raises it to 1, whatever it holds", "+", 1.0 - candidate.hybrid, digits),
+    ]
+
+
+def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> ScoreLine:
     """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
 
     With `chunk`, what is indexed with its text counts as well: the day in its name, and the headings above it.
@@ -165,7 +203,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     count = count_terms(trace.plan, text, trace.profile)
     added = chunk is not None and _indexed_with_more(trace)
     dated = (
-        count_terms(trace.plan, words.indexed_form(chunk.path, (), ""), trace.profile).counts
+        count_terms(trace.plan, tokens.indexed_form(chunk.path, (), ""), trace.profile).counts
         if chunk is not None and added
         else {}
     )
@@ -185,13 +223,15 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
     if dropped := _left_out(count.dropped, trace):
         parts.append(f"left out: {', '.join(dropped)}")
+    if say_how and trace.plan.time:
+        parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
     how = _how_matched(trace) if say_how else ""
-    return Line("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
+    return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 
 
 def _left_out(dropped: Sequence[str], trace: Trace) -> list[str]:
     """What was not searched for; of pairs of characters, which are no words, how many of which run."""
-    whole = {word: words.as_asked([word], trace.query)[0] for word in dropped}
+    whole = {word: tokens.as_asked([word], trace.query)[0] for word in dropped}
     pairs = Counter(run for word, run in whole.items() if run != word)
     return [word for word, run in whole.items() if run == word] + [
         f"{plural(count, 'common pair')} of characters of {run}" for run, count in pairs.items()
@@ -202,7 +242,7 @@ def _by_run(counts: Mapping[str, int], trace: Trace) -> dict[str, list[str]]:
     """The words as they stand in the question, each with the words, or pairs of characters, that were searched for."""
     found: dict[str, list[str]] = {}
     for word in counts:
-        found.setdefault(words.as_asked([word], trace.query)[0], []).append(word)
+        found.setdefault(tokens.as_asked([word], trace.query)[0], []).append(word)
     return found
 
 
@@ -221,25 +261,25 @@ def _how_matched(trace: Trace) -> str:
     """What a person would not expect of the words that are shown; empty where there is nothing."""
     plan = trace.plan
     said = ["not searched, only counted"] if trace.mode == "vectors only" and plan.words else []
-    if profiles.get(trace.profile).join == "OR" and any(len(word) == 2 and words.is_cjk(word) for word in plan.words):
+    if profiles.get(trace.profile).join == "OR" and any(len(word) == 2 and tokens.is_cjk(word) for word in plan.words):
         said.append("Chinese, Japanese and Korean text is matched as pairs of characters")
     return "; ".join(said)
 
 
-def file_line(path: str, trace: Trace) -> Line:
+def file_line(path: str, trace: Trace) -> ScoreLine:
     """Whether the note on disk is what was indexed, as far as the last look at the folder knows."""
     known = next((item for item in trace.unsearchable if item.path == path), None)
-    return Line("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
+    return ScoreLine("file", f"{known.state}: {known.detail}" if known else "indexed as it is on disk")
 
 
 def _rank(rank: int | None, pool: int) -> str:
     return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
 
 
-def _vector(candidate: Candidate, trace: Trace, digits: int) -> Line:
+def _vector(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     part = candidate.vector
     if part.cosine is None:
-        return Line("vector", _no_cosine(trace), "+", 0.0, digits)
+        return ScoreLine("vector", _no_cosine(trace), "+", 0.0, digits)
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     if not part.points:
         steps = [f"cosine {part.cosine:.3f}", "counts 0"]
@@ -248,7 +288,7 @@ def _vector(candidate: Candidate, trace: Trace, digits: int) -> Line:
     else:
         steps = [f"cosine {score}"]
     steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {weight}"]
-    return Line("vector", "  ".join(steps), "+", part.points, digits)
+    return ScoreLine("vector", "  ".join(steps), "+", part.points, digits)
 
 
 def _divided(name: str, value: float, best: float, score: str, least: int) -> list[str]:
@@ -294,12 +334,23 @@ def answered_by(trace: Trace) -> tuple[str, str]:
             )
 
 
-def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
+def _unmatched(trace: Trace, join: str) -> str:
+    """Why words gave a chunk nothing; a word that was left out may well stand in it."""
+    if not trace.plan.words:
+        return "no word to look for"
+    if join != "OR":
+        return "not all words matched"
+    return "no word that counts matched" if trace.plan.dropped else "no word matched"
+
+
+def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     part, rules = candidate.text, profiles.get(trace.profile)
     if trace.mode == "vectors only":
-        return Line("text", words_off(trace), "+", 0.0, digits)
+        return ScoreLine("text", words_off(trace), "+", 0.0, digits)
+    if candidate.lexical is not None:
+        return _lexical(candidate, trace, digits)
     if part.bm25 is None:
-        return Line("text", "no word matched" if rules.join == "OR" else "not all words matched", "+", 0.0, digits)
+        return ScoreLine("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     if rules.text_score == "magnitude":
@@ -311,7 +362,28 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> Line:
     else:
         steps = [f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}", f"always {part.score:.1f} in this release"]
     steps += [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
-    return Line("text", "  ".join(steps), "+", part.points, digits)
+    return ScoreLine("text", "  ".join(steps), "+", part.points, digits)
+
+
+def _lexical(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
+    """How the words of a chunk, or of its path, made the keyword score of OpenClaw 2026.9."""
+    part, found = candidate.text, candidate.lexical
+    if found is None:
+        raise ValueError("a candidate that words did not find")
+    score, weight = product_shown(part.score, part.weight, part.points, digits)
+    term = [f'keyword "{found.term}" alone'] if found.term else []
+    end = [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
+    if not found.body:
+        steps = ["found by its path alone"] if found.level else [*term, f"words in its path {score}", *end]
+        return ScoreLine("text", "  ".join(steps), "+", part.points, digits)
+    if not part.points:
+        return ScoreLine("text", "  ".join([*term, "looked through for its words: no points"]), "+", 0.0, digits)
+    places = max(4, len(score.partition(".")[2]) + 1)
+    gains = (found.asked, found.held, found.path_words, found.length)
+    named = zip(gains, ("words asked", "share of its words", "words in path", "length"), strict=True)
+    steps = [f"{found.text_score:.{places}f} bm25", *(f"+ {gain:.{places}f} {name}" for gain, name in named if gain)]
+    steps.append(f"= {score}{', 1 at most' if found.text_score + sum(gains) > 1 else ''}")
+    return ScoreLine("text", "  ".join([*term, *steps, *end]), "+", part.points, digits)
 
 
 def words_off(trace: Trace) -> str:
@@ -320,43 +392,209 @@ def words_off(trace: Trace) -> str:
     return "there is no full-text search" if on else "hybrid is off: words are not searched"
 
 
-def _age(candidate: Candidate, trace: Trace, digits: int) -> list[Line]:
+def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
     part = candidate.age
     half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
     if part.basis == "off":
-        return [Line("age", "decay is off")]
+        return [ScoreLine("age", "decay is off")]
     multiplies = profiles.get(trace.profile).age == "multiply"
     operation: Operation = "x" if multiplies else "+"
     value = part.factor if multiplies else part.points
     if part.age_days is None:
-        return [Line("age", "evergreen, never fades", operation, value, digits)]
+        return [ScoreLine("age", "evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
     old = f"{part.age_days:.0f} d old" if part.age_days >= 0 else f"dated {-part.age_days:,.0f} d ahead, so not aged"
     detail = f"{old}{source}, half-life {half_life} d"
-    return [Line("decay" if multiplies else "recency", detail, operation, value, digits)]
+    return [ScoreLine("decay" if multiplies else "recency", detail, operation, value, digits)]
 
 
-def _mmr(candidate: Candidate) -> Line:
+def _mmr(candidate: Candidate) -> ScoreLine:
     part = candidate.mmr
     if part is None:
-        return Line("mmr", "off")
+        return ScoreLine("mmr", "off")
     if part.twin is None:
-        return Line("mmr", "chosen first")
-    return Line(
+        return ScoreLine("mmr", "chosen first")
+    return ScoreLine(
         "mmr", f"chosen {ordinal(part.place)}; shares {part.similarity:.0%} of its words with {part.twin.citation}"
     )
 
 
-def _gate(candidate: Candidate, trace: Trace) -> Line:
+def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     verdict = candidate.verdict
     floor = trace.floor if isinstance(verdict, Recalled) else getattr(verdict, "floor", trace.floor)
     sign = ">=" if candidate.score >= floor else "<"
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
     order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
-    return Line("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
+    return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
 
 
 def against(score: float, floor: float) -> str:
     """`score` with enough digits to see on which side of `floor` it is."""
     return f"{score:.{_fewest(3, lambda digits: (_rounded(score, digits) >= floor) == (score >= floor))}f}"
+
+
+AROUND = 2
+"""Neighbours that are named on each side."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelStage:
+    """One stage: a title, and lines of text of which number `own` (from 0, or -1) is about the candidate itself."""
+
+    title: str
+    lines: tuple[str, ...]
+    own: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One part of two scores: what it gave this candidate, what it gave the other, and the difference."""
+
+    part: str
+    own: float
+    other: float
+
+    @property
+    def difference(self) -> float:
+        """This minus the other."""
+        return self.own - self.other
+
+
+def parts(candidate: Candidate) -> dict[str, float]:
+    """What each part gave to the score in the end; they add up to it."""
+    if _is_named(candidate):
+        return {"vector": 0.0, "text": 0.0, "path": candidate.score, "age": 0.0, "day": 0.0}
+    factor = candidate.age.factor * math.prod(one.value for one in candidate.factors)
+    return {
+        "vector": candidate.vector.points * factor,
+        "text": candidate.text.points * factor,
+        "path": 0.0,
+        "age": candidate.age.points,
+        "day": candidate.date_points,
+    }
+
+
+def gaps(candidate: Candidate, other: Candidate) -> list[Gap]:
+    """What parts `candidate` from `other`, the greatest first; the differences add up to that of the scores."""
+    mine, theirs = parts(candidate), parts(other)
+    found = [Gap(part, mine[part], theirs[part]) for part in mine if mine[part] or theirs[part]]
+    return sorted(found, key=lambda gap: -abs(gap.difference))
+
+
+def stages(candidate: Candidate, trace: Trace) -> Iterator[FunnelStage]:
+    """Every stage that the candidate went through, in order, with those next to it there."""
+    order = [*trace.recalled, *trace.lost]
+    at = next((i for i, one in enumerate(order) if one.chunk.rowid == candidate.chunk.rowid), None)
+    yield _vector_stage(candidate, trace)
+    yield _text_stage(candidate, trace)
+    if at is not None:
+        yield _around(
+            "Final order", order, at, lambda one: f"{one.score:.3f}  {one.chunk.citation}  {label(one.verdict).lower()}"
+        )
+        if len(order) > 1:
+            yield _parted(candidate, order[at - 1] if at else order[1], above=at > 0)
+    if candidate.mmr is not None:
+        yield _mmr_stage(candidate, trace)
+    yield FunnelStage(
+        "Gate",
+        (
+            f"{candidate.score:.4f} against {trace.floor:g}, {trace.settings.whole('query.maxResults')} hits at most",
+            sentence(candidate.verdict),
+        ),
+    )
+
+
+def _around(title: str, items: Sequence[Candidate], at: int, say: Callable[[Candidate], str]) -> FunnelStage:
+    first = max(0, at - AROUND)
+    lines = tuple(f"{i + 1:>4}  {say(items[i])}" for i in range(first, min(len(items), at + AROUND + 1)))
+    return FunnelStage(title, lines, at - first)
+
+
+def _vector_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
+    part, ranks = candidate.vector, trace.vector_ranks
+    title = f"By meaning: {len(ranks)} of {trace.funnel.vector_matches:,} with a vector proposed"
+    if part.cosine is None:
+        return FunnelStage(title, ("no cosine to go by",))
+    if part.rank is None or part.rank > len(ranks):
+        edge = f"; the last that was has {ranks[-1][1]:.3f}" if ranks else ""
+        place = f"{ordinal(part.rank)} with " if part.rank else ""
+        return FunnelStage(title, (f"{place}cosine {part.cosine:.4f}, not proposed{edge}",))
+    first = max(0, part.rank - 1 - AROUND)
+    near = ranks[first : part.rank + AROUND]
+    lines = tuple(f"{first + i:>4}  {score:.3f}  {ref.citation}" for i, (ref, score) in enumerate(near, 1))
+    return FunnelStage(title, lines, part.rank - 1 - first)
+
+
+def _text_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
+    part, ranks = candidate.text, trace.keyword_ranks
+    if trace.mode == "vectors only":
+        return FunnelStage("By words", (words_off(trace),))
+    title = f"By words: {len(ranks)} of {trace.funnel.text_matches:,} matches proposed"
+    query = (f"asked: {trace.plan.fts_query}",) if trace.plan.fts_query else ("no word to ask for",)
+    at = next((i for i, (ref, _, _) in enumerate(ranks) if ref.rowid == candidate.chunk.rowid), None)
+    if at is None:
+        why = "not matched" if part.bm25 is None else f"bm25 {-part.bm25:.2f}, not proposed"
+        return FunnelStage(title, (*query, why))
+    first = max(0, at - AROUND)
+    near = ranks[first : at + AROUND + 1]
+    lines = tuple(
+        f"{first + i:>4}  {f'{-bm25:.2f}' if bm25 == bm25 else 'path'} -> {score:.3f}  {ref.citation}"
+        for i, (ref, bm25, score) in enumerate(near, 1)
+    )
+    return FunnelStage(title, (*query, *lines), at - first + len(query))
+
+
+def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> FunnelStage:
+    """Algolia's question: what separates this hit from the one above."""
+    total = candidate.score - other.score
+    lines = [f"{gap.part:<7}{gap.own:.3f} - {gap.other:.3f} = {gap.difference:+.3f}" for gap in gaps(candidate, other)]
+    where = "above" if above else "below"
+    return FunnelStage(
+        f"Against the one {where}, {other.chunk.citation}",
+        (*lines, f"{'score':<7}{candidate.score:.3f} - {other.score:.3f} = {total:+.3f}"),
+        len(lines),
+    )
+
+
+def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
+    part = candidate.mmr
+    if part is None or part.twin is None:
+        return FunnelStage("MMR", ("chosen first, so there was nothing to resemble",))
+    balance = trace.settings.number("query.hybrid.mmr.lambda")
+    value = balance * part.relevance - (1 - balance) * part.similarity
+    return FunnelStage(
+        f"MMR: chosen {ordinal(part.place)}",
+        (
+            f"{balance:.2f} x relevance {part.relevance:.3f} - {1 - balance:.2f} x likeness {part.similarity:.3f} "
+            f"= {value:.3f}",
+            f"most like {part.twin.citation}",
+        ),
+    )
+
+
+def in_a_line(candidate: Candidate, trace: Trace) -> str:
+    """The whole arithmetic as one formula: `.40 x 0.854 + .60 x 0.818 = 0.832 + 0.020 age = 0.852 >= 0.35`."""
+    age, digits = candidate.age, Digits.of(candidate, trace)
+    sides = " + ".join(
+        " x ".join(reversed(product_shown(part.score, part.weight, part.points, digits.points)))
+        for part in (candidate.vector, candidate.text)
+    )
+    formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
+    more = ""
+    if _is_named(candidate):
+        formula = f"named by the question: {1:.{digits.total}f}"
+    elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
+        more += f" x {age.factor:.{digits.total}f} age"
+    for one in _counted(candidate):
+        if one.value != 1.0:
+            more += f" x {one.value:.{digits.total}f} {one.term}"
+    if age.points >= 0.0005:
+        more += f" + {age.points:.{digits.total}f} age"
+    if candidate.date_points:
+        more += f" + {candidate.date_points:.{digits.total}f} day"
+    more += f" = {candidate.score:.3f}" if more else ""
+    floor = getattr(candidate.verdict, "floor", trace.floor)
+    place = getattr(candidate.verdict, "place", None)
+    order = f"  {ordinal(place)} of {trace.settings.whole('query.maxResults')}" if place else ""
+    return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {floor:g}{order}"

@@ -1,17 +1,24 @@
-"""All prose about scores: verdicts, reasons for an empty answer, and modes, in words for a person."""
+"""Verdicts, reasons, modes in words for a person."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from memory_tui.explain.doubts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
-from memory_tui.explain.fates import (
+from memory_tui.core.formatting import plural
+from memory_tui.core.profiles import OWN
+from memory_tui.core.settings import BY_KEY, Scalar, show
+from memory_tui.explain.verdicts import (
+    AboveRight,
+    BelowNoise,
     ChangedSinceIndexed,
+    Doubt,
     Excluded,
     Fate,
     FileGate,
     InNoChunk,
+    Inseparable,
+    KeywordHitsShut,
     LostInTheirIndex,
     ModelMismatch,
     NoSuchFile,
@@ -22,11 +29,12 @@ from memory_tui.explain.fates import (
     OutsideTextPool,
     OutsideVectorPool,
     PoolGate,
+    RelativeScores,
     TextGate,
     UnreadableFile,
+    UnreadableProject,
     WordsOff,
 )
-from memory_tui.profiles import OWN
 from memory_tui.search.trace import (
     AllBelowGate,
     BelowMinScore,
@@ -42,11 +50,9 @@ from memory_tui.search.trace import (
     Recalled,
     Verdict,
 )
-from memory_tui.settings import BY_KEY, Scalar, show
 
 if TYPE_CHECKING:
-    from memory_tui.explain.flips import Flip, NotAlone
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.counterfactuals import Flip, NotAlone, Rephrased
 
 
 def ordinal(n: int) -> str:
@@ -65,14 +71,11 @@ def age(days: float) -> str:
     return "today" if 0 <= days < 1 else f"in {-days:.0f}d" if days < 0 else f"{days:.0f}d"
 
 
-def plural(n: int, noun: str) -> str:
-    """`1 chunk`, `2 chunks`."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def reason(verdict: Verdict) -> str:
     """Why a candidate lost, in two or three words for a list."""
     match verdict:
+        case Recalled(rescued=True):
+            return "recalled, by words"
         case Recalled(relaxed=relaxed):
             return "recalled, relaxed" if relaxed else "recalled"
         case BelowMinScore():
@@ -87,7 +90,7 @@ def reason(verdict: Verdict) -> str:
             assert_never(never)
 
 
-def gate(fate: Fate) -> str:
+def gate(fate: Fate) -> str:  # noqa: C901
     """The gate that stopped a line, in two or three words; empty when nothing did."""
     match fate:
         case Recalled():
@@ -108,6 +111,8 @@ def gate(fate: Fate) -> str:
             return "no vector"
         case ModelMismatch():
             return "other model"
+        case UnreadableProject():
+            return "project marker"
         case OutsideRoots():
             return "outside the roots"
         case Excluded():
@@ -136,6 +141,8 @@ def sentence(fate: Fate) -> str:
     match fate:
         case Recalled():
             how = " over the relaxed floor for keyword hits" if fate.relaxed else ""
+            if fate.rescued:
+                how = ", although it is below minScore: words found it and meaning did not"
             return f"Recalled as the {ordinal(fate.place)} hit{how}."
         case BelowMinScore():
             return f"Its score is {margin(fate.margin)} short of minScore {fate.floor:g}."
@@ -147,7 +154,8 @@ def sentence(fate: Fate) -> str:
         case DisplacedByMmr():
             return (
                 f"Its score is good enough, but it shares {fate.similarity:.0%} of its words with "
-                f"{fate.twin.citation}, which MMR chose first; it came {ordinal(fate.place)} of {fate.limit}."
+                f"{fate.twin.citation}, which MMR chose first. It came {ordinal(fate.place)}; the limit is "
+                f"{plural(fate.limit, 'result')}."
             )
         case BeyondLimit():
             return f"It passed minScore as the {ordinal(fate.place)}, but only {fate.limit} are recalled."
@@ -159,14 +167,15 @@ def sentence(fate: Fate) -> str:
             | NoWord()
             | WordsOff()
             | OutsideTextPool()
+            | UnreadableProject()
         ):
             return _pool_sentence(fate)
         case OutsideRoots() | Excluded() | NoSuchFile() | UnreadableFile() | ChangedSinceIndexed() | InNoChunk():
             return _file_sentence(fate)
         case LostInTheirIndex():
             return (
-                f"By the notes on disk it is the {ordinal(fate.place)} hit, but OpenClaw's own index cannot recall "
-                f"it: {fate.detail}"
+                f"From the notes on disk it would be the {ordinal(fate.place)} hit, but OpenClaw's own index cannot "
+                f"recall it: {fate.detail}"
             )
         case _ as never:
             assert_never(never)
@@ -175,9 +184,9 @@ def sentence(fate: Fate) -> str:
 def _file_sentence(fate: FileGate) -> str:
     match fate:
         case OutsideRoots():
-            return f"The file lies outside the places where notes are read. {fate.detail}"
+            return f"The file is outside the folders of the notes. {fate.detail}"
         case Excluded():
-            return f"The file is no note of this memory ({fate.rule}). {fate.detail}"
+            return f"The file is not part of this memory ({fate.rule}). {fate.detail}"
         case NoSuchFile() | UnreadableFile():
             return fate.detail
         case ChangedSinceIndexed(change="new"):
@@ -205,6 +214,11 @@ def _pool_sentence(fate: PoolGate) -> str:
             return f"Meaning could not find it: {fate.cause}. By words: {_text(fate.text)}."
         case ModelMismatch():
             return f"{fate.detail} By words: {_text(fate.text)}."
+        case UnreadableProject():
+            return (
+                "OpenClaw 2026.9 never recalls it: a project marker (<!-- project: ... -->) of its entry is not "
+                "closed, or names no project."
+            )
         case WordsOff() | NoWord() | NotMatched() | OutsideTextPool():
             text = _text(fate)
             return f"{text[0].upper()}{text[1:]}, and there are no vectors to go by."
@@ -252,8 +266,14 @@ def turn(key: str, value: Scalar) -> str:
 
 
 def flip(found: Flip) -> str:
-    """A change that turns a verdict, for a list: `half-life 50 d (6th)`."""
-    return f"{turn(found.key, found.value)} ({ordinal(found.place) if found.place else 'lost'})"
+    """A change that turns a verdict, for a list: `half-life 50 d: would be recalled (6th)`."""
+    then = f"would be recalled ({ordinal(found.place)})" if found.place else "would be dropped"
+    return f"{turn(found.key, found.value)}: {then}"
+
+
+def no_flip(*, recalled: bool) -> str:
+    """That no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
+    return f"No single setting would {'drop' if recalled else 'recall'} this hit"
 
 
 def flip_sentence(found: Flip) -> str:
@@ -274,9 +294,9 @@ def effects(verb: str, count: int, right: int, wrong: int) -> str:
 
 
 def not_alone(found: NotAlone) -> str:
-    """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th of 6)`."""
+    """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th; the limit is 6 results)`."""
     if found.place:
-        how = f"{ordinal(found.place)} of {found.limit}"
+        how = f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
     elif found.passes:
         how = f"not among the first {found.limit}"
     else:
@@ -324,7 +344,7 @@ def doubt(found: Doubt) -> str:
             assert_never(never)
 
 
-def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
+def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:  # noqa: C901
     """Why nothing was recalled under `profile`, and what to do next."""
     match reason:
         case BlankQuery():
@@ -338,7 +358,7 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
             if reason.unreadable:
                 return (
                     f"Nothing is indexed: {plural(reason.unreadable, 'file')} could not be read.",
-                    "memory-tui status names each, and why.",
+                    "Run memory-tui status to see each file and the reason.",
                 )
             return "This workspace holds no notes yet.", "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
         case NoUsableWord(pointless=True):

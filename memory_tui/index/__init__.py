@@ -1,1 +1,23 @@
-"""Keeping chunks and vectors, and keeping them fresh."""
+"""The SQLite index of a workspace: schema, writing, reading, checking, rebuilding, watching.
+
+- batch_jobs: Batch jobs: which text waits for which job of a provider's batch service, so that none is paid twice. ->
+  claim
+- connections: Read-only connections, one for each running query, reused by the next. -> Readers
+- database: An index as an SQLite database: its connection, its extensions, what the build of SQLite can do. ->
+  Database
+- disk_usage: Disk usage of an index, table by table. -> tables
+- embedding: Embedding of chunks: which texts go to the provider, which it rejected, which are withheld as secrets. ->
+  rows
+- freshness: Freshness compares the index with the files on disk. -> compare
+- full_text: Full-text search of an index by FTS5. -> FullText
+- index_file: The index file: where it lies, private to its user, never in the place of another file. -> find
+- index_write: Writes to an index, one transaction each. -> replace_files
+- integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. -> problems
+- mass_deletion: A mass deletion is held back until the notes are certainly gone. -> sort_out
+- rebuild: A rebuild makes a new index beside the old one, then publishes it in one step. -> begin
+- schema: The schema of an index file: its tables, the recipe it was made with. -> Recipe
+- store: The store reads the rows of an index. -> Store
+- sync: A sync makes the index hold what is on disk. -> sync
+- sync_run: One run of a sync: it cuts notes into chunks, stops on request, measures its speed. -> SyncRun
+- watch: The watcher notices saved notes. -> Watcher
+"""

@@ -1,26 +1,168 @@
-"""One connection to an index file: place it, open it, tell what is wrong with it, and write in whole transactions.
+"""An index as an SQLite database: its connection, its extensions, what the build of SQLite can do.
+
+`MEMORY_TUI_DISABLE` names abilities between commas:
+
+fts5     full-text search. Without it vectors answer alone, and where there are none either, a chunk is found when
+         it holds the letters of a word.
+trigram  the tokenizer of three characters that `store.fts.tokenizer` can name. Without it unicode61 is used.
+vec0     sqlite-vec. Without it numpy compares the vectors, with the same answers.
 
 A connection belongs to one thread; only `interrupt` may be called from another.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
 import re
 import shutil
+import struct
 import tempfile
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import apsw
 
-from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
-from memory_tui.index import abilities, filesystem, schema, vec0
-from memory_tui.index.place import check, create, file_at, kind, move_aside, place, refused, resolved
+from memory_tui.core import files
+from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
+from memory_tui.index import schema
+from memory_tui.index.index_file import check, choose_path, create, file_at, kind, move_aside, refused, resolved
+
+SWITCH = "MEMORY_TUI_DISABLE"
+NAMES = ("fts5", "trigram", "vec0")
+
+
+def switched_off(name: str) -> bool:
+    """Whether MEMORY_TUI_DISABLE takes the ability `name` away."""
+    return name in _named()
+
+
+def unknown() -> tuple[str, ...]:
+    """What MEMORY_TUI_DISABLE names without there being such an ability."""
+    return tuple(name for name in _named() if name not in NAMES)
+
+
+def fts5() -> str:
+    """Empty when full-text search works, otherwise what stands against it."""
+    return _because("fts5") or _try("CREATE VIRTUAL TABLE probe USING fts5(body, content='', contentless_delete=1)")
+
+
+def trigram() -> str:
+    """Empty when full-text search can cut words into trigrams, otherwise what stands against it."""
+    return _because("trigram") or fts5() or _try("CREATE VIRTUAL TABLE probe USING fts5(body, tokenize='trigram')")
+
+
+def tokenizer(wanted: str) -> str:
+    """How full-text search cuts words when `wanted` (unicode61 or trigram) is asked for; empty where there is none."""
+    if fts5():
+        return ""
+    return wanted if wanted != "trigram" or not trigram() else "unicode61"
+
+
+def _named() -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip() for name in os.environ.get(SWITCH, "").split(","))))
+
+
+def _because(name: str) -> str:
+    return f"switched off by {SWITCH}" if switched_off(name) else ""
+
+
+@functools.cache
+def _try(statement: str) -> str:
+    connection = apsw.Connection(":memory:")
+    try:
+        connection.execute(statement)
+        connection.execute("INSERT INTO probe(rowid, body) VALUES (7, 'route 66')")
+        found = connection.execute("SELECT rowid FROM probe WHERE probe MATCH 'route'").fetchall()
+    except apsw.Error as error:
+        return str(error)
+    finally:
+        connection.close()
+    return "" if found == [(7,)] else f"a trial answered {found}"
+
+
+@dataclass(frozen=True, slots=True)
+class Vec0:
+    """Whether vec0 works; `detail` names the step that failed, or the version."""
+
+    ready: bool
+    detail: str
+
+
+OFF = Vec0(False, "switched off")
+
+
+def load(connection: apsw.Connection) -> Vec0:
+    """Load sqlite-vec into `connection` and try it, once a process: create a table, insert, query.
+
+    Importing the package instead would load a second SQLite (0.3 s, and two libraries that share vec0 crash).
+    """
+    if switched_off("vec0"):
+        return Vec0(False, f"switched off by {SWITCH}")
+    path = _library()
+    if path is None:
+        return Vec0(False, "sqlite-vec is not installed")
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(path)
+    except (apsw.Error, AttributeError) as error:
+        return Vec0(False, f"load: {error}")
+    finally:
+        if hasattr(connection, "enable_load_extension"):
+            connection.enable_load_extension(False)
+    return _try_out(path)
+
+
+def ability() -> Vec0:
+    """Whether sqlite-vec works on this machine, without a connection to load it into."""
+    if switched_off("vec0"):
+        return Vec0(False, f"switched off by {SWITCH}")
+    path = _library()
+    if path is None:
+        return Vec0(False, "sqlite-vec is not installed")
+    if not hasattr(apsw.Connection, "enable_load_extension"):
+        return Vec0(False, "load: this SQLite cannot load extensions")
+    return _try_out(path)
+
+
+@functools.cache
+def _library() -> str | None:
+    """Path of the loadable file without its suffix, which SQLite adds for the system."""
+    spec = importlib.util.find_spec("sqlite_vec")
+    places = spec.submodule_search_locations if spec else None
+    found = [file for place in places or () for file in Path(place).glob("vec0.*")]
+    return str(found[0].with_suffix("")) if found else None
+
+
+@functools.cache
+def _try_out(path: str) -> Vec0:
+    step = "load"
+    connection = apsw.Connection(":memory:")
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(path)
+        (version,) = connection.execute("SELECT vec_version()").fetchone() or ("",)
+        step = "create"
+        connection.execute("CREATE VIRTUAL TABLE probe USING vec0(embedding float[2] distance_metric=cosine)")
+        step = "insert"
+        connection.execute("INSERT INTO probe(rowid, embedding) VALUES (7, ?)", (struct.pack("2f", 0.0, 1.0),))
+        step = "query"
+        query = "SELECT rowid, distance FROM probe WHERE embedding MATCH ? AND k = 1"
+        rows = connection.execute(query, (struct.pack("2f", 0.0, 2.0),)).fetchall()
+    except (apsw.Error, AttributeError) as error:
+        return Vec0(False, f"{step}: {error}")
+    finally:
+        connection.close()
+    if len(rows) != 1 or rows[0][0] != 7 or not -1e-6 < float(rows[0][1] or 0) < 1e-6:
+        return Vec0(False, f"query: it answered {rows}")
+    return Vec0(True, str(version))
+
 
 Rows = list[tuple[Any, ...]]
 Frozen = tuple[int, ...]
@@ -47,7 +189,7 @@ class Database:
     `identified` is the device and inode that were opened, None for an index in memory.
     """
 
-    def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: vec0.Vec0) -> None:
+    def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: Vec0) -> None:
         self.connection = connection
         self.path = path
         self.read_only = read_only
@@ -61,7 +203,7 @@ class Database:
         """What there is to say of an index that does not exist: nothing."""
         connection = apsw.Connection(":memory:")
         _migrate(connection)
-        return cls(connection, path, True, vec0.OFF)
+        return cls(connection, path, True, OFF)
 
     @property
     def moved(self) -> bool:
@@ -93,7 +235,7 @@ class Database:
         if found == "database":
             raise _stranger(where)
         if not read_only:
-            asked, where = where, place(path, heard)
+            asked, where = where, choose_path(path, heard)
             if where != asked and found == "ours" and not where.stat().st_size:
                 _seed(asked, where, heard)
         seen = _frozen(where)
@@ -107,7 +249,7 @@ class Database:
             heard.append(f"The file {where} {_why(error)}; it was kept as {move_aside(where)}, and a new index begun.")
             with _explaining(where):
                 connection = _connect(create(where))
-        opened = cls(connection, where, read_only, vec0.load(connection) if use_vec0 else vec0.OFF)
+        opened = cls(connection, where, read_only, load(connection) if use_vec0 else OFF)
         if read_only and _is_frozen(connection):
             opened.frozen = seen
         return opened
@@ -130,6 +272,10 @@ class Database:
             return
         self.connection.close()
 
+    def damaged(self, what: str) -> IndexDamaged:
+        """Make the error that says that `what` makes no sense in this index."""
+        return damaged(self.path, what)
+
     def interrupt(self) -> None:
         """Stop the statement that runs now, which then raises Cancelled; safe from any thread."""
         self.connection.interrupt()
@@ -141,7 +287,7 @@ class Database:
         except apsw.Error as error:
             raise explained(error, self.path) from None
         except UnicodeDecodeError:
-            raise damaged(self.path, "a text is not UTF-8") from None
+            raise self.damaged("a text is not UTF-8") from None
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - whatever the column holds
         """The first column of the first row, or None without a row."""
@@ -155,7 +301,7 @@ class Database:
         except apsw.Error as error:
             raise explained(error, self.path) from None
         except UnicodeDecodeError:
-            raise damaged(self.path, "a text is not UTF-8") from None
+            raise self.damaged("a text is not UTF-8") from None
 
     @contextmanager
     def writing(self) -> Iterator[int]:
@@ -194,7 +340,7 @@ def _connect(path: Path) -> apsw.Connection:
         if version == 0:
             connection.pragma("page_size", schema.PAGE_SIZE)
             connection.pragma("application_id", schema.APPLICATION_ID)
-        if filesystem.shared(path):
+        if files.shared(path):
             connection.pragma("journal_mode", "delete")
         else:
             _log_ahead(connection)
@@ -376,7 +522,7 @@ def _migrate(connection: apsw.Connection) -> None:
     for number, statements in enumerate(schema.VERSIONS[version:], version + 1):
         connection.execute(statements)
         connection.pragma("user_version", number)
-    if version == 0 and not abilities.fts5():
+    if version == 0 and not fts5():
         connection.execute(schema.full_text_tables("unicode61"))
     connection.execute("COMMIT")
 
@@ -405,22 +551,13 @@ def damaged(path: Path, what: str = "") -> IndexDamaged:
     return IndexDamaged(message, "memory-tui index moves it aside, and makes it again from the notes.")
 
 
-@contextmanager
-def making_sense(path: Path) -> Iterator[None]:
-    """Around code that does nothing but take rows of the index at `path` apart: what it trips over is damage."""
-    try:
-        yield
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-        raise damaged(path, f"a row makes no sense: {type(error).__name__}") from error
-
-
 def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
     """What a person can make of SQLite's `error` on the index at `path`."""
     match error:
         case apsw.InterruptError():
             return Cancelled()
         case apsw.FullError():
-            message = f"The disk is full: {path} cannot grow{filesystem.full(path)}."
+            message = f"The disk is full: {path} cannot grow{files.full(path)}."
             step = "Free some space; what is indexed stays usable."
         case apsw.BusyError() | apsw.LockedError():
             return IndexBusy(f"Another program is writing {path} for long.", "Try again when it has finished.")
@@ -428,8 +565,8 @@ def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
             return damaged(path)
         case apsw.SQLError() if _SPOILED_SCHEMA.search(str(error)):
             return damaged(path, str(error))
-        case apsw.IOError() | apsw.CantOpenError() if filesystem.room(path) in range(_NO_ROOM):
-            message = f"The disk is full: {path} cannot be opened to be written{filesystem.full(path)}."
+        case apsw.IOError() | apsw.CantOpenError() if files.room(path) in range(_NO_ROOM):
+            message = f"The disk is full: {path} cannot be opened to be written{files.full(path)}."
             step = "Free some space; what is indexed stays usable."
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             message, step = f"The index {path} cannot be read or written: {error}.", "Check the file, folder and disk."

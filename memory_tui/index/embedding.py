@@ -1,22 +1,161 @@
-"""The vectors of texts: from the cache of an index, or from the provider, and kept there as soon as they are made."""
+"""Embedding of chunks: which texts go to the provider, which it rejected, which are withheld as secrets.
+
+The index remembers them by the provider's identity and the hash of the text, with the provider's reason. They are asked
+for again when the text or the provider is another one, when somebody says so, and after a day. Words still find them.
+
+The index remembers their hashes and of which kind each is, so that nobody has to wonder why a chunk has no vector, and
+nobody looks at them twice. They stay findable by their words.
+"""
 
 from __future__ import annotations
 
+import json
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Self
 
 import numpy as np
 
-from memory_tui.embed.failure import OF_THE_TEXT, ProviderFailure, state_of
-from memory_tui.embed.provider import Identity, Provider, Vectors
-from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError
-from memory_tui.index import refusals, writes
+from memory_tui.core import secret_finder
+from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
+from memory_tui.index import index_write
+from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
-from memory_tui.index.withheld import HERE, Manner, forgive, sendable
+from memory_tui.providers.failures import OF_THE_TEXT, ProviderFailure, state_of
+from memory_tui.providers.protocol import Identity, Provider, Vectors
+
+SECONDS = 86_400.0
+"""How long a refusal counts: who refuses a text today may have another model tomorrow."""
+_SPACE = "provider = ? AND model = ? AND provider_key = ?"
+RECENT = (
+    "EXISTS (SELECT 1 FROM refused r WHERE r.hash = chunks.hash AND r.provider = ? AND r.model = ? "
+    "AND r.provider_key = ? AND r.at > ?)"
+)
+"""That the text of a chunk is not to be asked for; takes provider, model, key, and a time before which none counts."""
+
+
+def note(store: Store, identity: Identity, digest: str, reason: str) -> None:
+    """Remember that the text with this hash was refused now."""
+    with store.writing():
+        store.query(
+            "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", (*_of(identity), digest, reason, time.time())
+        )
+
+
+def known_rejected(store: Store, identity: Identity, hashes: Sequence[str]) -> set[str]:
+    """Which of `hashes` are not to be asked for again now."""
+    return {
+        row[0]
+        for row in store.query(
+            f"SELECT hash FROM refused WHERE {_SPACE} AND at > ? AND hash IN (SELECT value FROM json_each(?))",
+            (*_of(identity), since(), json.dumps(list(hashes))),
+        )
+    }
+
+
+def since() -> float:
+    """The time (epoch seconds) before which no refusal counts any more."""
+    return time.time() - SECONDS
+
+
+def forget(store: Store) -> None:
+    """Ask for everything again. Mostly nothing to do."""
+    if _any(store):
+        with store.writing():
+            store.query("DELETE FROM refused")
+
+
+def tidy_rejected(store: Store) -> None:
+    """Forget the refusals of texts that no note has any more, or that have a vector now. Mostly nothing to do."""
+    over = (
+        "hash NOT IN (SELECT hash FROM chunks) OR EXISTS (SELECT 1 FROM embedding_cache e WHERE "
+        "e.provider = refused.provider AND e.model = refused.model AND e.provider_key = refused.provider_key "
+        "AND e.hash = refused.hash)"
+    )
+    if _any(store) and store.value(f"SELECT EXISTS (SELECT 1 FROM refused WHERE {over})"):
+        with store.writing():
+            store.query(f"DELETE FROM refused WHERE {over}")
+
+
+def rows(store: Store) -> Rows:
+    """Everything that is remembered."""
+    return store.query("SELECT provider, model, provider_key, hash, reason, at FROM refused")
+
+
+def take(store: Store, found: Rows) -> None:
+    """Remember the `rows` of another index."""
+    if found:
+        with store.writing():
+            store.many("INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", found)
+
+
+def _any(store: Store) -> bool:
+    return bool(store.value("SELECT EXISTS (SELECT 1 FROM refused)"))
+
+
+def _of(identity: Identity) -> tuple[str, str, str]:
+    return identity.provider, identity.model, identity.key
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingMode:
+    """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
+    asked (`later`), and whether what looks like a secret is `withheld` from it.
+    """
+
+    texts: int = 64
+    later: bool = False
+    withheld: bool = False
+
+
+HERE = EmbeddingMode()
+"""A provider that takes no time."""
+SLOW = EmbeddingMode(later=True)
+"""A model on this machine."""
+SERVER = EmbeddingMode(256, later=True)
+"""One that text is sent to; of what it gets at once it makes requests of at most 8,000 bytes."""
+
+
+def _known(store: Store, hashes: Sequence[str]) -> set[str]:
+    rows = store.query(
+        "SELECT hash FROM withheld WHERE hash IN (SELECT value FROM json_each(?))", (json.dumps(list(hashes)),)
+    )
+    return {row[0] for row in rows}
+
+
+def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
+    """Those of `digests` whose text in `texts` may be sent; the others are remembered."""
+    known = _known(store, digests)
+    found = {
+        digest: "; ".join(kinds)
+        for digest in digests
+        if digest not in known and (kinds := secret_finder.kinds(texts[digest]))
+    }
+    if found:
+        with store.writing():
+            store.many("INSERT OR REPLACE INTO withheld VALUES(?, ?)", list(found.items()))
+    return [digest for digest in digests if digest not in known and digest not in found]
+
+
+def forgive(store: Store) -> None:
+    """Forget what was withheld, because it no longer is. Mostly nothing to do."""
+    if store.value("SELECT EXISTS (SELECT 1 FROM withheld)"):
+        with store.writing():
+            store.query("DELETE FROM withheld")
+
+
+def tidy_withheld(store: Store) -> None:
+    """Forget the withheld texts that no note has any more. Mostly nothing to do."""
+    gone = "hash NOT IN (SELECT hash FROM chunks)"
+    if store.value(f"SELECT EXISTS (SELECT 1 FROM withheld WHERE {gone})"):
+        with store.writing():
+            store.query(f"DELETE FROM withheld WHERE {gone}")
+
 
 Answer = Callable[[], Vectors]
 Sent = tuple[Mapping[str, str], list[str], "Future[Vectors] | None"]
@@ -37,7 +176,7 @@ class Embedder:
         identity: Identity,
         provider: Provider | None,
         check: Callable[[], None],
-        manner: Manner = HERE,
+        manner: EmbeddingMode = HERE,
     ) -> None:
         self.embedded = 0
         """Texts that the provider was asked for."""
@@ -110,7 +249,7 @@ class Embedder:
         """Whose vector the provider may be asked for; what is withheld from it is noted, what it refused left out."""
         lacking = [digest for digest in texts if digest not in known]
         if lacking and self.working:
-            refused = refusals.known(self._store, self._identity, lacking)
+            refused = known_rejected(self._store, self._identity, lacking)
             lacking = [digest for digest in lacking if digest not in refused]
         return sendable(self._store, texts, lacking) if self._manner.withheld and self.working else lacking
 
@@ -130,14 +269,14 @@ class Embedder:
             if state_of(failure) not in OF_THE_TEXT:
                 self._provider = None
             elif len(batch) == 1 and not made:
-                refusals.note(self._store, self._identity, batch[0], failure.message)
+                note(self._store, self._identity, batch[0], failure.message)
             else:
                 # It was refused as a whole, or in part: which texts are to blame, each one by itself tells.
                 for digest in batch:
                     if digest not in made and self._provider is not None:
                         made |= self._take([digest], texts, self._asking([digest], texts))
             return made
-        return writes.add_embeddings(self._store, self._identity, batch, vectors)
+        return index_write.add_embeddings(self._store, self._identity, batch, vectors)
 
     def _keep_paid(self, batch: Sequence[str], failure: ProviderError) -> dict[str, int]:
         """Keep what was made of a batch before it failed."""
@@ -151,7 +290,7 @@ class Embedder:
         except ProviderError as error:
             self.error = error.message
             return {}
-        return writes.add_embeddings(self._store, self._identity, [batch[place] for place in places], vectors)
+        return index_write.add_embeddings(self._store, self._identity, [batch[place] for place in places], vectors)
 
 
 class _Ahead:

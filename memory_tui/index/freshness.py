@@ -1,49 +1,33 @@
-"""What of the notes on disk the index knows; computed from a scan each time, so that nothing stored can lie."""
+"""Freshness compares the index with the files on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any
 
-from memory_tui.errors import Unreadable
-from memory_tui.index.deltas import Thresholds, waits
-from memory_tui.index.known import CHANGED, FileRow
-from memory_tui.index.shrink import Devices, Shrink, sort_out
-from memory_tui.index.ticks import unmoved
-from memory_tui.settings import Settings
-from memory_tui.workspace import sources
-from memory_tui.workspace.roots import Found, LeftOut, Roots, Scan
+from memory_tui.core.settings import Settings
+from memory_tui.index.mass_deletion import Devices, Shrink, sort_out
+from memory_tui.source.note_state import FileState, State, Thresholds, difference, state_of
+from memory_tui.source.rows import IndexedNote
+from memory_tui.workspace.roots import Roots
+from memory_tui.workspace.scan import LeftOut, Scan
 
-Difference = Literal["", "new", "changed", "rebuild", "unsure", "failed"]
-
-State = Literal["pending", "failed", "changed while read", "missing root"]
+PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "resume"})
+"""Reasons of syncs that nobody asked for by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """A note that is not searchable as it is on disk, and why.
-
-    pending: the next sync indexes or forgets it (`detail` says new, changed, deleted, rebuild, ...). failed: it could
-    not be read or cut. changed while read: somebody was writing it each time. missing root: its folder has vanished,
-    and what was indexed of it stays. One that is `patient` has not grown enough to be indexed by itself.
-    """
-
-    path: str
-    state: State
-    detail: str
-    patient: bool = False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Freshness:
-    """How many notes are `fresh`, those that are not by path, and what is no note.
+    """How many of `total` notes on disk are `fresh`, those that are not by path, and what is no note.
 
     `rebuild` says what the index was made with that is otherwise now; then no note is fresh. `shrink` is what a
     person has to agree to before it is forgotten. `moved` are the stored paths of roots on another device than before,
     where notes are missing.
     """
 
+    total: int
     fresh: int
     stale: Mapping[str, FileState]
     left_out: tuple[LeftOut, ...]
@@ -55,40 +39,48 @@ class Freshness:
         """The notes in one of `states`."""
         return tuple(note for note in self.stale.values() if note.state in states)
 
-    @property
+    @cached_property
     def pending(self) -> tuple[FileState, ...]:
         """Notes that the next sync will index or forget."""
         return self.of("pending")
 
-    @property
+    @cached_property
     def failed(self) -> tuple[FileState, ...]:
         """Notes that could not be indexed."""
         return self.of("failed")
 
+    @cached_property
+    def unsettled(self) -> tuple[FileState, ...]:
+        """Notes that were being written each time they were read."""
+        return self.of("changed while read")
 
-def difference(found: Found, row: FileRow | None) -> Difference:
-    """How a note on disk differs from its row by size and time; unsure when only its text can tell."""
-    if row is None:
-        return "new"
-    if row.state != "ok":
-        return "failed"
-    if not row.hash:
-        return "rebuild"
-    if found.mtime_ns != row.mtime_ns or found.size != row.size:
-        return "changed"
-    if not unmoved(found.mtime_ns, round(row.indexed_at * 1e9)) or touched(found, row):
-        return "unsure"
-    return ""
+    @cached_property
+    def missing(self) -> tuple[FileState, ...]:
+        """Notes whose folder has vanished; what was indexed of them stays."""
+        return self.of("missing root")
 
+    def as_dict(self) -> dict[str, Any]:
+        """As `status --json` prints it: the numbers, and a path with its reason for each note that is not fresh."""
 
-def touched(found: Found, row: FileRow) -> bool:
-    """Whether anything about the file changed after it was read, its times set back perhaps."""
-    return found.ctime_ns > round(row.indexed_at * 1e9)
+        def listed(notes: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+            return [{"path": path, "detail": detail} for path, detail in notes]
+
+        return {
+            "total": self.total,
+            "fresh": self.fresh,
+            "pending": listed((note.path, note.detail) for note in self.pending),
+            "failed": listed((note.path, note.detail) for note in self.failed),
+            "leftOut": listed((left.path, left.reason) for left in self.left_out),
+            "unsettled": listed((note.path, note.detail) for note in self.unsettled),
+            "missing": listed((note.path, note.detail) for note in self.missing),
+            "rebuild": list(self.rebuild),
+            "shrink": self.shrink,
+        }
 
 
 def compare(
     scan: Scan,
-    known: Mapping[str, FileRow],
+    known: Mapping[str, IndexedNote],
     settings: Settings | None = None,
     *,
     rebuild: tuple[str, ...] = (),
@@ -105,7 +97,7 @@ def compare(
     for note in scan.found:
         row = known.get(note.path)
         if differs := difference(note, row):
-            state = _state(note, row, differs, thresholds)
+            state = state_of(note, row, differs, thresholds)
             if state is not None:
                 stale[note.path] = state
     if rebuild:
@@ -113,24 +105,5 @@ def compare(
     fresh = scan.total - len(stale)
     gone = sort_out(scan, known, roots, devices)
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in gone.deleted)
-    stale.update((held.path, FileState(*held)) for held in gone.held)
-    return Freshness(fresh, stale, scan.left_out, rebuild, gone.shrink, frozenset(gone.moved))
-
-
-def _state(note: Found, row: FileRow | None, differs: Difference, thresholds: Thresholds | None) -> FileState | None:
-    """What is to be said of a note that differs from its row; None when only its times do."""
-    if row is not None and differs == "unsure":
-        differs = _reread(note, row)
-    if row is not None and differs == "failed":
-        return FileState(note.path, "changed while read" if row.state == CHANGED else "failed", row.detail)
-    if not differs:
-        return None
-    patience = waits(note, row, thresholds) if thresholds else ""
-    return FileState(note.path, "pending", patience or differs, bool(patience))
-
-
-def _reread(note: Found, row: FileRow) -> Difference:
-    try:
-        return "" if sources.read(note).hash == row.hash else "changed"
-    except Unreadable:
-        return "changed"
+    stale.update((note.path, FileState(*note)) for note in gone.retained)
+    return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, gone.shrink, frozenset(gone.moved))

@@ -1,4 +1,4 @@
-"""The tables of an index file, and the recipe it was made with.
+"""The schema of an index file: its tables, the recipe it was made with.
 
 `meta`, `files`, `chunks`, `embedding_cache`, `chunks_fts` and `chunks_vec` keep the names and the meaning of
 OpenClaw 2026.3.13; inside, rows are tied by integers and vectors are float32 BLOBs. An index file is disposable:
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory_tui.text.words import STEM_TOKENIZER
-from memory_tui.workspace.extra import ExtraPath
+from memory_tui.config.places import ExtraPath
+from memory_tui.core.tokens import STEM_TOKENIZER
 
 if TYPE_CHECKING:
-    from memory_tui.embed.provider import Identity
+    from memory_tui.providers.protocol import Identity
 
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
@@ -82,7 +82,13 @@ CREATE TABLE refused(
     at REAL NOT NULL, PRIMARY KEY(hash, provider, model, provider_key)) WITHOUT ROWID;
 """
 
-VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4, _V5)
+# What the annotations of a chunk say, of those chunks that have any.
+_V6 = """
+CREATE TABLE annotations(
+    chunk INTEGER PRIMARY KEY, importance INTEGER NOT NULL, triggers TEXT NOT NULL, project TEXT NOT NULL);
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4, _V5, _V6)
 """What to run to get from schema version i to i + 1."""
 SCHEMA_VERSION = len(VERSIONS)
 
@@ -120,6 +126,8 @@ class Recipe:
     chunk_bytes: int
     fts_tokenizer: str = "unicode61"
     words_version: int = WORDS_VERSION
+    chunking: str = "2026.3"
+    """The release by whose rules notes are cut."""
 
     def to_json(self) -> str:
         """The documented JSON (keys in the documented order), and after that what only memory-tui has."""
@@ -135,13 +143,14 @@ class Recipe:
             "ftsTokenizer": self.fts_tokenizer,
             "chunkBytes": self.chunk_bytes,
             "wordsVersion": self.words_version,
+            "chunking": self.chunking,
         }
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Recipe:
         """The recipe that `to_json` wrote."""
-        from memory_tui.embed.provider import Identity
+        from memory_tui.providers.protocol import Identity
 
         fields = json.loads(text)
         identity = Identity(fields["provider"], fields["model"], fields["providerKey"], fields["vectorDims"])
@@ -154,6 +163,7 @@ class Recipe:
             fields["chunkBytes"],
             fields["ftsTokenizer"],
             fields["wordsVersion"],
+            fields.get("chunking", "2026.3"),
         )
 
 
@@ -165,6 +175,7 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
         ("model", old.model, new.model),
         ("endpoint", old.key[:8], new.key[:8]),
         ("dimensions", old.dims, new.dims),
+        ("chunks cut as by OpenClaw", has.chunking, wanted.chunking),
         ("chunk tokens", has.chunk_tokens, wanted.chunk_tokens),
         ("overlap", has.chunk_overlap, wanted.chunk_overlap),
         ("chunk bytes", has.chunk_bytes, wanted.chunk_bytes),
@@ -185,7 +196,7 @@ def differences(has: Recipe, wanted: Recipe) -> tuple[str, ...]:
 
 def keywords_only() -> Identity:
     """The identity of an index without vectors."""
-    from memory_tui.embed.provider import Identity, identity_key
+    from memory_tui.providers.protocol import Identity, identity_key
 
     provider, model = KEYWORDS_ONLY
     return Identity(provider, model, identity_key(provider, model), 0)

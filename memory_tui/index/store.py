@@ -1,53 +1,141 @@
-"""What an index is asked: files, chunks, texts, full-text matches, vectors, counts and changes.
+"""The store reads the rows of an index.
 
-Every SQL statement is here (reading), in writes.py (writing) or in schema.py (tables).
+For a look without news only a few numbers of each row are wanted, and they have to be there at once: a process that
+starts would spend as long on making whole rows as on asking the disk for the status of every note.
+
+Every SQL statement is here (reading), in index_write.py (writing) or in schema.py (tables).
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
-from memory_tui.embed.provider import Identity, Vectors
-from memory_tui.errors import IndexDamaged, QueryError
-from memory_tui.index import abilities
-from memory_tui.index.database import Database, Rows, damaged, explained, making_sense
-from memory_tui.index.known import FILE, FileRow, Known
-from memory_tui.index.schema import RECIPE, TOKENIZERS, Recipe
-from memory_tui.index.vec0 import Vec0
-from memory_tui.text.js import sha256_hex
-from memory_tui.text.words import or_query
-from memory_tui.workspace.walk import Settled
+from memory_tui.core.files import unmoved
+from memory_tui.core.jsstring import sha256_hex
+from memory_tui.index.database import Database, Rows, Vec0
+from memory_tui.index.full_text import FullText
+from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.source.protocol import making_sense
+from memory_tui.source.rows import (
+    ChunkPage,
+    ChunkRow,
+    CosineRank,
+    Delta,
+    IndexedNote,
+    Rejected,
+    RowIds,
+    Withheld,
+    unit_rows,
+)
+from memory_tui.workspace.scan import Settled
 
-RowIds = npt.NDArray[np.int64]
-Bm25 = npt.NDArray[np.float64]
-Table = Literal["chunks_fts", "chunks_words"]
+FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
+"""Reads what a IndexedNote holds."""
+_BRIEF = "SELECT id, path, size, mtime, indexed_at, state = 'ok' AND hash <> '' FROM files"
+_FEW = 64
+"""So many rows are read one by one; who asks for more gets all of them read at once."""
+
+
+class Known(Mapping[str, IndexedNote]):
+    """Every file row by path. How many there are and what is `settled` is always there, the rest is read when asked."""
+
+    def __init__(self, database: Database) -> None:
+        self.generation = -1
+        """Of the index, as it is known here."""
+        self.settled: Settled = {}
+        """What the disk has to say of a note for its row to hold without another look."""
+        self.unsettled: set[str] = set()
+        """The paths of all other rows."""
+        self._database = database
+        self._notes: dict[str, dict[str, tuple[int, int, int]]] = {}
+        self._paths: dict[int, str] = {}
+        self._rows: dict[str, IndexedNote] | None = None
+        self._asked = 0
+
+    def load(self, generation: int) -> None:
+        """Learn everything anew."""
+        self.generation, self._asked, self._rows = generation, 0, None
+        self._paths, self._notes = {}, {}
+        self.settled, self.unsettled = self._notes, set()
+        self._learn(self._database.query(_BRIEF))
+
+    def follow(self, generation: int, ids: Sequence[int]) -> None:
+        """Learn what became of the rows with these `ids`, which are all that changed."""
+        self.generation, self._asked = generation, 0
+        for number in ids:
+            self._forget(self._paths.pop(number, ""))
+        which, wanted = "WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),)
+        self._learn(self._database.query(f"{_BRIEF} {which}", wanted))
+        if self._rows is not None:
+            self._rows |= {row[1]: IndexedNote._make(row) for row in self._database.query(f"{FILE} {which}", wanted)}
+
+    def _learn(self, rows: Rows) -> None:
+        paths, notes = self._paths, self._notes
+        last, names = None, {}
+        for number, path, size, mtime, at, whole in rows:
+            paths[number] = path
+            read = round(at * 1e9)
+            if whole and unmoved(mtime, read):
+                folder, slash, name = path.rpartition("/")
+                # Rows of one folder mostly follow each other.
+                if folder != last:
+                    last, names = folder, notes.setdefault(folder + slash, {})
+                names[name] = size, mtime, read
+            else:
+                self.unsettled.add(path)
+
+    def _forget(self, path: str) -> None:
+        folder, slash, name = path.rpartition("/")
+        names = self._notes.get(folder + slash, {})
+        if names.pop(name, None) and not names:
+            del self._notes[folder + slash]
+        self.unsettled.discard(path)
+        if self._rows is not None:
+            self._rows.pop(path, None)
+
+    def _all(self) -> dict[str, IndexedNote]:
+        if self._rows is None:
+            self._rows = {row[1]: IndexedNote._make(row) for row in self._database.query(FILE)} if self._paths else {}
+        return self._rows
+
+    def __getitem__(self, path: str) -> IndexedNote:
+        if self._rows is None and self._paths and self._asked < _FEW:
+            self._asked += 1
+            rows = self._database.query(f"{FILE} WHERE path = ?", (path,))
+            if not rows:
+                raise KeyError(path)
+            return IndexedNote._make(rows[0])
+        return self._all()[path]
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def items(self) -> ItemsView[str, IndexedNote]:
+        """Path and row of each note."""
+        return self._all().items()
+
+    def values(self) -> ValuesView[IndexedNote]:
+        """The row of each note."""
+        return self._all().values()
+
 
 MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""
-
-
-class ChunkRow(NamedTuple):
-    """A chunk of a note; equal chunks on the same lines share `chunk_id` and differ in `occurrence`."""
-
-    rowid: int
-    chunk_id: str
-    ordinal: int
-    occurrence: int
-    start_line: int
-    end_line: int
-    hash: str
-    model: str
-    embedded: bool
-    source: str
+_TIE = 1e-6
+"""Cosines that differ by less are equal."""
+_PAGE = 2048
+"""Vectors compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +169,7 @@ class Store(Database):
     def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: Vec0) -> None:
         super().__init__(connection, path, read_only, vec0_state)
         self._known = Known(self)
-        self._frequencies: tuple[int, dict[tuple[str, str], int]] = (-1, {})
+        self.words = FullText(self, self.generation)
 
     # --- the whole -------------------------------------------------------------------------------------------------
 
@@ -93,7 +181,7 @@ class Store(Database):
         """The name of the index: another one is another index, whatever its path."""
         found = self.meta("uuid")
         if not isinstance(found, str) or not found:
-            raise damaged(self.path, "it has no uuid")
+            raise self.damaged("it has no uuid")
         return found
 
     def _number(self, key: str, without: int | None = None) -> int:
@@ -102,7 +190,7 @@ class Store(Database):
         if found is None and without is not None:
             return without
         if not isinstance(found, int) or found < 0:
-            raise damaged(self.path, f"{key} is no number")
+            raise self.damaged(f"{key} is no number")
         return found
 
     def generation(self) -> int:
@@ -112,7 +200,7 @@ class Store(Database):
     def recipe(self) -> Recipe | None:
         """What the index was made with; None when nothing was indexed yet."""
         text = self.meta(RECIPE)
-        with making_sense(self.path):
+        with making_sense(self.damaged):
             return Recipe.from_json(text) if text else None
 
     def identity(self) -> Identity | None:
@@ -145,26 +233,17 @@ class Store(Database):
             generation = self.generation()
             at = self._known.generation
             changes = self.changes_since(at) if 0 <= at < generation else None
-            with making_sense(self.path):
+            with making_sense(self.damaged):
                 if changes is not None:
                     self._known.follow(generation, [number for op, number in changes if op == "file"])
                 elif generation != at:
                     self._known.load(generation)
             return self._known
 
-    def settled(self) -> Settled:
-        """What the disk has to say of a note for its row to hold without another look; the next call changes it."""
-        return self.known().settled
-
-    def file(self, path: str) -> FileRow | None:
+    def file(self, path: str) -> IndexedNote | None:
         """The row of one note."""
         rows = self.query(f"{FILE} WHERE path = ?", (path,))
-        return FileRow._make(rows[0]) if rows else None
-
-    def files_by_id(self, ids: Sequence[int]) -> list[FileRow]:
-        """The rows of `ids` that exist."""
-        rows = self.query(f"{FILE} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
-        return [FileRow._make(row) for row in rows]
+        return IndexedNote._make(rows[0]) if rows else None
 
     def chunks_of(self, path: str) -> list[ChunkRow]:
         """The chunks of a note in their order, repeats included."""
@@ -178,93 +257,21 @@ class Store(Database):
 
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
         """The texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged for one that changed."""
-        wanted = json.dumps([int(rowid) for rowid in rowids])
+        wanted = _json(rowids)
         rows = self.query("SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
         if any(not isinstance(text, str) or sha256_hex(text) != digest for _, text, digest in rows):
-            raise damaged(self.path, "a text is not what was indexed")
+            raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
 
-    def first_occurrences(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
-        """For rowids of repeats: the rowid of the chunk that they repeat."""
-        wanted = json.dumps([int(rowid) for rowid in rowids])
-        repeats = self.query(
-            "SELECT id, file_id, chunk_id FROM chunks WHERE occurrence > 0 AND id IN (SELECT value FROM json_each(?))",
-            (wanted,),
-        )
-        # Joined here: SQL would go through all chunks of a note for each repeat in it.
-        files = json.dumps(sorted({file for _, file, _ in repeats}))
-        firsts = {
-            (file, chunk): rowid
-            for rowid, file, chunk in self.query(
-                "SELECT id, file_id, chunk_id FROM chunks "
-                "WHERE occurrence = 0 AND file_id IN (SELECT value FROM json_each(?))",
-                (files,),
-            )
-        }
-        return {rowid: firsts[file, chunk] for rowid, file, chunk in repeats if (file, chunk) in firsts}
+    def annotations(self) -> dict[int, tuple[int, str, str]]:
+        """Importance, triggers and project of each chunk that has annotations, by rowid."""
+        rows = self.query("SELECT chunk, importance, triggers, project FROM annotations")
+        return {chunk: (importance, triggers, project) for chunk, importance, triggers, project in rows}
 
-    # --- full-text search ------------------------------------------------------------------------------------------
-
-    def full_text(self) -> str:
-        """How OpenClaw's full-text table cuts words: unicode61 or trigram; empty where there is no full-text search."""
-        if abilities.fts5():
-            return ""
-        cut = self.meta("full_text") or ""
-        if cut and cut not in TOKENIZERS:
-            raise damaged(self.path, "the tokenizer of its full-text search makes no sense")
-        return str(cut)
-
-    def containing(self, term: str) -> RowIds:
-        """The chunks, repeats included, whose text holds `term` anywhere, in the order of their rowids.
-
-        ASCII letters match in either case (LIKE, as OpenClaw 2026.4.15 looks for terms too short for trigrams).
-        """
-        pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in term) + "%"
-        rows = self.query(r"SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\' ORDER BY id", (pattern,))
-        return np.fromiter(itertools.chain.from_iterable(rows), np.int64, len(rows))
-
-    def match_raw(self, fts_query: str, limit: int | None = None) -> tuple[RowIds, Bm25]:
-        """Chunks that match in OpenClaw's table: rowids and bm25, best (smallest) first, then by rowid.
-
-        A chunk that stands twice in a note is there twice, with a rowid for each. Raises QueryError, Cancelled.
-        """
-        return self._match("chunks_fts", fts_query, limit)
-
-    def match_words(self, fts_query: str, limit: int | None = None) -> tuple[RowIds, Bm25]:
-        """Chunks that match in the table of stemmed words, days and headings; like `match_raw`, without repeats."""
-        return self._match("chunks_words", fts_query, limit)
-
-    def document_frequency(self, words: Sequence[str], table: Table) -> list[int]:
-        """In how many rows of `table` each word stands, a lone CJK character as part of any bigram."""
-        generation = self.generation()
-        if self._frequencies[0] != generation:
-            self._frequencies = generation, {}
-        known = self._frequencies[1]
-        for word in words:
-            if (table, word) not in known:
-                sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
-                known[table, word] = self.value(sql, (or_query([word.replace("\0", " ")]),))
-        return [known[table, word] for word in words]
-
-    def _match(self, table: Table, fts_query: str, limit: int | None) -> tuple[RowIds, Bm25]:
-        if "\0" in fts_query:
-            raise QueryError("A query cannot hold NUL characters.")
-        try:
-            pairs = self.connection.execute(
-                f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?", (fts_query,)
-            ).fetchall()
-        except apsw.SQLError as error:
-            # "No such column" is about a word with a colon in the query.
-            if isinstance(found := explained(error, self.path), IndexDamaged) and "column" not in str(error):
-                raise found from None
-            raise QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.") from None
-        except apsw.Error as error:
-            raise explained(error, self.path) from None
-        # Sorting here is cheaper than SQLite's sorter, which cannot stop early either.
-        both = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2)
-        rowids, bm25 = both[:, 0].astype(np.int64), both[:, 1]
-        order = np.lexsort((rowids, bm25))[:limit]
-        return rowids[order], bm25[order]
+    def chunking(self) -> str:
+        """The release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
+        recipe = self.recipe()
+        return recipe.chunking if recipe else ""
 
     # --- vectors ---------------------------------------------------------------------------------------------------
 
@@ -279,27 +286,102 @@ class Store(Database):
         """Dimensions of the vec0 table, 0 when there is none that mirrors the chunks."""
         return self._number("vec0_dims", 0)
 
-    def nearest(self, query: Vectors, count: int) -> Rows:
-        """(rowid, cosine distance) of the `count` nearest chunks by vec0, nearest first; at most MAX_NEIGHBOURS."""
-        return self.query(
-            "SELECT rowid, distance FROM chunks_vec WHERE embedding MATCH ? AND k = ?",
-            (query.astype(np.float32).tobytes(), min(count, MAX_NEIGHBOURS)),
+    def vectors(self, rowids: Sequence[int] | RowIds) -> Vectors:
+        """Read the vectors of chunks as float32 (len(rowids), dims), zeros without a vector."""
+        wanted = [int(rowid) for rowid in rowids]
+        identity = self.identity()
+        found: dict[int, bytes] = dict(
+            self.query(
+                "SELECT c.id, e.embedding FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id "
+                "WHERE c.occurrence = 0 AND c.id IN (SELECT value FROM json_each(?))",
+                (json.dumps(wanted),),
+            )
         )
+        with making_sense(self.damaged):
+            return unit_rows([found.get(rowid) for rowid in wanted], identity.dims if identity else 0)[0]
 
-    def chunk_page(self, after: int, count: int, *, vectors: bool = True) -> Rows:
-        """The next `count` live chunks with a rowid above `after`.
+    def finds_nearest(self) -> bool:
+        """Whether vec0 holds the vectors."""
+        return self.vec0.ready and self.vec0_dims() > 0
 
-        Each is rowid, file id, first line, last line, chunk id, whether it was embedded, and the vector as float32
-        bytes or None.
-        """
-        live = _LIVE_WITH_VECTOR if vectors else _LIVE_ALONE
-        return self.query(f"{live} AND c.id > ? ORDER BY c.id LIMIT ?", (after, count))
+    def nearest(self, query: Vectors, count: int) -> RowIds | None:
+        """Find the `count` nearest chunks by vec0; None for equals at the edge, and for more than it finds at once."""
+        rows = self.query(
+            "SELECT rowid, distance FROM chunks_vec WHERE embedding MATCH ? AND k = ?",
+            (query.astype(np.float32).tobytes(), min(count + 1, MAX_NEIGHBOURS)),
+        )
+        if count >= MAX_NEIGHBOURS <= len(rows):
+            return None
+        # Which of equals are the nearest is decided by their order in the index, which vec0 does not keep.
+        if len(rows) > count > 0 and rows[count][1] - rows[count - 1][1] < _TIE:
+            return None
+        return np.array([rowid for rowid, _ in rows[:count]], np.int64)
 
-    def chunks_by_id(self, rowids: Sequence[int] | RowIds, *, vectors: bool = True) -> Rows:
-        """Like `chunk_page`, of the given rowids that exist, by rowid."""
-        live = _LIVE_WITH_VECTOR if vectors else _LIVE_ALONE
-        wanted = json.dumps([int(rowid) for rowid in rowids])
-        return self.query(f"{live} AND c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id", (wanted,))
+    def standings(self, query: Vectors, rowids: Sequence[int] | RowIds) -> dict[int, CosineRank]:
+        """Compute the exact place of chunks by their cosine, from every vector."""
+        with self.snapshot():
+            wanted = self._page("c.id IN (SELECT value FROM json_each(?))", (_json(rowids),), vectors=True)
+            wanted = wanted.of_those(wanted.embedded)
+            own = wanted.vectors.astype(np.float64) @ query
+            before, of, after = np.zeros(len(wanted), np.int64), 0, 0
+            while len(wanted) and len(page := self.page(after, _PAGE)):
+                after = int(page.rowids[-1])
+                others = (page.vectors.astype(np.float64) @ query)[page.embedded]
+                numbers = page.rowids[page.embedded]
+                of += len(others)
+                for at, cosine in enumerate(own.tolist()):
+                    first = (others > cosine + _TIE) | ((numbers < wanted.rowids[at]) & (others >= cosine - _TIE))
+                    before[at] += np.count_nonzero(first)
+        places = zip(wanted.rowids.tolist(), own.tolist(), before.tolist(), strict=True)
+        return {rowid: CosineRank(cosine, ahead + 1, of) for rowid, cosine, ahead in places}
+
+    def rejected(self) -> list[Rejected]:
+        """List the chunks without a vector that were refused in the space of the index, by path and line."""
+        identity = self.identity()
+        if identity is None or not self.value("SELECT EXISTS (SELECT 1 FROM refused)"):
+            return []
+        rows = self.query(
+            "SELECT c.id, f.path, c.start_line, c.end_line, r.reason, r.at FROM chunks c JOIN refused r ON "
+            "r.hash = c.hash JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
+            "AND r.provider = ? AND r.model = ? AND r.provider_key = ? ORDER BY f.path, c.start_line",
+            (identity.provider, identity.model, identity.key),
+        )
+        return [Rejected(*row) for row in rows]
+
+    def withheld(self) -> list[Withheld]:
+        """List the chunks that have no vector because they look like secrets, by path and line."""
+        rows = self.query(
+            "SELECT c.id, f.path, c.start_line, c.end_line, w.kind FROM chunks c JOIN withheld w ON w.hash = c.hash "
+            "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
+            "ORDER BY f.path, c.start_line"
+        )
+        return [Withheld(*row) for row in rows]
+
+    def page(self, after: int, count: int, *, vectors: bool = True) -> ChunkPage:
+        """Read the next `count` chunks, repeats left out, with a rowid above `after`."""
+        return self._page("c.id > ? ORDER BY c.id LIMIT ?", (after, count), vectors=vectors)
+
+    def _page(self, which: str, values: Sequence[Any], *, vectors: bool) -> ChunkPage:
+        identity = self.identity() if vectors else None
+        rows = self.query(f"{_LIVE_WITH_VECTOR if vectors else _LIVE_ALONE} AND {which}", values)
+        with making_sense(self.damaged):
+            return ChunkPage.of(rows, identity.dims if identity else 0)
+
+    def delta(self, generation: int, most: int, *, vectors: bool = True) -> Delta | None:
+        """Tell what changed since `generation`; None when the change log forgot it, or holds more than `most`."""
+        with self.snapshot():
+            now = self.generation()
+            changes = self.changes_since(generation) if generation <= now else None
+            if changes is None or len(changes) > most:
+                return None
+            rowids = sorted({number for op, number in changes if op != "file"})
+            wanted = "c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id"
+            chunks = self._page(wanted, (json.dumps(rowids),), vectors=vectors)
+            there, touched = set(chunks.rowids.tolist()), {number for op, number in changes if op == "file"}
+            ids = json.dumps(sorted(touched.union(chunks.notes.tolist())))
+            notes = self.query(f"{FILE} WHERE id IN (SELECT value FROM json_each(?))", (ids,))
+            gone = [rowid for rowid in rowids if rowid not in there]
+            return Delta(now, [IndexedNote._make(row) for row in notes], chunks, gone)
 
     def changes_since(self, generation: int) -> Rows | None:
         """(op, id) of everything after `generation`, oldest first; None when that is no longer known."""
@@ -358,3 +440,8 @@ class Store(Database):
                 (identity.provider, identity.model, identity.key, json.dumps(list(hashes)), identity.dims),
             )
         )
+
+
+def _json(rowids: Sequence[int] | RowIds) -> str:
+    """Write rowids as JSON, for json_each."""
+    return json.dumps([int(rowid) for rowid in rowids])

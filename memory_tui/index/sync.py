@@ -1,4 +1,4 @@
-"""Make the index hold what is on disk, as the settings want it made.
+"""A sync makes the index hold what is on disk.
 
 What changed is done in place, file by file. When the index was made otherwise than is wanted now, another one is made
 beside it, and the old one answers until the new one is whole.
@@ -6,30 +6,30 @@ beside it, and the old one answers until the new one is whole.
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass, replace
 
-from memory_tui import events
-from memory_tui.embed.provider import Identity, Provider
-from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError
-from memory_tui.events import Listener
-from memory_tui.index import abilities, beside, refusals, schema, withheld, writes
-from memory_tui.index.deltas import PATIENT, Thresholds
-from memory_tui.index.embedding import BATCH
-from memory_tui.index.freshness import difference
-from memory_tui.index.jobs import Terms
-from memory_tui.index.run import Orders, Run, Stop
+from memory_tui.core import events, profiles
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
+from memory_tui.core.events import Listener
+from memory_tui.core.settings import Settings
+from memory_tui.index import database, embedding, index_write, rebuild, schema
+from memory_tui.index.batch_jobs import BatchTerms
+from memory_tui.index.embedding import HERE, EmbeddingMode
+from memory_tui.index.freshness import PATIENT
+from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
-from memory_tui.index.shrink import MANY, Shrink
 from memory_tui.index.store import Store
-from memory_tui.index.withheld import HERE, Manner
-from memory_tui.settings import Settings
-from memory_tui.workspace.chunks import MAX_INPUT_BYTES
-from memory_tui.workspace.roots import Roots, Scan
+from memory_tui.index.sync_run import Orders, SyncRun
+from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.source.note_state import Thresholds, difference
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES
+from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.roots import scan as look
+from memory_tui.workspace.scan import Scan
 
-__all__ = ["BATCH", "SyncReport", "recipe_for", "sync"]
+__all__ = ["SyncReport", "recipe_for", "sync"]
 
 _PASSES = 3
 """How often a new index is brought up to date with what was saved meanwhile, before it is published."""
@@ -92,7 +92,8 @@ def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_by
         chunk_tokens=settings.whole("chunking.tokens"),
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
-        fts_tokenizer=abilities.tokenizer(settings.word("store.fts.tokenizer")),
+        fts_tokenizer=database.tokenizer(settings.word("store.fts.tokenizer")),
+        chunking=profiles.get(settings.word("profile")).chunking,
     )
 
 
@@ -107,9 +108,9 @@ def sync(
     force: bool = False,
     reason: str = "manual",
     outage: str = "",
-    terms: Terms | None = None,
+    terms: BatchTerms | None = None,
     accept_shrink: bool = False,
-    manner: Manner = HERE,
+    manner: EmbeddingMode = HERE,
 ) -> SyncReport:
     """Bring `store` up to date with `scan`; make the index anew when `force` or when its recipe is not what is wanted.
 
@@ -127,16 +128,16 @@ def sync(
         provider, outage = None, failure.message
         recipe = recipe_for(roots, None, settings, store.identity())
     if force:
-        refusals.forget(store)
+        embedding.forget(store)
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
-    orders = Orders(roots, listener, cancel or threading.Event(), reason, patience, accept_shrink, terms, manner=manner)
+    orders = Orders(roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner)
     job = _Job(store, recipe, provider, orders, force, outage)
     started, before, error = time.monotonic(), store.generation(), ""
     try:
         job.do(scan)
-        withheld.tidy(store)
-        refusals.tidy(store)
-        writes.tidy(store, keep_cache=settings.on("cache.enabled"))
+        embedding.tidy_withheld(store)
+        embedding.tidy_rejected(store)
+        index_write.tidy(store, keep_cache=settings.on("cache.enabled"))
     except Cancelled:
         job.cancelled = True
     except MemoryTuiError as failure:
@@ -179,8 +180,8 @@ class _Job:
         self._orders = orders
         self._force = force
         self._outage = outage
-        self._live: Run | None = None
-        self._anew: Run | None = None
+        self._live: SyncRun | None = None
+        self._anew: SyncRun | None = None
         self._postponed = ""
         self._shrink: Shrink | None = None
         self._claimed = 0
@@ -190,16 +191,16 @@ class _Job:
         store, recipe = self._store, self._recipe
         has = store.recipe()
         if has is None:
-            writes.reset(store, recipe)
+            index_write.reset(store, recipe)
             has = recipe
-        anew = has != recipe or (bool(store.known()) and self._force) or beside.waits(store, recipe)
+        anew = has != recipe or (bool(store.known()) and self._force) or rebuild.waits(store, recipe)
         same_space = self._provider is not None and has.identity == recipe.identity
-        self._live = Run(store, has, self._provider if same_space else None, self._orders)
+        self._live = SyncRun(store, has, self._provider if same_space else None, self._orders)
         self._live.all_of(scan)
         if not anew:
-            beside.discard(store.path)
-        elif self._live.gone.held:
-            held = len(self._live.gone.held)
+            rebuild.discard(store.path)
+        elif self._live.gone.retained:
+            held = len(self._live.gone.retained)
             self._postponed = f"{held:,} indexed note{'s are' if held > 1 else ' is'} out of reach"
         elif self._outage and has.identity.dims:
             self._postponed = self._outage
@@ -208,9 +209,9 @@ class _Job:
 
     def _make_anew(self, scan: Scan) -> None:
         orders = replace(self._orders, patience=None, rebuilding=True)
-        other = beside.begin(self._store, self._recipe, orders.stop)
+        other = rebuild.begin(self._store, self._recipe, orders.stop)
         try:
-            self._anew = Run(other, self._recipe, self._provider, orders)
+            self._anew = SyncRun(other, self._recipe, self._provider, orders)
             scan = look(orders.roots) if scan.quiet else scan
             for _ in range(_PASSES):
                 self._anew.check()
@@ -224,7 +225,7 @@ class _Job:
                 self._shrink = shrunk
             elif self._provider is not None and not self._anew.embedder.working:
                 self._postponed = self._anew.embedder.error
-            elif not beside.publish(self._store, other, orders.stop):
+            elif not rebuild.publish(self._store, other, orders.stop):
                 raise Cancelled
             elif orders.terms:
                 self._vectors_of(self._anew)
@@ -241,9 +242,9 @@ class _Job:
         reason = f"The new index would lack {len(lost):,} of {len(had):,} notes that are on disk"
         return Shrink(len(lost), len(had), reason, tuple(lost[:MANY]))
 
-    def _vectors_of(self, anew: Run) -> None:
+    def _vectors_of(self, anew: SyncRun) -> None:
         """Leave the texts of the index that was published to jobs, or embed them where they are few."""
-        rest = Run(self._store, self._recipe, self._provider, self._orders)
+        rest = SyncRun(self._store, self._recipe, self._provider, self._orders)
         rest.give_vectors()
         anew.embedder.embedded += rest.embedder.embedded
         anew.embedder.error = rest.embedder.error

@@ -1,12 +1,13 @@
-"""Notice that notes were saved: events of the system for folders, a look at the few single files, and a quiet time.
+"""The watcher notices saved notes.
 
 The folder memory/ and extra folders are watched with everything below; the workspace itself is not, because it can be
 somebody's home. Its root notes, extra files, and whether a folder was made, removed or replaced are seen by asking for
 their status at each tick. The watcher calls back and does nothing else.
 """
 
-# Paths are strings, because watchfiles speaks of them so.
 # ruff: noqa: PTH118, PTH206
+# Paths are strings, because watchfiles speaks of them so.
+
 from __future__ import annotations
 
 import os
@@ -19,9 +20,10 @@ from functools import cache
 
 from watchfiles import Change, watch
 
-from memory_tui.errors import WorkspaceError
-from memory_tui.workspace.roots import FOLDER, ROOT_NOTES, Found, Roots, scan
-from memory_tui.workspace.walk import known_too_large, too_large
+from memory_tui.core.errors import WorkspaceError
+from memory_tui.core.formatting import plural
+from memory_tui.workspace.roots import FOLDER, Roots, scan
+from memory_tui.workspace.scan import Found, known_too_large, too_large
 
 _STEP_MS = 20
 """How long the event stream has to pause before events are handed over."""
@@ -57,7 +59,7 @@ class _View:
         folders, singles = [], []
         # What is too large to be looked through is too large to be watched.
         extra = [path for path in roots.extra if not (known_too_large(path) or _vast(path))]
-        places = [os.path.join(base, FOLDER), *extra, *(os.path.join(base, name) for name in ROOT_NOTES)]
+        places = [os.path.join(base, FOLDER), *extra, *(os.path.join(base, name) for name in roots.root_notes)]
         places += [roots.sessions] if roots.sessions else []
         for path in places:
             try:
@@ -168,7 +170,7 @@ class Watcher:
         for changes in self._events(view):
             self._give_sign(_SILENT_SECONDS)
             if not self.armed.is_set():
-                folders = f"{len(view.folders)} folder{'' if len(view.folders) == 1 else 's'}"
+                folders = plural(len(view.folders), "folder")
                 self.detail = (
                     f"listing {folders} over and over: {self._trouble}" if self._trouble else f"watching {folders}"
                 )

@@ -1,10 +1,10 @@
-"""The manual: one Markdown file a topic, shipped with the package and printed by `memory-tui help TOPIC`."""
+"""The manual: one Markdown file a topic, printed by `memory-tui help TOPIC`."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 
-from memory_tui.errors import SettingError
+from memory_tui.core.errors import SettingError
 
 
 def topics() -> dict[str, str]:
@@ -23,6 +23,7 @@ _ORDER = (
     "agents",
     "commands",
     "keys",
+    "library",
 )
 
 

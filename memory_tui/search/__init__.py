@@ -1,1 +1,17 @@
-"""Asking: from a query to a trace."""
+"""Search: a query is retrieved once as evidence, then ranked under any settings.
+
+- corpus: The corpus is a store in memory: its chunks, their vectors. -> Corpus
+- evidence: Evidence is all that one query retrieves, before any knob applies. -> Evidence
+- formulas: The formulas of scoring: one pure function each, with its source. -> mmr
+- gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate
+- keyword: Keyword search: OpenClaw's way, ours, or word by word without vectors. -> Matcher
+- lexical: Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts. -> search
+- path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex
+- question_dates: The time that a question speaks of: a day, a week, a month or any span. -> time_in
+- rank: Ranking: evidence becomes a trace under one set of settings. -> rank
+- retrieve: Retrieval: a query becomes evidence for any profile, any knob. -> gather
+- rules_2026_9: Rules of OpenClaw 2026.9 as pure functions: words, paths, boosts, merged lists, factors (release
+  2026.9.6). -> Hit
+- score: Scores: the evidence of both sides becomes one number for each candidate. -> score
+- trace: A trace is the frozen record of one search: every candidate, every number, every verdict. -> Trace
+"""

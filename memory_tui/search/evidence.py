@@ -1,4 +1,4 @@
-"""Everything that one query found out, before any knob is applied: the same evidence can be ranked again and again."""
+"""Evidence is all that one query retrieves, before any knob applies."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.search.scoring import Floats
+from memory_tui.search.formulas import Floats
+from memory_tui.search.question_dates import time_in
+from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unsearchable
-from memory_tui.text.days import named_day
+from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.embed.who import Who
+    from memory_tui.providers.protocol import Vectors
+    from memory_tui.providers.serving import Who
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -41,7 +44,7 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class KeywordSide:
     """Full-text search in one of the two ways: what was asked, and what came back."""
 
     plan: QueryPlan
@@ -57,7 +60,51 @@ class KeywordSearch:
     """Keywords looked for one by one: the `plan` of all of them together, and what `each` found alone."""
 
     plan: QueryPlan
-    each: tuple[Side, ...]
+    each: tuple[KeywordSide, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TermSearch:
+    """One search of the lexical side: for the whole question, or for one `term` of it.
+
+    `matches` chunks hold its words; `bodies` of them and the files of `paths` came into the list.
+    """
+
+    term: str
+    plan: QueryPlan
+    matches: int
+    bodies: int
+    paths: int
+    frequency: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """The keyword side of OpenClaw 2026.9: its searches, the whole question first, and their `hits` as one list.
+
+    `said` are the annotations of rows that have any; `active` are the keys of the projects that the agent works on.
+    """
+
+    plan: QueryPlan
+    searches: tuple[TermSearch, ...]
+    hits: tuple[Hit, ...]
+    said: Mapping[int, Annotations]
+    levels: Mapping[int, int] = field(default_factory=dict)
+    """How exactly the question names each file that it names, by file."""
+    mtimes: Floats = field(default_factory=lambda: np.zeros(0))
+    """Modification times of files in epoch seconds."""
+    active: frozenset[str] = frozenset()
+
+    @classmethod
+    def none(cls) -> Lexical:
+        """Nothing was found."""
+        return cls(QueryPlan((), (), ""), (), (), {})
+
+    def moved(self, place: Rows) -> Lexical:
+        """The same where row i stands at `place[i]`, or at none (-1)."""
+        hits = tuple(replace(hit, row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
+        said = {int(place[row]): own for row, own in self.said.items() if place[row] >= 0}
+        return replace(self, hits=hits, said=said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,27 +137,35 @@ class Evidence:
     embedded: int
     """How many chunks have a vector."""
     nearest: Rows
-    openclaw: Side
-    recommended: Side
+    openclaw: KeywordSide
+    recommended: KeywordSide
     keywords: KeywordSearch | None
     pointless: bool
     full_text: bool
     texts: Mapping[int, str]
     openclaw_age: Age
     recommended_age: Age
-    of_named_day: frozenset[int]
-    """Files of the day that the query names."""
+    of_named_time: frozenset[int]
+    """Files of the days that the query names."""
     unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
     withheld: Mapping[int, str] = field(default_factory=dict)
     """Chunks by rowid that were not sent to the provider, with the reason in words."""
+    lexical: Lexical = field(default_factory=Lexical.none)
+    """What the newest release finds by words and paths, and the annotations of chunks."""
+    chunking: str = ""
+    """The release by whose rules the notes were cut; empty where that is not known."""
+    lexical_age: Age | None = None
+    """Ages by that release's rule; None where nobody worked them out."""
     first: bool = False
     """Whether the index was made for this very question."""
     uuid: str = ""
     """Of the index: its rowids mean nothing in an index with another one."""
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
+    vector: Vectors | None = None
+    """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     who: Who | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
@@ -140,16 +195,18 @@ def later(evidence: Evidence, days: float) -> Evidence:
         return replace(age, days=age.days + days)
 
     now = evidence.now + days * DAY_SECONDS
-    moves = named_day(evidence.query, _day(evidence.now)) != named_day(evidence.query, _day(now))
-    notices = (*evidence.notices, Notice("date", "The day that the question names is still counted from today."))
+    moves = _days_named(evidence.query, evidence.now) != _days_named(evidence.query, now)
+    notices = (*evidence.notices, Notice("date", "The time that the question names is still counted from today."))
     return replace(
         evidence,
         now=now,
         notices=notices if moves else evidence.notices,
         openclaw_age=aged(evidence.openclaw_age),
         recommended_age=aged(evidence.recommended_age),
+        lexical_age=aged(evidence.lexical_age) if evidence.lexical_age else None,
     )
 
 
-def _day(now: float) -> dt.date:
-    return dt.datetime.fromtimestamp(now, dt.UTC).date()
+def _days_named(query: str, now: float) -> tuple[dt.date, dt.date] | None:
+    found = time_in(query, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    return None if found is None or found.any_year else (found.first, found.last)

@@ -1,4 +1,4 @@
-"""Who is recalled: minScore, the relaxed floor, the limit, and a verdict for everybody else."""
+"""The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memory_tui.search.evidence import Evidence, Flags, Side
-from memory_tui.search.fuse import Rules, column
-from memory_tui.search.scoring import Floats
+from memory_tui.core import jsstring
+from memory_tui.core.tokens import as_asked, left_out
+from memory_tui.search.evidence import Evidence, Flags, KeywordSide
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.score import Components, Rules, column
 from memory_tui.search.trace import (
     AllBelowGate,
     BelowMinScore,
@@ -26,8 +28,6 @@ from memory_tui.search.trace import (
     Recalled,
     Verdict,
 )
-from memory_tui.text import js
-from memory_tui.text.words import as_asked, left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,16 @@ class Gate:
     """Whether the relaxed floor is in force, because no score reaches minScore."""
     keyword: Flags
     """Over candidates: those that the relaxed floor lets through; none where it is not in force."""
+    rescued: Flags
+    """Keyword hits that follow those over minScore, although they are below it (OpenClaw 2026.9)."""
 
 
-def pass_gate(scores: Floats, rules: Sequence[Rules], mode: Mode, keyword: Callable[[], Flags]) -> Gate:
+def pass_gate(
+    scores: Floats, parts: Components, rules: Sequence[Rules], mode: Mode, keyword: Callable[[], Flags]
+) -> Gate:
     """OpenClaw's selection: scores of at least minScore, else the `keyword` hits over the relaxed floor."""
+    if rules[0].profile.rescues:
+        return _rescue(scores, parts, rules, mode, keyword)
     floor = column([rule.min_score for rule in rules])
     passed = scores >= floor
     hybrid = mode == "hybrid"
@@ -52,7 +58,32 @@ def pass_gate(scores: Floats, rules: Sequence[Rules], mode: Mode, keyword: Calla
     hits = keyword() if relaxed.any() else np.zeros(scores.shape[1], dtype=np.bool_)
     relaxed &= hits.any()
     floor = np.where(relaxed, np.minimum(floor, column([rule.text_weight for rule in rules])), floor)
-    return Gate(np.where(relaxed, hits & (scores >= floor), passed), floor, relaxed, hits)
+    return Gate(np.where(relaxed, hits & (scores >= floor), passed), floor, relaxed, hits, np.zeros_like(passed))
+
+
+def _rescue(
+    scores: Floats, parts: Components, rules: Sequence[Rules], mode: Mode, keyword: Callable[[], Flags]
+) -> Gate:
+    """The selection of 2026.9: those over minScore, then keyword hits without a vector score; without any of the
+    former every keyword hit that is not below 0 (sections 7.4 and 7.8 of the profile's specification).
+    """
+    floor = column([rule.min_score for rule in rules])
+    passed = scores >= floor
+    hits = keyword() if not passed.all() and mode != "vectors only" else np.zeros(scores.shape[1], dtype=np.bool_)
+    relaxed = column([bool(hits.any()) for _ in rules]) > 0
+    relaxed &= ~passed.any(axis=1, keepdims=True)
+    open_places = np.count_nonzero(passed, axis=1)[:, None] < np.maximum(MOST_CANDIDATES, column_of_results(rules))
+    merging = column([mode == "hybrid" for _ in rules]) > 0
+    rescued = ~passed & parts.in_list & (parts.vector == 0.0) & ~relaxed & open_places & merging
+    through = np.where(relaxed, hits & (scores >= 0.0), passed | rescued)
+    return Gate(
+        through, np.where(relaxed, 0.0, floor), relaxed, hits if relaxed.any() else np.zeros_like(hits), rescued
+    )
+
+
+def column_of_results(rules: Sequence[Rules]) -> Floats:
+    """How many hits each of the rules recalls."""
+    return column([rule.results for rule in rules])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +101,9 @@ class Question:
     min_score: float
     limit: int
     mmr: Sequence[MmrPart | None]
+    merit: Floats
+    """What they would stand by without variety; of two the greater first."""
+    rescued: Flags
 
 
 class Decision:
@@ -86,7 +120,7 @@ class Decision:
         self._bars = np.where(question.keyword, question.floor, question.min_score)
         self._faded = ~passed & (question.factors < 1.0) & (question.before_decay >= self._bars)
         self.decayed = int(np.count_nonzero(self._faded))
-        passing = question.scores[self._places]
+        passing = question.merit[self._places]
         self._better = len(passing) - np.searchsorted(np.sort(passing), passing, side="right")
         self.displaced = (
             int(np.count_nonzero(self._better[question.limit :] < question.limit)) if any(question.mmr) else 0
@@ -100,7 +134,9 @@ class Decision:
         question = self._question
         if self._passed[i]:
             place = int(np.searchsorted(self._places, i)) + 1
-            return Recalled(place, question.relaxed) if place <= question.limit else self._cut(i, place)
+            if place > question.limit:
+                return self._cut(i, place)
+            return Recalled(place, question.relaxed, bool(question.rescued[i]))
         bar = float(self._bars[i])
         margin = bar - float(question.scores[i])
         if self._faded[i]:
@@ -114,9 +150,11 @@ class Decision:
         return BeyondLimit(place, self._question.limit)
 
 
-def empty_reason(evidence: Evidence, side: Side, mode: Mode, decided: Decision, best: float | None) -> EmptyReason:
+def empty_reason(
+    evidence: Evidence, side: KeywordSide, mode: Mode, decided: Decision, best: float | None
+) -> EmptyReason:
     """Why nothing was recalled, given the `best` score; an empty answer must never look like an empty memory."""
-    if not js.trim(evidence.query):
+    if not jsstring.trim(evidence.query):
         return BlankQuery()
     if evidence.chunks == 0:
         pending = sum(item.state == "pending" for item in evidence.unsearchable)

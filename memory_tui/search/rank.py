@@ -1,48 +1,197 @@
-"""From evidence and settings to a trace: fusion, MMR, gate and limit. Pure, so that every knob is live."""
+"""Ranking: evidence becomes a trace under one set of settings."""
 
 from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from memory_tui.profiles import Profile
-from memory_tui.search import gate, scoring, snippet
-from memory_tui.search.evidence import Evidence, Rows, Side
-from memory_tui.search.faults import not_copied
-from memory_tui.search.fuse import Rules, age_of, components, keyword_hits, mode_of, pools, score, side_of
-from memory_tui.search.similarity import Similarity
+from memory_tui.core import jsstring, profiles, tokens
+from memory_tui.core.profiles import OWN, Profile
+from memory_tui.core.settings import Settings
+from memory_tui.search import formulas, gate, rules_2026_9
+from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
+from memory_tui.search.formulas import Floats, MmrStep
+from memory_tui.search.rules_2026_9 import Hit
+from memory_tui.search.score import (
+    Components,
+    Rules,
+    Scores,
+    Similarity,
+    age_of,
+    components,
+    groups,
+    keyword_hits,
+    mode_of,
+    pools,
+    score,
+    side_of,
+)
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
     AgePart,
     Candidate,
     ChunkRef,
+    Factor,
     Funnel,
     Lazy,
+    LexicalPart,
     Losers,
     MmrPart,
     Mode,
     Notice,
+    Provenance,
     Recalled,
     TextPart,
     Trace,
     VectorPart,
 )
-from memory_tui.settings import Settings
-from memory_tui.text import words
+from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
+
+LENGTH = 700
+"""UTF-16 units of a snippet (OpenClaw)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """The text shown, and how many lines of the chunk stand before it."""
+
+    text: str
+    lines_before: int
+
+
+def head(text: str) -> Snippet:
+    """The first 700 UTF-16 units, never half a character (OpenClaw)."""
+    return Snippet(jsstring.utf16_head(text, LENGTH), 0)
+
+
+def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
+    """Where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
+    stem_of = {stem: word for word in weights for stem, _, _ in tokens.stems(word)}
+    found: list[tuple[int, str]] = []
+    data = text.encode("utf-8", "replace")
+    byte, char = 0, 0
+    for stem, start, _ in tokens.stems(text):
+        if stem in stem_of:
+            char += len(data[byte:start].decode("utf-8", "replace"))
+            byte = start
+            found.append((char, stem_of[stem]))
+    # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
+    for gram in (word for word in weights if tokens.is_cjk(word)):
+        at = text.find(gram)
+        while at >= 0:
+            found.append((at, gram))
+            at = text.find(gram, at + 1)
+    return sorted(found)
+
+
+def window(text: str, weights: Mapping[str, float]) -> Snippet:
+    """700 characters around the words that say most: the window with the greatest sum of distinct word weights."""
+    if jsstring.utf16_len(text) <= LENGTH:
+        return Snippet(text, 0)
+    found = matches(text, weights)
+    if not found:
+        return head(text)
+    best, span = -1.0, (0, 0)
+    held: dict[str, int] = {}
+    value, end = 0.0, 0
+    for i, (start, first) in enumerate(found):
+        # The window moves along the words: each enters it once and leaves it once.
+        while end < len(found) and (end < i or found[end][0] + len(found[end][1]) <= start + LENGTH):
+            word = found[end][1]
+            held[word] = held.get(word, 0) + 1
+            end += 1
+        # A repeated word counts a little, so that of two windows with the same words the denser one wins.
+        value = sum(weights[word] for word in held) + 0.01 * (end - i)
+        if value > best:
+            last = found[end - 1] if end > i else (start, "")
+            best, span = value, (start, last[0] + len(last[1]))
+        if end > i:
+            held[first] -= 1
+            if not held[first]:
+                del held[first]
+    room = LENGTH - (span[1] - span[0])
+    start = max(0, min(span[0] - room // 2, len(text) - LENGTH))
+    line = text.rfind("\n", 0, span[0]) + 1
+    # Begin with the line of the first word when it is near, otherwise where the room allows.
+    if line >= start or span[0] - line <= room:
+        start = line if span[0] - line <= room else start
+    shown = jsstring.utf16_head(text[start:], LENGTH)
+    return Snippet(shown, text.count("\n", 0, start))
+
+
+ZERO_VECTOR = "zero_vector"
+"""A chunk whose vector is all zeros scores 1 there; told where vectors are compared, for every profile."""
+EMPTIED = "openclaw_emptied"
+"""Without a provider, its next sync replaces the index by an empty one (2026.2.17 to 2026.3.28)."""
+FIRST = "openclaw_first_search"
+"""Its first search of a new index does not wait for the sync that it starts (up to 2026.3)."""
+NOT_COPIED = (ZERO_VECTOR, EMPTIED, FIRST)
+"""Codes of the notices that only say what OpenClaw does otherwise."""
+
+
+def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Notice]:
+    """What OpenClaw itself would not have answered to this question."""
+    if not profile.faults:
+        return
+    if mode == "keywords only":
+        yield Notice(
+            EMPTIED,
+            f"{profile.title} would find nothing: without a provider its next sync leaves an empty "
+            "index. Here the words are searched all the same.",
+        )
+    if evidence.first:
+        yield Notice(
+            FIRST,
+            f"{profile.title} would find nothing yet: its first search of a new index does not wait "
+            "for the notes to be indexed. Here it did.",
+        )
+
 
 _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
 
 
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     """What MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
-    shown = snippet.head(text).text.lower()
+    if profile.exact_paths:
+        return rules_2026_9.mmr_tokens(head(text).text)
+    shown = head(text).text.lower()
     if profile.snippet == "head":
         return frozenset(_ASCII_TOKENS.findall(shown))
-    return frozenset(words.WORD.findall(words.segmented(shown)))
+    return frozenset(tokens.WORD.findall(tokens.segmented(shown)))
+
+
+def varied(parts: Components, scores: Scores, own: Rows, likeness: Similarity, rules: Rules) -> list[MmrStep]:
+    """The steps of MMR over the group `own`: by what orders exactly named notes, else by score."""
+    return formulas.mmr(_valued(parts, scores, own), lambda i: likeness.row(int(own[i]))[own], rules.mmr_lambda)
+
+
+def first_varied(
+    parts: Components,
+    scores: Scores,
+    own: Rows,
+    likeness: Similarity,
+    rules: Rules,
+    enough: Callable[[int], bool],
+) -> list[MmrStep]:
+    """The first steps of `varied`, until there are `enough`."""
+    items = own.tolist()
+    return formulas.mmr_head(
+        _valued(parts, scores, own),
+        lambda i, j: likeness.of(items[i], items[j]),
+        rules.mmr_lambda,
+        lambda i: enough(items[i]),
+    )
+
+
+def _valued(parts: Components, scores: Scores, own: Rows) -> Floats:
+    values: Floats = (scores.merit if len(own) and parts.level[own[0]] else scores.total)[0, own]
+    return values
 
 
 def rank(evidence: Evidence, settings: Settings) -> Trace:
@@ -54,7 +203,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
     recalled = tuple(ranking.candidate(place) for place in decided.recalled)
-    lost = ranking.losers()
+    rows = numbers.rows[ranking.order[ranking.losers()]].tolist()
     nearest, matched = pools(evidence, side, mode, rules.limit)
     best = float(np.max(ranking.scores.total)) if len(numbers.rows) else None
     return Trace(
@@ -73,12 +222,14 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         floor=decided.floor,
         funnel=_funnel(ranking, len(nearest), matched),
         recalled=recalled,
-        lost=Losers(numbers.rows[ranking.order[lost]].tolist(), lambda i: ranking.candidate(int(lost[i]))),
+        lost=Losers(rows, lambda i: ranking.whole.at_row(rows[i])),
         unsearchable=evidence.unsearchable,
         notices=(
-            *evidence.notices,
+            *(_as_told(notice, rules.profile) for notice in evidence.notices),
+            *_other_chunks(evidence, rules.profile),
+            *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),
-            *_meaning_alone(side, mode, ranking),
+            *_meaning_alone(side, mode, ranking, recalled),
             *_waiting(evidence, recalled),
             *_words_alone(evidence, recalled),
             *not_copied(evidence, mode, rules.profile),
@@ -91,18 +242,74 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     )
 
 
-def _meaning_alone(side: Side, mode: Mode, ranking: _Ranking) -> tuple[Notice, ...]:
+def can_rank(evidence: Evidence, name: str) -> bool:
+    """Whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
+    profile = profiles.get(name)
+    return not profile.exact_paths or not evidence.chunking or evidence.chunking == profile.chunking
+
+
+def _as_told(notice: Notice, profile: Profile) -> Notice:
+    """`notice`, of what OpenClaw does otherwise, as it is true of the release."""
+    if notice.code != ZERO_VECTOR or not profile.exact_paths:
+        return notice
+    chunks, _, _ = notice.message.partition(". ")
+    return replace(
+        notice, message=f"{chunks}. They count 0 here; {profile.title} loses its whole vector side by one of them."
+    )
+
+
+def _other_chunks(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
+    """That the index was cut by the rules of another release than the one whose rules rank."""
+    if not evidence.chunking or profile.name == OWN or evidence.chunking == profile.chunking:
+        return ()
+    return (
+        Notice(
+            "chunking",
+            f"These chunks are cut as OpenClaw {evidence.chunking} cuts them; {profile.title} has others"
+            f"{', and finds words otherwise' if profile.exact_paths else ''}.",
+            f"Open this memory with --profile {profile.name}.",
+        ),
+    )
+
+
+def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
+    """Chunks that were found and are never recalled, because their project marker cannot be read."""
+    if not profile.exact_paths:
+        return ()
+    found = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
+    never = sorted(found & rules_2026_9.dropped(evidence.lexical.said))
+    if not never:
+        return ()
+    where = ", ".join(evidence.refs[row].citation for row in never[:3])
+    return (
+        Notice(
+            "unreadable_project",
+            f"{profile.title} never recalls these chunks, because a project marker in them is not closed or names "
+            f"no project: {where}{' and more' if len(never) > 3 else ''}.",
+            "Close the comment, or name a project in it.",
+        ),
+    )
+
+
+def _meaning_alone(
+    side: KeywordSide, mode: Mode, ranking: _Ranking, recalled: tuple[Candidate, ...]
+) -> tuple[Notice, ...]:
     """That no note holds a word that was looked for: something is always nearest, however far it is."""
     any_word = ranking.rules.profile.join == "OR"
     asked = any_word and mode == "hybrid" and side.plan.words and not ranking.numbers.text_matches
-    if not asked or not ranking.decided.recalled:
+    if not asked or not recalled:
         return ()
+    near = sum((hit.vector.cosine or 0.0) > 0 for hit in recalled)
+    if not near:
+        hits = "These hits are not near in meaning either (cosine 0 or less)"
+    else:
+        hits = "These hits are near in meaning alone"
+        hits += "" if near == len(recalled) else ", those with a cosine of 0 or less not even that"
     unmatched = replace(side.plan, elsewhere=ranking.evidence.elsewhere).unmatched
     return (
         Notice(
             "meaning_alone",
-            f"{unmatched[0].upper()}{unmatched[1:]}. These hits are near in meaning alone, "
-            "and may have nothing to do with it.",
+            f"{unmatched[0].upper()}{unmatched[1:]}. {hits}, and may have nothing to do with it.",
         ),
     )
 
@@ -141,21 +348,29 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
 class _Ranking:
     """One ranking: the numbers, the order they give, and who passed; writes out candidates on demand."""
 
-    def __init__(self, evidence: Evidence, side: Side, mode: Mode, rules: Rules) -> None:
+    def __init__(self, evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, *, whole: bool = False) -> None:
         self.evidence, self.side, self.mode, self.rules = evidence, side, mode, rules
         self.numbers = numbers = components(evidence, side, mode, rules)
         self.scores = scores = score(numbers, [rules])
         self.ages = age_of(evidence, rules.profile)
-        self.order = np.argsort(-scores.total[0], kind="stable")
+        ordered = groups(numbers, scores.merit[0], scores.total[0])
+        self.order = np.concatenate([*ordered, np.empty(0, dtype=np.int64)])
+        merit = np.empty(len(self.order))
+        # Those over the gate stand in this order where variety changes nothing.
+        merit[self.order] = scores.total[0, self.order] if len(ordered) < 2 else -np.arange(len(self.order))
         self.choices: list[MmrPart | None] = [None] * len(self.order)
+        passing = gate.pass_gate(scores.total, numbers, [rules], mode, lambda: keyword_hits(evidence, numbers))
+        self._is_whole = whole or not rules.profile.exact_paths
         if rules.mmr and len(self.order) > 1:
-            self._diversify()
+            self._diversify(ordered, passing)
+        if passing.rescued.any():
+            self._put_last(passing.rescued[0])
+            merit = merit - passing.rescued[0] * 1e9
         order = self.order
-        passing = gate.pass_gate(scores.total, [rules], mode, lambda: keyword_hits(evidence, numbers))
         self.decided = gate.Decision(
             gate.Question(
                 scores=scores.total[0, order],
-                before_decay=scores.hybrid[0, order],
+                before_decay=scores.fresh[0, order],
                 factors=scores.factor[0, order],
                 ages=numbers.days[order],
                 keyword=passing.keyword[order],
@@ -165,6 +380,8 @@ class _Ranking:
                 min_score=rules.min_score,
                 limit=rules.results,
                 mmr=self.choices,
+                merit=merit[order],
+                rescued=passing.rescued[0, order],
             )
         )
 
@@ -175,25 +392,63 @@ class _Ranking:
         places = np.flatnonzero(left)
         return places[np.argsort(-self.scores.total[0, self.order[places]], kind="stable")]
 
-    def _diversify(self) -> None:
+    @cached_property
+    def whole(self) -> _Ranking:
+        """This ranking with every candidate in its place, where only those that are recalled were put in order."""
+        if self._is_whole:
+            return self
+        return _Ranking(self.evidence, self.side, self.mode, self.rules, whole=True)
+
+    def _diversify(self, ordered: list[Rows], passing: gate.Gate) -> None:
+        """Put each group in the order of variety: of all, or until those that are recalled came."""
         refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
-        steps = scoring.mmr(self.scores.total[0], self._similarity(refs).row, self.rules.mmr_lambda)
-        twins = [refs[step.nearest] if step.nearest >= 0 else None for step in steps]
-        self.choices = [
-            MmrPart(step.relevance, step.similarity, twin, place)
-            for place, (step, twin) in enumerate(zip(steps, twins, strict=True), 1)
-        ]
-        self.order = np.array([step.item for step in steps])
+        likeness = self._similarity(refs)
+        order: list[int] = []
+        self.choices = []
+        last = passing.rescued[0]
+        strict = passing.passed[0] & ~last
+        wanted = [min(self.rules.results, int(np.count_nonzero(strict))), 0]
+        wanted[1] = min(self.rules.results - wanted[0], int(np.count_nonzero(last)))
+
+        def enough(item: int) -> bool:
+            wanted[0] -= bool(strict[item])
+            wanted[1] -= bool(last[item])
+            return max(wanted) <= 0
+
+        for own in ordered:
+            if self._is_whole:
+                steps = varied(self.numbers, self.scores, own, likeness, self.rules)
+            else:
+                going = max(wanted) > 0
+                steps = first_varied(self.numbers, self.scores, own, likeness, self.rules, enough) if going else []
+            for step in steps:
+                twin = refs[int(own[step.nearest])] if step.nearest >= 0 else None
+                order.append(int(own[step.item]))
+                self.choices.append(MmrPart(step.relevance, step.similarity, twin, len(order)))
+        chosen = set(order)
+        order += [item for own in ordered for item in own.tolist() if item not in chosen]
+        self.choices += [None] * (len(order) - len(self.choices))
+        self.order = np.array(order)
+
+    def at_row(self, row: int) -> Candidate:
+        """The record of the candidate that stands at `row` of the evidence."""
+        item = int(np.flatnonzero(self.numbers.rows == row)[0])
+        return self.candidate(int(np.flatnonzero(self.order == item)[0]))
+
+    def _put_last(self, rescued: Flags) -> None:
+        """Move those that are `rescued` behind all others, in their order."""
+        last = rescued[self.order]
+        places = [*np.flatnonzero(~last).tolist(), *np.flatnonzero(last).tolist()]
+        self.order = self.order[places]
+        self.choices = [self.choices[place] for place in places]
 
     def _similarity(self, refs: list[ChunkRef]) -> Similarity:
         """How like each other the candidates are, kept for rankings that have the same ones."""
         profile, texts = self.rules.profile, self.evidence.texts
-        key = "similarity", profile.snippet, self.numbers.rows.tobytes()
+        key = "similarity", profile.snippet, profile.exact_paths, self.numbers.rows.tobytes()
         found = self.evidence.kept.get(key)
         if not isinstance(found, Similarity):
-            found = self.evidence.kept[key] = Similarity(
-                lambda: [mmr_tokens(profile, texts[ref.rowid]) for ref in refs]
-            )
+            found = self.evidence.kept[key] = Similarity(len(refs), lambda i: mmr_tokens(profile, texts[refs[i].rowid]))
         return found
 
     def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:
@@ -243,16 +498,55 @@ class _Ranking:
             snippet=shown.text,
             snippet_line=min(ref.end_line, ref.start_line + shown.lines_before),
             last_line=max(ref.start_line, ref.end_line - blank_end),
+            factors=self._factors(i),
+            lexical=self._lexical(i),
+            merit=float(scores.merit[0, i]),
+            level=int(numbers.level[i]),
+            provenance=self._provenance(i, ref),
+            annotations=evidence.lexical.said.get(int(numbers.rows[i]), NOTHING_SAID),
         )
 
-    def _snippet(self, text: str, recalled: bool) -> snippet.Snippet:
+    def _factors(self, i: int) -> tuple[Factor, ...]:
+        said = self.evidence.lexical.said.get(int(self.numbers.rows[i]), NOTHING_SAID)
+        terms = self.numbers.terms
+        if not terms:
+            return ()
+        return (
+            Factor("importance", float(terms["importance"][i]), str(said.importance or "")),
+            Factor("project", float(terms["project"][i]), said.project),
+        )
+
+    def _provenance(self, i: int, ref: ChunkRef) -> Provenance | None:
+        if not self.rules.profile.exact_paths or ref.source != MEMORY:
+            return None
+        mtimes = self.evidence.lexical.mtimes
+        if not len(mtimes):
+            # The index was cut by the rules of another release, and its lexical search did not run.
+            return None
+        mtime = mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]
+        return Provenance(origin_class(ref.path), "unknown", int(mtime * 1000))
+
+    def _lexical(self, i: int) -> LexicalPart | None:
+        """How words and paths found a candidate; None where they did not, or under a profile without such a side."""
+        hit = self._hits.get(int(self.numbers.rows[i]))
+        if hit is None:
+            return None
+        term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
+        score = hit.text_score if np.isnan(hit.bm25) else float(formulas.saturated(np.array(hit.bm25)))
+        return LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain.points)
+
+    @cached_property
+    def _hits(self) -> Mapping[int, Hit]:
+        return {hit.row: hit for hit in self.evidence.lexical.hits} if self.rules.profile.exact_paths else {}
+
+    def _snippet(self, text: str, recalled: bool) -> Snippet:
         if not recalled or self.rules.profile.snippet == "head":
-            return snippet.head(text)
+            return head(text)
         weights = {
             word: float(np.log1p(self.evidence.chunks / (1 + self.side.frequency.get(word, 0))))
             for word in self.side.plan.words
         }
-        return snippet.window(text, weights)
+        return window(text, weights)
 
     def _age(self, i: int) -> AgePart:
         if not self.rules.decay:

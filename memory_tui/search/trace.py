@@ -1,4 +1,4 @@
-"""The frozen record of one search: what was asked, what every candidate scored, and why each one was kept or lost.
+"""A trace is the frozen record of one search: every candidate, every number, every verdict.
 
 Screen, JSON and tests read this record; nothing is recomputed for display. Verdicts and reasons for an empty answer
 are closed unions, so that one without wording does not pass the type checker.
@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
-from memory_tui.settings import Settings
+from memory_tui.core.settings import Settings
+from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.embed.who import Who
+    from memory_tui.providers.serving import Who
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 UNKNOWN_WORDS = "unknown_words"
@@ -42,10 +43,14 @@ class ChunkRef:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only."""
+    """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only.
+
+    One that is `rescued` is below minScore, and follows those over it because words found it and meaning did not.
+    """
 
     place: int
     relaxed: bool = False
+    rescued: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +146,50 @@ class MmrPart:
 
 
 @dataclass(frozen=True, slots=True)
+class LexicalPart:
+    """How words and paths found a chunk in OpenClaw 2026.9: which search gave the score, and what it is made of.
+
+    `term` is the keyword that was looked for alone, empty for the whole question. text.score = min(1, text_score +
+    asked + held + path_words + length) where the text was found (`body`), else `path_score` of its path. OpenClaw
+    gives the agent `reported`, the best text_score of any search.
+    """
+
+    term: str
+    body: bool
+    text_score: float
+    reported: float
+    path_score: float
+    level: int
+    asked: float
+    held: float
+    path_words: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A term that multiplies the score beside age: `importance` or `project`, and what it was read from."""
+
+    term: Literal["importance", "project"]
+    value: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Whom OpenClaw 2026.9 takes for the author of a chunk, in what kind of session, and when (epoch milliseconds)."""
+
+    origin_class: str
+    session_kind: str
+    observed_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One chunk that a side proposed, with every number that made its score.
 
-    score = (vector.points + text.points) x age.factor + age.points + date_points
+    score = (vector.points + text.points) x age.factor x each factor + age.points + date_points; but where the question
+    names the note (lexical.level) it is 1 x project, and `merit` orders such notes among themselves.
     """
 
     chunk: ChunkRef
@@ -161,6 +206,13 @@ class Candidate:
     """Line of the file at which the snippet starts."""
     last_line: int
     """The last line of the chunk in its note; unlike `chunk.end_line` never one that is not there."""
+    factors: tuple[Factor, ...] = ()
+    lexical: LexicalPart | None = None
+    merit: float = 0.0
+    level: int = 0
+    """How exactly the question names its note: 3 by path, 2 by name, 1 by name without extension, 0 not."""
+    annotations: Annotations = NOTHING_SAID
+    provenance: Provenance | None = None
 
 
 Item = TypeVar("Item")
@@ -239,7 +291,8 @@ class Elsewhere:
 class QueryPlan:
     """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
 
-    `fts_query` is empty when no word is left. `day` is the ISO day (or `--MM-DD` without a year) the query names.
+    `fts_query` is empty when no word is left. `time` is the days the query
+    speaks of, in figures, and `time_words` the words that name them, which are not searched.
     `inside` tells that words are found inside of longer ones as well. `common` are those of the `dropped` that went
     because more than half of the chunks hold them.
     """
@@ -247,7 +300,8 @@ class QueryPlan:
     words: tuple[str, ...]
     dropped: tuple[str, ...]
     fts_query: str
-    day: str = ""
+    time: str = ""
+    time_words: str = ""
     inside: bool = False
     common: tuple[str, ...] = ()
     elsewhere: Elsewhere = Elsewhere()

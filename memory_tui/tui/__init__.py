@@ -1,1 +1,22 @@
-"""The terminal app: screens and widgets that show what the engine knows, and nothing that the engine does not."""
+"""The terminal app: views, panes, keys, worker jobs.
+
+- action: An action has keys, a place where they work, a reason when it is not possible. -> Action
+- app: The app holds the views as modes, the theme, the command palette. -> MemoryApp
+- draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
+- external: External programs: the editor of the user, the clipboard. -> edit
+- global_actions: A pressed key runs its action: the nearest pane's do_ method, or the reason why not. -> GlobalActions
+- home: Home is what views and panes may know of the app. -> Home
+- judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Desk
+- keymap: The keymap lists every key once: bindings, hints, help, palette, README are made from it. -> ACTIONS
+- navigation: Navigation: the numbered views and those that lie over them, one row each. -> OVERLAYS
+- note_changes: Changes of notes as the screen asks for them, run on a worker. -> Draft
+- note_info: What is known of a note besides its text: recalls, budget, links, its changes. -> About
+- note_page: A note as a page: safe lines, their layout, markup, chunk boundaries, matches. -> make_page
+- signals: A signal that ends the app restores the terminal first. -> Signals
+- state: The state of the engine, read once by a worker for every widget. -> Facts
+- tuning: Tuning: one query, the knobs turned for it, the way back. -> Tuning
+- typed_ahead: A key typed ahead waits until the key before it is done. -> TypedAhead
+- views: The views of the app, each imported when it is first shown.
+- widgets: The panes of the views.
+- workers: Workers run engine calls on threads, for coroutines of the screen that wait for them. -> WorkerJobs
+"""

@@ -1,9 +1,10 @@
-"""One action of the screens: its keys, where they work, what it does, and why it may not be possible now."""
+"""An action has keys, a place where they work, a reason when it is not possible."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 _SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
 
@@ -46,7 +47,7 @@ class Context:
     agents: bool = False
     """The configuration has more than one agent."""
     proposal: bool = False
-    """A provider waits for the person's word."""
+    """A provider waits for approval."""
     agreed: bool = False
     """Notes may be sent to a provider elsewhere."""
     shrink: bool = False
@@ -59,171 +60,81 @@ class Context:
     """It is about something that can be merged, moved or renamed."""
 
 
-Refusal = Callable[[Context], str]
-"""Why an action cannot be done now, as a sentence; empty when it can."""
+RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "engine": ("ready", "The index is still being opened."),
+        "found": ("found", "No search text yet. Press / in the reader to find text."),
+        "trail": ("trail", "You followed no link yet, so there is nothing to go back to."),
+        "answer": ("answer", "No answer yet. Press / and ask something."),
+        "editor": ("can_suspend", "This terminal cannot be handed to an editor."),
+        "shell": ("can_suspend", "This terminal cannot put programs into the background."),
+        "suggestion": ("suggestion", "There is no suggestion under the cursor."),
+        "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
+        "moves": ("moves", "There is nothing to merge, move or rename here."),
+        "undo": ("undo", "No knob has been turned: nothing to undo."),
+        "redo": ("redo", "Nothing was undone."),
+        "flips": ("flips", "No change to apply. Press w to see what was found."),
+        "no decay": ("not ages", "Decay is already on; the list shows what fades."),
+        "written": ("written", "This view has written nothing yet, so there is nothing to undo."),
+        "rest": ("not syncing", "A sync is running already."),
+        "agents": ("agents", "The configuration lists no other agent."),
+        "zoomed": ("zoomed", "No pane is enlarged; + enlarges this one."),
+        "proposal": ("proposal", "No provider needs your approval."),
+        "agreed": ("agreed", "You approved no provider, so there is no approval to withdraw."),
+        "shrink": ("shrink", "No notes vanished at once, so there is nothing to forget."),
+    }
+)
+"""What has to hold: a flag of the context, which must be off after "not ", and the sentence where it is otherwise."""
 
 
-def always(context: Context) -> str:
-    """Nothing is needed."""
-    del context
-    return ""
-
-
-def needs_engine(context: Context) -> str:
-    """The index has to be open."""
-    return "" if context.ready else "The index is still being opened."
-
-
-def needs_note(context: Context) -> str:
-    """A note has to be under the cursor."""
+def _note(context: Context) -> str:
     if context.note:
         return ""
-    return "This log is not there yet: i begins it." if context.absent else "There is no note under the cursor."
+    return "No log of this day yet. Press i to begin it." if context.absent else "There is no note under the cursor."
 
 
-def needs_found(context: Context) -> str:
-    """Something has to be looked for in the reader."""
-    return "" if context.found else "Nothing was looked for; / in the reader looks for text."
+def _note_or_log(context: Context) -> str:
+    return refusal(("engine",), context) if context.absent else _note(context)
 
 
-def needs_trail(context: Context) -> str:
-    """A link or a jump has to have been followed."""
-    return "" if context.trail else "No link was followed, so there is no way back to go."
-
-
-def needs_answer(context: Context) -> str:
-    """There has to be an answer."""
-    return "" if context.answer else "There is no answer yet: press / and ask something."
-
-
-def needs_editor(context: Context) -> str:
-    """A note that may be edited, and a terminal to hand over."""
-    if context.unwritable:
-        return context.unwritable
-    if not context.can_suspend:
-        return "This terminal cannot be handed to an editor."
-    return needs_note(context)
-
-
-def may_write(context: Context) -> str:
-    """Notes that may be changed."""
-    return context.unwritable or needs_engine(context)
-
-
-def may_change(context: Context) -> str:
-    """A note that may be changed."""
-    return context.unwritable or needs_note(context)
-
-
-def may_edit(context: Context) -> str:
-    """A note that may be changed, or a log that can be begun."""
-    return may_write(context) if context.absent else may_change(context)
-
-
-def needs_suggestion(context: Context) -> str:
-    """A suggestion under the cursor."""
-    return "" if context.suggestion else "There is no suggestion under the cursor."
-
-
-def may_decide(context: Context) -> str:
-    """A suggestion that may be decided about."""
-    return context.unwritable or needs_suggestion(context)
-
-
-def may_delete(context: Context) -> str:
-    """A suggestion about something that can be deleted."""
-    return may_decide(context) or ("" if context.deletes else "It is not about deleting: enter does what is proposed.")
-
-
-def may_move(context: Context) -> str:
-    """A suggestion about something that can be merged, moved or renamed."""
-    return may_decide(context) or ("" if context.moves else "There is nothing to merge, move or rename here.")
-
-
-def needs_step(context: Context) -> str:
-    """A step that can be undone."""
-    return "" if context.undo else "No knob has been turned: nothing to undo."
-
-
-def needs_change(context: Context) -> str:
-    """A change that is known to turn the verdict."""
-    return needs_answer(context) or ("" if context.flips else "There is no change to apply: w shows what was found.")
-
-
-def needs_no_decay(context: Context) -> str:
-    """Decay that is off."""
-    return "Decay is on already: this is what it takes." if context.ages else ""
-
-
-def needs_undone(context: Context) -> str:
-    """A step that was undone."""
-    return "" if context.redo else "Nothing was undone."
-
-
-def needs_tuned(context: Context) -> str:
-    """A knob that was turned."""
+def _tuned(context: Context) -> str:
     if context.tuned:
         return ""
     return f"Every knob is as {'it was written' if context.written else 'the app was opened'}."
 
 
-def needs_writing(context: Context) -> str:
-    """Knobs that were turned, or written before, and files that may be written."""
-    return context.unwritable or ("" if context.written else needs_tuned(context))
+_CHOSEN: Mapping[str, Callable[[Context], str]] = MappingProxyType(
+    {
+        "writable": lambda context: context.unwritable,
+        "note": _note,
+        "note or log": _note_or_log,
+        "tuned": _tuned,
+        "writing": lambda context: "" if context.written else _tuned(context),
+    }
+)
+"""What asks two flags, or chooses its sentence."""
 
 
-def needs_written(context: Context) -> str:
-    """Knobs that were written."""
-    return "" if context.written else "Nothing was written from here, so there is nothing to take back."
-
-
-def needs_hit(context: Context) -> str:
-    """A hit under the cursor."""
-    return needs_answer(context) or needs_note(context)
-
-
-def needs_rest(context: Context) -> str:
-    """No sync that runs."""
-    return "A sync is running already." if context.syncing else needs_engine(context)
-
-
-def needs_agents(context: Context) -> str:
-    """More than one agent."""
-    if not context.agents:
-        return "The configuration lists no other agent."
-    return needs_engine(context)
-
-
-def needs_zoom(context: Context) -> str:
-    """A pane that was enlarged."""
-    return "" if context.zoomed else "No pane is enlarged; + enlarges this one."
-
-
-def needs_shell(context: Context) -> str:
-    """A terminal with job control."""
-    return "" if context.can_suspend else "This terminal cannot put programs into the background."
-
-
-def needs_proposal(context: Context) -> str:
-    """A provider that waits for the person's word."""
-    return "" if context.proposal else "No provider waits for your word."
-
-
-def needs_agreement(context: Context) -> str:
-    """An agreement that can be taken back."""
-    return "" if context.agreed else "No provider elsewhere may get these notes, so nothing can be taken back."
-
-
-def needs_shrink(context: Context) -> str:
-    """Notes that vanished and are kept."""
-    return "" if context.shrink else "No notes are kept back: nothing vanished at once."
+def refusal(needs: Sequence[str], context: Context) -> str:
+    """The sentence of the first of `needs` that does not hold; empty when all do."""
+    for need in needs:
+        if need in _CHOSEN:
+            sentence = _CHOSEN[need](context)
+        else:
+            flag, words = RULES[need]
+            wanted = not flag.startswith("not ")
+            sentence = "" if getattr(context, flag.removeprefix("not ")) is wanted else words
+        if sentence:
+            return sentence
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """One thing that keys do: `where` names the screen or pane it belongs to, `hint` its word in the key hints.
 
-    `hint` is empty for keys that help alone lists. `refuse` tells why not. `priority` keys work while typing too.
+    `hint` is empty for keys that help alone lists. `needs` names what has to hold, in the order in which it is asked.
+    `priority` keys work while typing too.
     """
 
     id: str
@@ -231,9 +142,13 @@ class Action:
     where: str
     help: str
     hint: str = ""
-    refuse: Refusal = always
+    needs: tuple[str, ...] = ()
     priority: bool = False
     palette: bool = True
+
+    def refuse(self, context: Context) -> str:
+        """Why it cannot be done now, as a sentence; empty when it can."""
+        return refusal(self.needs, context)
 
     @property
     def shown_keys(self) -> str:

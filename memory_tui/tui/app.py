@@ -1,45 +1,133 @@
-"""The app: views as modes, one way for every action, and the engine's news on their way to the views."""
+"""The app holds the views as modes, the theme, the command palette."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType
-from textual.command import Provider
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.screen import Screen
 from textual.signal import Signal
 from textual.theme import Theme
 
-from memory_tui import stop_signals
-from memory_tui.errors import MemoryTuiError
-from memory_tui.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
-from memory_tui.tui import messages, signals
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.bridge import Bridge, Opener
-from memory_tui.tui.doing import Doing
-from memory_tui.tui.draft import left_over
-from memory_tui.tui.facts import Facts
-from memory_tui.tui.marking import Marking
-from memory_tui.tui.modes import VIEWS, make
-from memory_tui.tui.theme import THEMES, first_theme, greys
+from memory_tui.core import stop_signals
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
+from memory_tui.tui import signals, workers
+from memory_tui.tui.action import Action
+from memory_tui.tui.global_actions import GlobalActions
+from memory_tui.tui.keymap import ACTIONS, bindings
+from memory_tui.tui.navigation import MODES, NUMBERED, make
+from memory_tui.tui.note_changes import left_over
+from memory_tui.tui.note_info import Marking
+from memory_tui.tui.state import Facts
 from memory_tui.tui.typed_ahead import TypedAhead
-from memory_tui.tui.widgets.event_log import KEPT
-from memory_tui.tui.widgets.truth_bar import Progress
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.index_lists import KEPT
+from memory_tui.tui.widgets.status_bars import IndexingProgress
+from memory_tui.tui.workers import Opener, WorkerJobs, task
 
 if TYPE_CHECKING:
-    from memory_tui.engine import Engine, Options
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
     from memory_tui.search.trace import Trace
-    from memory_tui.tui.session import Tuning
+    from memory_tui.tui.tuning import Tuning
+
+DARK = Theme(
+    name="memory-dark",
+    dark=True,
+    primary="#6cb6ff",
+    secondary="#8b95a7",
+    accent="#f0b35a",
+    warning="#f0b35a",
+    error="#ff7b72",
+    success="#6bd08b",
+    foreground="#d7dce4",
+    background="#12151b",
+    surface="#12151b",
+    panel="#1d222c",
+    boost="#262d3a",
+    variables={
+        "border": "#6cb6ff",
+        "border-blurred": "#39424f",
+        "block-cursor-background": "#2a4365",
+        "block-cursor-foreground": "#ffffff",
+        "block-cursor-blurred-background": "#232a36",
+        "footer-key-foreground": "#6cb6ff",
+        "input-selection-background": "#2a4365",
+        "scrollbar": "#39424f",
+        "scrollbar-hover": "#56637a",
+        "scrollbar-active": "#6cb6ff",
+        "scrollbar-background": "#12151b",
+        "scrollbar-background-hover": "#12151b",
+        "scrollbar-background-active": "#12151b",
+        "scrollbar-corner-color": "#12151b",
+    },
+)
+
+LIGHT = Theme(
+    name="memory-light",
+    dark=False,
+    primary="#0b61b8",
+    secondary="#5a6472",
+    accent="#9a5b00",
+    warning="#9a5b00",
+    error="#b3261e",
+    success="#1a7f37",
+    foreground="#1c2128",
+    background="#fbfbf9",
+    surface="#fbfbf9",
+    panel="#ecebe6",
+    boost="#e0dfd9",
+    variables={
+        "border": "#0b61b8",
+        "border-blurred": "#c3c5c9",
+        "block-cursor-background": "#cfe3fa",
+        "block-cursor-foreground": "#10151c",
+        "block-cursor-blurred-background": "#e6ebf1",
+        "footer-key-foreground": "#0b61b8",
+        "input-selection-background": "#cfe3fa",
+        "scrollbar": "#c3c5c9",
+        "scrollbar-hover": "#9aa1aa",
+        "scrollbar-active": "#0b61b8",
+        "scrollbar-background": "#fbfbf9",
+        "scrollbar-background-hover": "#fbfbf9",
+        "scrollbar-background-active": "#fbfbf9",
+        "scrollbar-corner-color": "#fbfbf9",
+    },
+)
+
+THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
+
+
+def first_theme() -> str:
+    """The theme to start with: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names, else ours."""
+    if "NO_COLOR" in os.environ:
+        return "ansi-dark"
+    from textual.theme import BUILTIN_THEMES
+
+    asked = os.environ.get("TEXTUAL_THEME", "").split(",")
+    known = [name.strip() for name in asked if name.strip() in BUILTIN_THEMES or name.strip() in THEMES]
+    return known[0] if known else DARK.name
+
+
+def greys(theme: Theme) -> dict[str, str]:
+    """`quiet` for words that stand back and `faint` for rules and what is off, as plain colours."""
+    if theme.ansi:
+        return {"quiet": "ansi_default", "faint": "ansi_bright_black"}
+    return {"quiet": "#97a1b2", "faint": "#697588"} if theme.dark else {"quiet": "#5a6472", "faint": "#868e98"}
 
 
 TERMINAL_EVERY = 1.0
@@ -51,13 +139,16 @@ AGAIN_SECONDS = 1.0
 """After how long facts that could not be gathered are gathered again."""
 
 
+BETWEEN = "between"
+"""The mode that is shown while one agent's views go and another's come."""
+
+
 def _commands() -> type[Provider]:
-    from memory_tui.tui.palette import Actions
 
     return Actions
 
 
-class MemoryApp(Doing):
+class MemoryApp(GlobalActions):
     """The app over an engine that `opener` opens on a worker thread, so that the first frame waits for nothing."""
 
     TITLE = "memory-tui"
@@ -79,13 +170,13 @@ class MemoryApp(Doing):
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
-        self.set_reactive(Doing.theme, first_theme())
+        self.set_reactive(GlobalActions.theme, first_theme())
         super().__init__()
-        self.bridge = Bridge(self, opener)
+        self.jobs = WorkerJobs(self, opener)
         self.engine: Engine | None = None
         self.tuning: Tuning | None = None
         self.facts: Facts | None = None
-        self.progress: Progress | None = None
+        self.progress: IndexingProgress | None = None
         self.workspace_name = name
         self.suggestions = tuple(suggestions)
         self.news: deque[Event] = deque(maxlen=KEPT)
@@ -101,16 +192,17 @@ class MemoryApp(Doing):
         """What became of unsaved text when the app ended unasked."""
         self._query = query
         self._told_facts = 0.0
-        self.add_modes(VIEWS)
+        self._add_modes()
 
     # --- views ---------------------------------------------------------------------------------------------------
 
-    def add_modes(self, modes: Sequence[str]) -> None:
-        """Let `modes` be there; each makes its view when it is first shown."""
-        for mode in modes:
-            self.add_mode(mode, partial(make, mode, self._query))
+    def _add_modes(self) -> None:
+        """Let the numbered views be there; each is made when it is first shown."""
+        for row in NUMBERED:
+            arguments = (self._query,) if row.key == "search" else ()
+            self.add_mode(row.key, partial(make, row.target, *arguments))
 
-    def forget(self, name: str) -> None:
+    def _forget(self, name: str) -> None:
         """Know nothing, as before the engine was opened, of what is called `name` from now on."""
         self.engine, self.tuning, self.facts, self.progress = None, None, None, None
         self.workspace_name, self.suggestions, self._query, self.started = name, (), "", time.time()
@@ -123,7 +215,7 @@ class MemoryApp(Doing):
             return
         writing = self.recalled.writing(self.engine)
         if writing is not None:
-            self.bridge.tell(writing)
+            self.jobs.report(writing)
 
     @property
     def available_themes(self) -> dict[str, Theme]:
@@ -143,6 +235,18 @@ class MemoryApp(Doing):
         with suppress(ScreenStackError):
             super().clear_selection()
 
+    def _end_batch(self) -> None:
+        """Let the views behind a dialogue be laid out too, not only the screen in front.
+
+        Textual drops the idle time of a screen while updates are batched, and wakes only the app afterwards. A view
+        that changed just before a dialogue was pushed would stay as it was until the dialogue closes.
+        """
+        super()._end_batch()
+        with suppress(ScreenStackError):
+            for screen in self._background_screens:
+                # The dialogue shows what is behind it as that was drawn last, so it is drawn after it.
+                screen.call_after_refresh(self.screen.refresh)
+
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the panes one by one, everything else at once."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
@@ -155,7 +259,7 @@ class MemoryApp(Doing):
         if self.signals is not None:
             self.signals.listen(asyncio.get_running_loop())
             self.set_interval(TERMINAL_EVERY, self._look_for_terminal)
-        self.bridge.open()
+        self.jobs.open()
         if self._query:
             self.switch_mode("search")
 
@@ -181,52 +285,56 @@ class MemoryApp(Doing):
         self.screen.refresh(layout=True)
         self.refresh(layout=True)
 
+    def close_engine(self) -> None:
+        """Close the engine, within half a second."""
+        self.jobs.close()
+
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
-        self.bridge.close()
+        self.jobs.close()
         gc.unfreeze()
 
     # --- news ----------------------------------------------------------------------------------------------------
 
-    @on(messages.EngineOpened)
-    def _opened(self, event: messages.EngineOpened) -> None:
-        from memory_tui.tui.session import Tuning
+    @on(workers.EngineOpened)
+    def _opened(self, event: workers.EngineOpened) -> None:
+        from memory_tui.tui.tuning import Tuning
 
         self.engine = event.engine
-        self.tuning = Tuning.start(event.engine.settings)
+        self.tuning = Tuning.start(event.engine.plan.settings)
         # What is loaded by now stays; looking through it again and again would stop the screen for 50 ms each time.
         gc.freeze()
         for view in self.views:
             view.engine_opened()
-        self.bridge.tell(partial(left_over, event.engine))
+        self.jobs.report(partial(left_over, event.engine))
 
-    @on(messages.EngineRefused)
-    def _refused(self, event: messages.EngineRefused) -> None:
+    @on(workers.EngineRefused)
+    def _refused(self, event: workers.EngineRefused) -> None:
         self.error = event.error
         self.exit(event.error.exit_status)
 
-    @on(messages.FactsArrived)
-    def _facts_arrived(self, event: messages.FactsArrived) -> None:
-        if not self.bridge.current("facts", event.number):
+    @on(workers.FactsArrived)
+    def _facts_arrived(self, event: workers.FactsArrived) -> None:
+        if not self.jobs.current(event.number):
             return
-        self.bridge.looked()
+        self.jobs.refreshed()
         if event.facts is not None:
             self.facts = event.facts
             self.facts_signal.publish(event.facts)
         elif event.error is not None:
             self._facts_failed(event.error)
 
-    @on(messages.EventsArrived)
+    @on(workers.EventsArrived)
     def _events_arrived(self) -> None:
-        news = self.bridge.fetch()
+        news = self.jobs.fetch()
         self.news.extend(news)
         for event in news:
             match event:
                 case SyncStarted() if event.total:
-                    self.progress = Progress(total=event.total)
+                    self.progress = IndexingProgress(total=event.total)
                 case SyncProgress():
                     self.progress = replace(
-                        self.progress or Progress(),
+                        self.progress or IndexingProgress(),
                         done=event.done,
                         total=event.total,
                         path=event.path,
@@ -235,7 +343,7 @@ class MemoryApp(Doing):
                         rebuilding=event.rebuilding,
                     )
                 case VectorsMade():
-                    self.progress = replace(self.progress or Progress(), asked=event.done, lacking=event.total)
+                    self.progress = replace(self.progress or IndexingProgress(), asked=event.done, lacking=event.total)
                 case SyncFinished():
                     self.progress = None
                 case _:
@@ -246,7 +354,7 @@ class MemoryApp(Doing):
         if any(isinstance(event, RootsChanged) for event in news):
             self._roots_changed()
         if self.progress is None:
-            self.bridge.look()
+            self.jobs.refresh()
         elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
             self._told_facts = time.monotonic()
             self.facts_signal.publish(self.facts)
@@ -258,71 +366,127 @@ class MemoryApp(Doing):
         if self.facts is not None:
             self.facts = replace(self.facts, doubt=error.message)
             self.facts_signal.publish(self.facts)
-        self.set_timer(AGAIN_SECONDS, self.bridge.look)
+        self.set_timer(AGAIN_SECONDS, self.jobs.refresh)
 
     def _roots_changed(self) -> None:
         """Say at once what became of the roots: the facts that follow may wait for a file system that hangs."""
         if self.facts is not None and self.engine is not None:
-            self.facts = self.facts.beside(self.engine.roots())
+            self.facts = self.facts.beside(self.engine.indexer.root_watch.states())
             self.facts_signal.publish(self.facts)
 
-    @on(messages.Gathered)
-    def _gathered(self, event: messages.Gathered) -> None:
-        if self.bridge.current("search", event.number):
-            for view in self.views:
-                view.answered(event.number, event.evidence, event.error)
+    def do_agent(self) -> None:
+        """Ask for an agent, and go there when its workspace can be opened."""
+        from memory_tui.core.sanitize import one_line
+        from memory_tui.tui.views.dialogs import Picker
 
-    @on(messages.PageRead)
-    def _page_read(self, event: messages.PageRead) -> None:
-        if self.bridge.current("page", event.number):
-            for view in self.views:
-                view.page_came(event.number, event.page, event.error)
+        engine = self.engine
+        if engine is None:
+            return
+        if any(getattr(view, "unsaved", False) for view in self.views):
+            self.tell("Your text is not saved yet: save it or drop it, then go to another agent.")
+            return
+        ids = {
+            f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
+            for agent in engine.plan.config.agents
+            if agent.id != engine.plan.agent.id
+        }
 
-    @on(messages.Done)
-    async def _done(self, event: messages.Done) -> None:
-        if event.kind == "agent" and self.bridge.current(event.kind, event.number):
-            await self._go_to_agent(event)
-        elif self.bridge.current(event.kind, event.number):
-            for view in self.views:
-                view.work_done(event)
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self._go_to_agent(ids[name])
 
-    async def _go_to_agent(self, event: messages.Done) -> None:
-        from memory_tui.tui import agents
+        self.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), chosen)
 
-        if event.error is not None:
-            self.tell(f"{event.error.message} {event.error.next_step}")
-        else:
-            await agents.go(self, event.value)  # type: ignore[arg-type]
+    @task("agent")
+    async def _go_to_agent(self, agent: str) -> None:
+        """Close everything of this agent, and open `agent` where that is possible."""
+        options = await self.jobs.run(lambda engine: _checked(engine, agent))
+        self.add_mode(BETWEEN, Screen)
+        await self.switch_mode(BETWEEN)
+        for mode in MODES:
+            await self.remove_mode(mode)
+        self._forget(options.agent)
+        self._add_modes()
+        self.jobs.reopen(opener_of(options))
+        await self.switch_mode(self.DEFAULT_MODE)
+        await self.remove_mode(BETWEEN)
 
-    @on(messages.Worked)
-    def _worked(self, event: messages.Worked) -> None:
-        if self.bridge.current(event.kind, event.number):
-            for view in self.views:
-                view.worked(event)
-
-    @on(messages.Told)
-    def _told(self, event: messages.Told) -> None:
+    @on(workers.Told)
+    def _told(self, event: workers.Told) -> None:
         if event.text:
             self.tell(event.text)
 
 
-def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:
-    """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
+def _checked(engine: Engine, agent: str) -> Options:
+    """The options that open `agent`. Raises what opening it would raise."""
+    from memory_tui import plan
+
+    options = plan.of_agent(engine.plan.asked, agent)
+    plan.plan(options).require_enabled()
+    return options
+
+
+def opener_of(options: Options) -> Opener:
+    """Opens the engine of `options`."""
 
     def opener(listener: Callable[[Event], None]) -> Engine:
-        from memory_tui.engine import Engine
+        from memory_tui.engine.engine import Engine
 
         return Engine.open(options, listener)
 
-    from memory_tui.text.display import one_line
+    return opener
+
+
+def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:
+    """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
+    from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    app = MemoryApp(opener, name=name, query=query, suggestions=suggestions)
+    app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions)
     with signals.heard(app) as heard:
         code = app.run()
     if heard.number:
-        stop_signals.say(heard.number, app.last_words)
+        stop_signals.report(heard.number, app.last_words)
         return stop_signals.exit_status(heard.number)
     if app.error is not None:
         raise app.error
     return app.return_code or 0 if code is None else code
+
+
+class Actions(Provider):
+    """Actions of the view in front; those that cannot be done now say why instead of what."""
+
+    def _offered(self) -> Iterator[tuple[Action, str]]:
+        view = self.screen
+        if not isinstance(view, View):
+            return
+        context, places = view.context(), view.places()
+        for action in ACTIONS:
+            if action.palette and action.where in places:
+                yield action, action.refuse(context)
+
+    def _title(self, action: Action) -> str:
+        keys = f"  ({action.shown_keys})" if action.keys else ""
+        return action.help[:1].upper() + action.help[1:] + keys
+
+    def _run(self, action: Action) -> Callable[[], None]:
+        app = cast("MemoryApp", self.app)
+
+        def run() -> None:
+            app.call_later(app.action_do, action.id)
+
+        return run
+
+    async def discover(self) -> Hits:
+        """Everything, in the table's order."""
+        for action, refusal in self._offered():
+            yield DiscoveryHit(self._title(action), self._run(action), help=refusal or None)
+
+    async def search(self, query: str) -> Hits:
+        """What matches `query`."""
+        matcher = self.matcher(query)
+        for action, refusal in self._offered():
+            title = self._title(action)
+            score = matcher.match(title)
+            if score > 0:
+                yield Hit(score, matcher.highlight(title), self._run(action), help=refusal or None)

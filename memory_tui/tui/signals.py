@@ -1,4 +1,4 @@
-"""Signals while the app is on screen: whichever ends it, the terminal is given back as it was."""
+"""A signal that ends the app restores the terminal first."""
 
 from __future__ import annotations
 
@@ -9,14 +9,31 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from memory_tui import stop_signals
+from memory_tui.core import stop_signals
 
 if TYPE_CHECKING:
     import asyncio
 
-    from memory_tui.tui.app import MemoryApp
+
+class SignalledApp(Protocol):
+    """The app, as far as signals know it."""
+
+    signals: Signals | None
+
+    def leave(self, code: int) -> None:
+        """End with exit `code`, whatever is on screen."""
+
+    def woken(self) -> None:
+        """Set the terminal up again, and draw everything."""
+
+    def draw_anew(self) -> None:
+        """Draw everything."""
+
+    def close_engine(self) -> None:
+        """Close the engine, within half a second."""
+
 
 PATIENCE = 3.0
 """Seconds in which the app ends by itself after a signal; then the terminal is restored behind its back."""
@@ -31,7 +48,7 @@ RESET = (
 class Signals:
     """Ends `app` when a signal asks for it, and wakes it after it was stopped; all in the main thread."""
 
-    def __init__(self, app: MemoryApp) -> None:
+    def __init__(self, app: SignalledApp) -> None:
         self._app = app
         self._loop: asyncio.AbstractEventLoop | None = None
         self._modes = _modes()
@@ -75,7 +92,7 @@ class Signals:
             self._loop.call_soon_threadsafe(self._app.leave, stop_signals.exit_status(number))
 
     def _give_up(self) -> None:
-        self._app.bridge.close()
+        self._app.close_engine()
         self._at_once()
 
     def _at_once(self) -> None:
@@ -83,7 +100,7 @@ class Signals:
         with suppress(OSError):
             os.write(sys.__stderr__.fileno(), RESET.encode("ascii"))  # type: ignore[union-attr]
         _restore(self._modes)
-        stop_signals.say(self.number)
+        stop_signals.report(self.number)
         os._exit(stop_signals.exit_status(self.number))
 
 
@@ -121,7 +138,7 @@ def _restore(modes: list[Any] | None) -> None:
 
 
 @contextmanager
-def heard(app: MemoryApp) -> Iterator[Signals]:
+def heard(app: SignalledApp) -> Iterator[Signals]:
     """While the app runs, signals end it properly."""
     signals = Signals(app)
     app.signals = signals

@@ -1,4 +1,4 @@
-"""Typing ahead: a key waits until the key before it has done all that it does, wherever that moves the focus."""
+"""A key typed ahead waits until the key before it is done."""
 
 from __future__ import annotations
 
@@ -139,8 +139,9 @@ class TypedAhead:
 
     def _look(self) -> None:
         """Go on where a mark was lost with a pane that went away; a screen behind others calls nobody back."""
-        self._looking = self._busy
-        if not self._busy:
+        # While the app ends there is no screen any more.
+        self._looking = self._busy and bool(self._app.screen_stack)
+        if not self._looking:
             return
         behind = isinstance(self._at, Screen) and self._at is not self._app.screen
         if self._at is None or not self._at.is_running or behind:

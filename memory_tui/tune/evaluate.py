@@ -1,4 +1,4 @@
-"""Labelled questions, asked once and measured under any settings; two measurements compared question by question."""
+"""An evaluation asks saved queries once, then measures them under any settings."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_tui.errors import LabelError
-from memory_tui.explain.probes import Probe
-from memory_tui.explain.proposed import subset
-from memory_tui.explain.replay import Replay
+from memory_tui.core.errors import LabelError
+from memory_tui.core.settings import Settings
+from memory_tui.explain.counterfactuals import Reranking
+from memory_tui.explain.noise import NoiseQuery
+from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import Settings
 from memory_tui.tune import metrics
-from memory_tui.tune.labels import Notebook, Query
+from memory_tui.tune.judgments import Notebook, Query
 from memory_tui.tune.metrics import Gain, Scores
 
 Ask = Callable[[str], Evidence]
@@ -28,13 +28,13 @@ class Case:
 
     query: Query
     evidence: Evidence
-    replay: Replay
+    replay: Reranking
 
     @classmethod
     def of(cls, query: Query, evidence: Evidence) -> Case:
         """`evidence` reduced to what can be a candidate, so that hundreds of questions fit in memory."""
         small, _ = subset(evidence)
-        return cls(query, small, Replay(small))
+        return cls(query, small, Reranking(small))
 
     def hits(self, settings: Settings) -> tuple[ChunkRef, ...]:
         """What is recalled under `settings`, in order."""
@@ -64,7 +64,7 @@ class Scorecard:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class QueryChange:
     """One question before and after."""
 
     text: str
@@ -87,23 +87,23 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ScoreComparison:
     """Before and after over the questions that both have: means, gains with their intervals, and each question."""
 
     before: Scores
     after: Scores
     gains: Mapping[str, Gain]
-    changes: tuple[Change, ...]
+    changes: tuple[QueryChange, ...]
     missing: int
     """Questions that only one side has."""
 
     @property
-    def broke(self) -> tuple[Change, ...]:
+    def broke(self) -> tuple[QueryChange, ...]:
         """The questions that lost a right line."""
         return tuple(change for change in self.changes if change.broke)
 
     @property
-    def mended(self) -> tuple[Change, ...]:
+    def mended(self) -> tuple[QueryChange, ...]:
         """The questions that won a right line."""
         return tuple(change for change in self.changes if change.mended)
 
@@ -121,13 +121,13 @@ def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> t
     return tuple(cases)
 
 
-def probes(cases: Sequence[Case]) -> tuple[Probe, ...]:
+def probes(cases: Sequence[Case]) -> tuple[NoiseQuery, ...]:
     """The answerable ones of `cases` as questions that tell the noise floor what is right."""
     found = []
     for case in cases:
         right = frozenset(ref.rowid for ref in case.evidence.refs.values() if (case.query.grade(ref) or 0) > 0)
         if case.query.relevant:
-            found.append(Probe(case.evidence, right or frozenset([-1])))
+            found.append(NoiseQuery(case.evidence, right or frozenset([-1])))
     return tuple(found)
 
 
@@ -140,15 +140,15 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0) -> Score
     return Scorecard(tuple(rows), metrics.mean([row.scores for row in rows]), unjudged)
 
 
-def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> Comparison:
+def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreComparison:
     """Two measurements by question; those that only one of them has are counted, not compared."""
     both = [text for text in after if text in before]
-    changes = tuple(Change(text, before[text], after[text]) for text in both)
+    changes = tuple(QueryChange(text, before[text], after[text]) for text in both)
     gains = {
         name: metrics.gain([c.before[name] for c in changes], [c.after[name] for c in changes])
         for name in metrics.NAMES
     }
-    return Comparison(
+    return ScoreComparison(
         metrics.mean([c.before for c in changes]),
         metrics.mean([c.after for c in changes]),
         gains,
@@ -184,7 +184,7 @@ def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[tuple[str, fl
     return found
 
 
-def regressions(found: Comparison, tolerance: float = 0.0) -> list[tuple[str, float, float]]:
+def regressions(found: ScoreComparison, tolerance: float = 0.0) -> list[tuple[str, float, float]]:
     """The means of recall, MRR and nDCG that are more than `tolerance` below the baseline: name, value, baseline."""
     return [
         (name, found.after[name], found.before[name])

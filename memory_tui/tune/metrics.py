@@ -1,4 +1,4 @@
-"""How good an answer is, by labels: recall, MRR, novelty nDCG and noise; and how sure a difference is."""
+"""Metrics of an answer: recall, MRR, novelty nDCG, noise, their uncertainty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memory_tui.search.trace import ChunkRef
-from memory_tui.tune.labels import WRONG, Query
+from memory_tui.tune.judgments import WRONG, Query
 
 DEPTHS = (1, 3, 6, 10, 20)
 NAMES: tuple[str, ...] = (*(f"recall@{k}" for k in DEPTHS), "recall", "mrr@10", "ndcg@10", "noise", "wrong")

@@ -1,46 +1,65 @@
-"""Where notes may live: the workspace's MEMORY.md, memory.md and memory/, and extraPaths; and what a path means there.
+"""Roots are where notes may live: MEMORY.md, memory/, extraPaths; a path is checked against them.
 
 The workspace itself may be a symbolic link; nothing below a root is followed through one.
 """
 
-# Paths are strings: names may hold undecodable bytes, and links must not be resolved.
 # ruff: noqa: PTH100, PTH111, PTH114, PTH118, PTH120, PTH206
+# Paths are strings: names may hold undecodable bytes.
+# Paths are strings: names may hold undecodable bytes, and links must not be resolved.
+
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_tui.errors import PathRefused, WorkspaceError
-from memory_tui.text import js
-from memory_tui.workspace import transcripts
-from memory_tui.workspace.extra import ExtraPath, admitted, entries
-from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Places, Rule, Scan, Settled, Walk, storable
+from memory_tui.config.places import ExtraPath
+from memory_tui.core import jsstring
+from memory_tui.core.errors import PathRefused, WorkspaceError
+from memory_tui.workspace import notes, transcripts
+from memory_tui.workspace.notes import Document
+from memory_tui.workspace.scan import Found, LeftOut, Places, Scan, Settled, Walk, storable
 
-__all__ = [
-    "MAX_BYTES",
-    "ExtraPath",
-    "Found",
-    "LeftOut",
-    "NoteMissing",
-    "PathVerdict",
-    "Roots",
-    "Rule",
-    "Scan",
-    "contained",
-    "destination",
-    "locate",
-    "reachable",
-    "scan",
-    "storable",
-    "survey",
-    "why_path",
-]
+
+def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
+    """What was `written`, with absolute paths: `~` stands for home, relative ones start in `base`; no repeats."""
+    extra = (item if isinstance(item, ExtraPath) else ExtraPath(item) for item in written)
+    return tuple(
+        dict.fromkeys(
+            ExtraPath(os.path.normpath(os.path.join(base, os.path.expanduser(path))), item.pattern)
+            for item in extra
+            if (path := jsstring.trim(item.path))
+        )
+    )
+
+
+def admitted(extra: Iterable[ExtraPath]) -> Callable[[str], bool]:
+    """Tells whether any entry of `extra` reads the file at an absolute path; all of them are looked at.
+
+    A pattern is matched against the path from its entry as OpenClaw does from 2026.8 on, which is as minimatch does:
+    `*` and `?` stay within a name and find no leading dot, `**` goes through folders.
+    """
+    from wcmatch import glob
+
+    flags = glob.GLOBSTAR | glob.BRACE | glob.EXTGLOB | glob.FORCEUNIX | glob.CASE
+    found = [(item.path.rstrip(os.sep) + os.sep, item.pattern.replace("\\", "/")) for item in extra]
+
+    def admits(absolute: str) -> bool:
+        return any(
+            absolute.startswith(folder)
+            and (not pattern or glob.globmatch(absolute[len(folder) :].replace(os.sep, "/"), pattern, flags=flags))
+            for folder, pattern in found
+        )
+
+    return admits
+
 
 ROOT_NOTES = ("MEMORY.md", "memory.md")
+ROOT_NOTES_2026_9 = ("MEMORY.md", "USER.md")
+REPAIRED = ".openclaw-repair"
 FOLDER = "memory"
 WORKSPACE = "."
 """How the workspace itself is stored."""
@@ -69,6 +88,10 @@ class Roots:
     sources: tuple[str, ...] = (MEMORY,)
     sessions: str = ""
     archives: bool = False
+    root_notes: tuple[str, ...] = ROOT_NOTES
+    """The notes at the top of the workspace; 2026.9 reads MEMORY.md, and the user's USER.md."""
+    never: str = ""
+    """A name of folders that are not entered: 2026.9 keeps there what it repaired."""
 
     @classmethod
     def open(
@@ -79,12 +102,13 @@ class Roots:
         sources: Iterable[str] = (MEMORY,),
         sessions: str | os.PathLike[str] = "",
         archives: bool = False,
+        chunking: str = "2026.3",
     ) -> Roots:
         """Roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
 
         An extra path with a pattern is an ExtraPath. `sessions` is the absolute folder of transcripts; it counts where
-        `sources` names it, and with nothing left notes do. Raises WorkspaceError when the workspace is not a folder
-        that can be listed.
+        `sources` names it, and with nothing left notes do. `chunking` is the release by whose rules notes are read.
+        Raises WorkspaceError when the workspace is not a folder that can be listed.
         """
         base = os.path.abspath(os.path.expanduser(os.fspath(workspace)))
         _check_folder(base)
@@ -99,6 +123,7 @@ class Roots:
             kept,
             folder if transcripts.SOURCE in kept else "",
             archives,
+            *((ROOT_NOTES_2026_9, REPAIRED) if chunking == "2026.9" else (ROOT_NOTES, "")),
         )
 
     def stored(self, absolute: str) -> str:
@@ -140,9 +165,9 @@ def survey(roots: Roots, settled: Settled | None = None) -> tuple[Scan, Places]:
     """
     base = str(roots.workspace)
     _check_folder(base)
-    walk = Walk(base, settled)
+    walk = Walk(base, settled, never=roots.never)
     if MEMORY in roots.sources:
-        for name in ROOT_NOTES:
+        for name in roots.root_notes:
             walk.root_note(_join(base, name), name)
         walk.folder(_join(base, FOLDER), FOLDER, base)
         _walk_extra(roots, walk)
@@ -159,7 +184,7 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
     except WorkspaceError as error:
         missing = not os.path.lexists(roots.workspace)
         without = LeftOut(WORKSPACE, "missing root" if missing else "unreadable", error.message)
-    walk = Walk(str(roots.workspace), settled)
+    walk = Walk(str(roots.workspace), settled, never=roots.never)
     if MEMORY in roots.sources:
         _walk_extra(roots, walk)
     notes = walk.result()
@@ -253,21 +278,31 @@ def destination(roots: Roots, path: str) -> tuple[str, str, str]:
 
     Nothing need be there. Raises PathRefused for what is no path of a note, or lies behind a link.
     """
-    if not js.trim(path) or "\0" in path:
+    if not jsstring.trim(path) or "\0" in path:
         raise PathRefused("This is not a path of a note.", _PLACES)
-    absolute = _absolute(roots, js.trim(path))
+    absolute = _absolute(roots, jsstring.trim(path))
     stored = roots.stored(absolute)
     if not stored.endswith(".md"):
         raise PathRefused(f"{stored} is not a note: its name does not end in .md.", _PLACES)
     root = next(_allowed(roots, absolute), None)
     if root is None:
-        raise PathRefused(f"{stored} is outside the places where notes are read.", _PLACES)
+        nothing = _is_absent(str(roots.workspace), absolute)
+        what = f"There is no note {stored}" if nothing else f"{stored} is outside the places where notes are read"
+        raise PathRefused(f"{what}.", _PLACES)
     try:
         for link in _linked(root, absolute):
             raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
     except (OSError, ValueError) as error:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
     return root, absolute, stored
+
+
+def _is_absent(workspace: str, absolute: str) -> bool:
+    """Whether nothing is at a path of the workspace; of what lies outside, or behind a link, nothing is told."""
+    try:
+        return _below(workspace, absolute) and not any(_linked(workspace, absolute)) and not os.path.lexists(absolute)
+    except (OSError, ValueError):
+        return False
 
 
 _PLACES = "Name MEMORY.md, memory.md, a .md file below memory/, or one below the configured extraPaths."
@@ -301,7 +336,7 @@ def _absolute(roots: Roots, path: str) -> str:
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        path = js.well_formed(path)
+        path = jsstring.well_formed(path)
     absolute = os.path.normpath(_join(str(roots.workspace), path))
     if "\\x" in absolute and "\0" not in absolute and not os.path.lexists(absolute):
         raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes.fromhex(m[1].decode()), os.fsencode(absolute))
@@ -323,7 +358,7 @@ def _folders(roots: Roots) -> Iterator[str]:
 def _allowed(roots: Roots, absolute: str) -> Iterator[str]:
     """The roots through which `absolute` may be read; links above a root are followed, none below."""
     base = str(roots.workspace)
-    if _below(_join(base, FOLDER), absolute) or absolute in [_join(base, name) for name in ROOT_NOTES]:
+    if _below(_join(base, FOLDER), absolute) or absolute in [_join(base, name) for name in roots.root_notes]:
         yield base
     for extra in roots.extra:
         if absolute == extra:
@@ -355,10 +390,36 @@ def _is_same(status: os.stat_result | None, note: Found) -> bool:
 def _included(note: Found, stored: str) -> str:
     if note.source == transcripts.SOURCE:
         why = "It is the transcript of a session."
-    elif note.path in ROOT_NOTES:
+    elif note.path in (*ROOT_NOTES, *ROOT_NOTES_2026_9):
         why = "It is a root note of the workspace."
     elif note.path.startswith(FOLDER + "/"):
         why = "It is a note below memory/."
     else:
         why = "It is a note of the configured extraPaths."
     return why if note.path == stored else f"{why} It is read as {note.path}."
+
+
+def read(found: Found) -> Document:
+    """`found` as it is indexed. Raises Unreadable."""
+    return transcripts.read(found) if found.source == transcripts.SOURCE else notes.read(found)
+
+
+def shown(roots: Roots, path: str) -> Document:
+    """What a person reads at the stored `path`, a transcript with its lines where the file has them.
+
+    Raises PathRefused, Unreadable.
+    """
+    found = located(roots, path)
+    return transcripts.shown(found) if found.source == transcripts.SOURCE else notes.read(found)
+
+
+def located(roots: Roots, path: str) -> Found:
+    """The note or transcript `path` as it is on disk now. Raises PathRefused."""
+    if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
+        return transcripts.locate(roots.sessions, roots.archives, path)
+    return locate(roots, path)
+
+
+def note(roots: Roots, path: str) -> Document:
+    """The note `path`; never a transcript, because memory_get gives none. Raises PathRefused, Unreadable."""
+    return notes.read(locate(roots, path))

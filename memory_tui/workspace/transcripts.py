@@ -1,11 +1,12 @@
-"""Conversations as notes: the JSONL files of an agent's sessions, read as OpenClaw 2026.3 reads them.
+"""Transcripts are conversations as notes: the JSONL files of an agent's sessions.
 
 What a user and the assistant said becomes one line a message, `User: ...` or `Assistant: ...`, without line breaks and
 with secrets masked; tools, thoughts and everything else is left out. Lines count in the JSONL file.
 """
 
-# Paths are strings: names may hold undecodable bytes.
 # ruff: noqa: PTH118
+# Paths are strings: names may hold undecodable bytes.
+
 from __future__ import annotations
 
 import json
@@ -15,18 +16,18 @@ import stat
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory_tui.errors import PathRefused
-from memory_tui.text import js
-from memory_tui.workspace import document
-from memory_tui.workspace.document import Document
-from memory_tui.workspace.redact import redact
-from memory_tui.workspace.walk import MAX_BYTES, Found, LeftOut, Rule, Scan, storable
+from memory_tui.core import jsstring
+from memory_tui.core.errors import PathRefused
+from memory_tui.core.redaction import redact
+from memory_tui.workspace import notes
+from memory_tui.workspace.notes import Document
+from memory_tui.workspace.scan import MAX_BYTES, Found, LeftOut, Rule, Scan, storable
 
 SOURCE = "sessions"
 """Source of transcripts, and the first part of the path under which one is stored."""
 
 _ARCHIVED = re.compile(r"\.jsonl\.(?:reset|deleted)\.")
-_SPACES = re.compile(f"[{re.escape(js.WHITESPACE)}]+")
+_SPACES = re.compile(f"[{re.escape(jsstring.WHITESPACE)}]+")
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
@@ -71,7 +72,7 @@ def locate(folder: str, archives: bool, path: str) -> Found:
 
 def read(found: Found) -> Transcript:
     """The conversation in `found` as it is indexed. Raises Unreadable."""
-    raw = document.read(found)
+    raw = notes.read(found)
     spoken: list[str] = []
     lines: list[int] = []
     skipped = 0
@@ -83,7 +84,7 @@ def read(found: Found) -> Transcript:
             spoken.append(said)
             lines.append(number)
     text = "\n".join(spoken)
-    digest = js.sha256_hex(text + "\n" + ",".join(map(str, lines)))
+    digest = jsstring.sha256_hex(text + "\n" + ",".join(map(str, lines)))
     return Transcript(raw.path, text, digest, raw.size, raw.mtime_ns, raw.replaced, raw.nul, tuple(lines), skipped)
 
 
@@ -92,7 +93,7 @@ def shown(found: Found) -> Document:
 
     Lines that are not indexed say in brackets what they are. Raises Unreadable.
     """
-    raw = document.read(found)
+    raw = notes.read(found)
     return replace(raw, text="\n".join(map(_shown, raw.text.split("\n"))))
 
 
@@ -159,7 +160,7 @@ def _no_constant(name: str) -> float:
 
 def _parsed(line: str) -> Any:  # noqa: ANN401 - any JSON value, None for a blank line
     """The record in a line, None for a blank line, _MALFORMED for what is not JSON."""
-    if not js.trim(line):
+    if not jsstring.trim(line):
         return None
     try:
         return json.loads(line, parse_constant=_no_constant)

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from corpus import questions, write
 
-from memory_tui.engine import Engine, Options
-from memory_tui.explain.flips import flips
-from memory_tui.explain.noise import measure
-from memory_tui.explain.probes import ask_all
-from memory_tui.settings import Settings
+from memory_tui.core.settings import Settings
+from memory_tui.engine.engine import Engine
+from memory_tui.explain.counterfactuals import flips
+from memory_tui.explain.noise import ask_all, measure
+from memory_tui.plan import Options
 
 
 def milliseconds(run: Callable[[], object]) -> float:
@@ -38,13 +38,13 @@ def under(engine: Engine, title: str, settings: Settings) -> None:
     """All three under one profile."""
     steps, whys, notes, turns = [], [], [], []
     for question in questions(4):
-        evidence = engine.gather(question)
-        steps.append(milliseconds(partial(engine.rank, evidence, settings)))
+        evidence = engine.queries.gather(question)
+        steps.append(milliseconds(partial(engine.queries.rank, evidence, settings)))
         for row in (7, evidence.chunks // 2, int(evidence.nearest[3]), int(evidence.nearest[150])):
             ref = evidence.refs[row]
-            whys.append(milliseconds(partial(engine.why, evidence, ref.path, ref.start_line, settings)))
-            notes.append(milliseconds(partial(engine.why, evidence, ref.path, None, settings)))
-            turns.append(milliseconds(partial(flips, evidence, settings, row, engine.with_profile)))
+            whys.append(milliseconds(partial(engine.queries.why, evidence, ref.path, ref.start_line, settings)))
+            notes.append(milliseconds(partial(engine.queries.why, evidence, ref.path, None, settings)))
+            turns.append(milliseconds(partial(flips, evidence, settings, row, engine.plan.with_profile)))
     show(f"one knob step, {title}", steps, "<= 16")
     show(f"why not of a line, {title}", whys, "<= 50")
     show(f"why not of a whole note, {title}", notes, "")
@@ -53,11 +53,11 @@ def under(engine: Engine, title: str, settings: Settings) -> None:
 
 def measured(engine: Engine) -> None:
     for profile in ("recommended", "openclaw-2026.3"):
-        settings = engine.with_profile(profile)
+        settings = engine.plan.with_profile(profile)
         under(engine, profile, settings)
         under(engine, f"{profile} with mmr", settings.set("query.hybrid.mmr.enabled", True, "bench"))
-    probes = ask_all(engine.gather)
-    show("noise floor after a knob step", [milliseconds(lambda: measure(probes, engine.settings))], "")
+    probes = ask_all(engine.queries.gather)
+    show("noise floor after a knob step", [milliseconds(lambda: measure(probes, engine.plan.settings))], "")
 
 
 def main() -> None:
@@ -72,7 +72,7 @@ def main() -> None:
                 workspace=str(place / "notes"), index=str(place / "index.sqlite"), changes=(("sync.onSearch", "off"),)
             )
         ) as engine:
-            print(f"{engine.sync().chunks:,} chunks")
+            print(f"{engine.indexer.sync().chunks:,} chunks")
             measured(engine)
 
 

@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from memory_tui.engine import Engine, Options
-from memory_tui.text import secrets
-from memory_tui.workspace import walk
-from memory_tui.workspace.chunks import chunk_text
+from memory_tui.core import secret_finder
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.workspace import scan as workspace_scan
+from memory_tui.workspace.chunking import chunk_text
 from memory_tui.workspace.roots import Roots, scan
 
 LINE = "deploy the rollback a-a-a of service number five "
@@ -54,7 +55,7 @@ def opened(folder: Path, **notes: str) -> Engine:
     engine = Engine.open(
         Options(workspace=str(workspace), index=str(folder / "index.sqlite"), changes=(("sync.watch", "false"),))
     )
-    engine.sync()
+    engine.indexer.sync()
     return engine
 
 
@@ -63,12 +64,14 @@ def questions(scale: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         lines = {f"n{number}": f"{LINE}{number}\n" * 40 for number in range(100)}
         with opened(Path(place), **lines) as engine:
-            grown("question that repeats one word", 1_700 * scale, lambda n: lambda: engine.search("deploy " * n))
-            grown("question a-a-a", 6_000 * scale, lambda n: lambda: engine.search("a-" * n))
+            grown(
+                "question that repeats one word", 1_700 * scale, lambda n: lambda: engine.queries.search("deploy " * n)
+            )
+            grown("question a-a-a", 6_000 * scale, lambda n: lambda: engine.queries.search("a-" * n))
             grown(
                 "question of different words",
                 1_000 * scale,
-                lambda n: lambda: engine.search(" ".join(f"w{number}" for number in range(n))),
+                lambda n: lambda: engine.queries.search(" ".join(f"w{number}" for number in range(n))),
             )
 
 
@@ -81,8 +84,8 @@ def single_line(scale: int) -> None:
             began = time.process_time()
             with opened(Path(place), big=(LINE * (size // len(LINE) + 1))[:size]) as engine:
                 made.append(time.process_time() - began)
-                engine.search("deploy rollback")
-                asked.append(seconds(lambda engine=engine: engine.search("deploy rollback")))
+                engine.queries.search("deploy rollback")
+                asked.append(seconds(lambda engine=engine: engine.queries.search("deploy rollback")))
     show("note of one line: index", sizes, made)
     show("note of one line: search", sizes, asked)
     grown("note of one line: chunks", 1_000_000 * scale, lambda n: lambda: chunk_text(LINE * (n // len(LINE))))
@@ -105,17 +108,25 @@ def folders(scale: int) -> None:
             lambda n: lambda: scan(Roots.open(base / "notes", [str(base / f"x{n // (2_000 * scale)}")])),
         )
     for limit in (50_000, 100_000, 200_000):
-        os.environ[walk.LIMIT_VARIABLE] = str(limit)
+        os.environ[workspace_scan.LIMIT_VARIABLE] = str(limit)
         with tempfile.TemporaryDirectory() as place:
-            taken = seconds(lambda place=place: (walk._too_large.clear(), scan(Roots.open(place, ["/"]))))
+            taken = seconds(lambda place=place: (workspace_scan._too_large.clear(), scan(Roots.open(place, ["/"]))))
         print(f"extra path /, at most {limit:,} entries: {taken:.3f} s", flush=True)
-    del os.environ[walk.LIMIT_VARIABLE]
+    del os.environ[workspace_scan.LIMIT_VARIABLE]
 
 
 def hidden(scale: int) -> None:
     """Secrets: in plain text, and where everything is one."""
-    grown("secrets in plain text, characters", 100_000 * scale, lambda n: lambda: secrets.find(LINE * (n // len(LINE))))
-    grown("secrets everywhere, lines", 500 * scale, lambda n: lambda: secrets.masked("password: hunter22 again\n" * n))
+    grown(
+        "secrets in plain text, characters",
+        100_000 * scale,
+        lambda n: lambda: secret_finder.find(LINE * (n // len(LINE))),
+    )
+    grown(
+        "secrets everywhere, lines",
+        500 * scale,
+        lambda n: lambda: secret_finder.masked("password: hunter22 again\n" * n),
+    )
 
 
 def main() -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from corpus import write
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 CHUNKS_A_NOTE = 3.9
 """Chunks that a note of 4,000 characters is cut into."""
@@ -45,11 +46,11 @@ async def on_screen(options: Options) -> None:
     from screen import Ticker
 
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tui.screens.inbox import InboxView
+    from memory_tui.tui.views.inbox.inbox_view import InboxView
 
     app = MemoryApp(lambda listener: Engine.open(options, listener))
     async with app.run_test(size=(120, 36)) as pilot:
-        while app.facts is None or app.progress is not None or app.bridge.busy:
+        while app.facts is None or app.progress is not None or app.jobs.busy:
             await pilot.pause(0.02)
         ticker = Ticker()
         await asyncio.sleep(1)
@@ -62,7 +63,7 @@ async def on_screen(options: Options) -> None:
             view = app.screen
             assert isinstance(view, InboxView)
             if what == "looks again":
-                view.look()
+                view.examine()
             while not view.resting:
                 await asyncio.sleep(0.01)
             longest, median = ticker.lap()
@@ -87,10 +88,10 @@ def main() -> None:
             workspace=str(place / "notes"), index=str(place / "index.sqlite"), changes=(("sync.watch", "off"),)
         )
         with Engine.open(options) as engine:
-            report = engine.sync()
+            report = engine.indexer.sync()
             steps: list[tuple[str, float]] = []
             began = time.process_time()
-            found = engine.inbox(lambda title, _done, _total: steps.append((title, time.process_time())))
+            found = engine.inbox.examine(lambda title, _done, _total: steps.append((title, time.process_time())))
             whole = time.process_time() - began
             show(
                 f"looking through {report.indexed:,} notes, {report.chunks:,} chunks, CPU seconds",
@@ -101,7 +102,7 @@ def main() -> None:
             for (title, at), (_, after) in pairwise(steps):
                 show(f"  {title}", f"{after - at:.2f}")
             began = time.process_time()
-            engine.inbox()
+            engine.inbox.examine()
             show("  a second time", f"{time.process_time() - began:.2f}")
             show("suggestions", f"{len(found):,}")
         asyncio.run(on_screen(options))

@@ -17,7 +17,8 @@ import apsw
 import numpy as np
 from corpus import questions, write
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 
 def milliseconds(run, times: int) -> float:
@@ -37,12 +38,12 @@ def show(what: str, value: str, goal: str = "") -> None:
 def indexing(folder: Path, place: Path) -> None:
     with Engine.open(Options(workspace=str(folder), index=str(place / "index.sqlite"))) as engine:
         began = time.process_time()
-        report = engine.sync()
+        report = engine.indexer.sync()
         cpu = time.process_time() - began
         show(f"indexing {report.indexed} files, chunks per CPU-second", f"{report.chunks / cpu:,.0f}", ">= 1,000")
         before = engine.status().generation
         began = time.process_time()
-        again = engine.sync()
+        again = engine.indexer.sync()
         cpu = (time.process_time() - began) / again.found * 1e6
         show("second run, microseconds of CPU a file", f"{cpu:.1f}", "<= 50")
         assert not again.changed
@@ -59,14 +60,14 @@ def indexing(folder: Path, place: Path) -> None:
 
 def searching(folder: Path, place: Path) -> None:
     with Engine.open(Options(workspace=str(folder), index=str(place / "index.sqlite"))) as engine:
-        engine.sync()
+        engine.indexer.sync()
         chunks = engine.status().chunks
         asked = questions(240)
-        engine.search(asked[0])
+        engine.queries.search(asked[0])
         found, stages = [], {}
         for question in asked[1:]:
             began = time.perf_counter()
-            trace = engine.search(question)
+            trace = engine.queries.search(question)
             found.append((time.perf_counter() - began) * 1000)
             for stage, ms in trace.timings.items():
                 stages.setdefault(stage, []).append(ms)
@@ -74,22 +75,22 @@ def searching(folder: Path, place: Path) -> None:
         show("  p95", f"{sorted(found)[int(len(found) * 0.95)]:.2f}")
         for stage, times in stages.items():
             show(f"  {stage}", f"{statistics.median(times):.2f}")
-        evidence = engine.gather(asked[1])
-        ours = engine.settings
+        evidence = engine.queries.gather(asked[1])
+        ours = engine.plan.settings
         tries = {
             "recommended": ours,
-            "openclaw-2026.3": engine.with_profile("openclaw-2026.3"),
+            "openclaw-2026.3": engine.plan.with_profile("openclaw-2026.3"),
             "recommended with mmr": ours.set("query.hybrid.mmr.enabled", True, "bench"),
         }
         for title, settings in tries.items():
-            show(f"re-ranking {title}, ms", f"{milliseconds(partial(engine.rank, evidence, settings), 30):.2f}")
+            show(f"re-ranking {title}, ms", f"{milliseconds(partial(engine.queries.rank, evidence, settings), 30):.2f}")
     against_the_machine(place / "index.sqlite", statistics.median(found))
 
 
 def against_the_machine(index: Path, ours: float) -> None:
     """The same rows by a bandwidth probe, by sqlite-vec's own scan, and by the documented SQL."""
     from memory_tui.index.store import Store
-    from memory_tui.index.vectors import Corpus, cosines
+    from memory_tui.search.corpus import Corpus, cosines
 
     store = Store.open(index)
     corpus = Corpus.load(store)
@@ -100,7 +101,7 @@ def against_the_machine(index: Path, ours: float) -> None:
     scan = milliseconds(lambda: cosines(corpus, query), 30)
     show("all cosines in memory, ms", f"{scan:.3f}")
     show("  times the memory bandwidth floor", f"{scan / floor:.1f}")
-    if store.vec0.ready:
+    if store.finds_nearest():
         knn = milliseconds(lambda: store.nearest(query, 24), 10)
         show("sqlite-vec's own nearest 24, ms", f"{knn:.2f}", f"{knn / scan:.1f} x ours")
         documented = (

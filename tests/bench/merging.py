@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from test_curate_merge import equal, every_second, few_words, rewritten, turned
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from memory_tui.curate import diff
+from memory_tui.curate.changes import Change, FileChange
 from memory_tui.curate.merge import merge
-from memory_tui.curate.record import Change, FileChange
+from tests.curate.test_merge import equal, every_second, few_words, rewritten, turned
 
 SIZES = (3_125, 6_250, 12_500, 25_000, 50_000)
 

@@ -24,16 +24,17 @@ from pathlib import Path
 from corpus import questions, write
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parents[1]))
 
-MODEL = HERE.parents[2] / "shared" / "data" / "models" / "all-MiniLM-L6-v2-q8_0.gguf"
+from tests.support.paths import MODEL  # noqa: E402 - the checkout is no installed package
+
 WAIT_MS = 50
 AT_ONCE = 4
 
 SERVER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-import provider_server as server
+from tests.support import provider_server as server
 wait, mode = float(sys.argv[2]), sys.argv[3]
 known = {}
 def slow(handler, asked):
@@ -59,7 +60,7 @@ class Server:
 
     def __init__(self, wait: float, mode: str = "well") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(HERE.parent), str(wait / 1000), mode],
+            [sys.executable, "-c", SERVER, str(HERE.parents[1]), str(wait / 1000), mode],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -79,7 +80,7 @@ class Server:
 
 
 def options(folder: Path, place: Path):
-    from memory_tui.engine import Options
+    from memory_tui.plan import Options
 
     config = place / "openclaw.json"
     section = {
@@ -98,7 +99,7 @@ def options(folder: Path, place: Path):
 
 
 def secrets(folder: Path, most: int) -> None:
-    from memory_tui.text import secrets as scanner
+    from memory_tui.core import secret_finder as scanner
 
     text = "".join(path.read_text() for path in sorted((folder / "memory").iterdir()))
     chunks = [text[at : at + 1600] for at in range(0, len(text), 1600)]
@@ -115,17 +116,17 @@ def secrets(folder: Path, most: int) -> None:
 
 def waiting(folder: Path, place: Path) -> None:
     """With a server that answers in 50 ms: all the time beside that of the requests, four at once."""
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
     server = Server(WAIT_MS)
     warm = place / "warm"
     warm.mkdir()
     with Engine.open(options(write(place / "few", 3), warm)) as engine:
-        engine.sync()
+        engine.indexer.sync()
     server.asked()
     with Engine.open(options(folder, place)) as engine:
         began = time.perf_counter()
-        report = engine.sync()
+        report = engine.indexer.sync()
         took = time.perf_counter() - began
     requests, _ = server.asked()
     ideal, bare = -(-requests // AT_ONCE) * WAIT_MS / 1000, bare_client(requests)
@@ -162,14 +163,14 @@ def bare_client(requests: int) -> float:
 
 def cached(folder: Path, place: Path) -> None:
     """The whole index again: every vector comes from the cache."""
-    from memory_tui.engine import Engine
+    from memory_tui.engine.engine import Engine
 
     server = Server(0)
     with Engine.open(options(folder, place)) as engine:
-        first = engine.sync()
+        first = engine.indexer.sync()
         server.asked()
         began = time.perf_counter()
-        again = engine.sync(force=True)
+        again = engine.indexer.sync(force=True)
         took = time.perf_counter() - began
         requests, texts = server.asked()
         show(f"{again.chunks:,} chunks indexed again ({first.chunks:,} at first): requests", f"{requests}", "0")
@@ -180,8 +181,8 @@ def cached(folder: Path, place: Path) -> None:
 
 def never(folder: Path, place: Path) -> None:
     """A provider that never answers: the first answer by words, and the end."""
-    from memory_tui.engine import Engine
-    from memory_tui.errors import IndexUnavailable
+    from memory_tui.core.errors import IndexUnavailable
+    from memory_tui.engine.engine import Engine
 
     alone = place / "alone"
     alone.mkdir()
@@ -193,7 +194,7 @@ def never(folder: Path, place: Path) -> None:
         engine.start()
         while True:
             try:
-                if engine.gather(question, by_words=True).chunks:
+                if engine.queries.gather(question, by_words=True).chunks:
                     return time.perf_counter() - began
             except IndexUnavailable:  # Nothing is there yet.
                 time.sleep(0.005)
@@ -236,12 +237,11 @@ def local(model: Path) -> None:
         return
     import numpy as np
 
-    from memory_tui.embed.local import Local
-    from memory_tui.embed.options import ProviderSettings
-    from memory_tui.embed.worker import SCRIPT
+    from memory_tui.providers.provider_options import ProviderSettings
+    from memory_tui.providers.wires.llama_process import SCRIPT, Local
 
     provider = Local(ProviderSettings("local", model_path=str(model)))
-    recorded = json.loads((HERE.parent / "embed_reference.json").read_text("utf-8"))
+    recorded = json.loads((HERE.parent / "providers" / "embed_reference.json").read_text("utf-8"))
     vectors = provider.embed([one["text"] for one in recorded], "document")
     likeness = []
     for one, vector in zip(recorded, vectors, strict=True):

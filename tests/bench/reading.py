@@ -17,7 +17,8 @@ from pathlib import Path
 from corpus import write
 from screen import Terminal, show
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 WORDS = ["router", "vlan", "backup", "the", "of", "a", "moved", "switch", "access", "point", "was", "seen", "guest"]
 MARK = "Beginning of the long note"
@@ -60,7 +61,7 @@ def on_a_terminal(workspace: Path, index: Path) -> None:
 async def in_process(workspace: Path, index: Path) -> None:
     """The longest time in which the screen's thread did nothing else, while the note is opened."""
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tui.screens.browse import BrowseView
+    from memory_tui.tui.views.notes.browse import BrowseView
 
     app = MemoryApp(
         lambda listener: Engine.open(Options(workspace=str(workspace), index=str(index), provider="none"), listener)
@@ -76,13 +77,13 @@ async def in_process(workspace: Path, index: Path) -> None:
             last = now
 
     async with app.run_test(size=(120, 36)) as pilot:
-        while app.facts is None or app.progress is not None or app.bridge.busy:
+        while app.facts is None or app.progress is not None or app.jobs.busy:
             await pilot.pause(0.02)
         view = app.screen
         assert isinstance(view, BrowseView)
         ticker = asyncio.create_task(tick())
         view.go_to("memory/big.md")
-        while view.reader.page is None or view.reader.page.path != "memory/big.md" or not view.reader.page.whole:
+        while not view.pane.shows("memory/big.md") or not view.pane.reader.page.whole:
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)
         ticker.cancel()
@@ -92,42 +93,42 @@ async def in_process(workspace: Path, index: Path) -> None:
 async def promoting(workspace: Path, index: Path) -> None:
     """From the key that confirms a promote until a search finds the line in the curated note."""
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tui.screens.browse import BrowseView
-    from memory_tui.tui.screens.preview import Preview
+    from memory_tui.tui.views.dialogs import Preview
+    from memory_tui.tui.views.notes.browse import BrowseView
 
     options = Options(workspace=str(workspace), index=str(index))
     app = MemoryApp(lambda listener: Engine.open(options, listener))
     times = []
     async with app.run_test(size=(120, 36)) as pilot:
-        while app.facts is None or app.engine is None or app.progress is not None or app.bridge.busy:
+        while app.facts is None or app.engine is None or app.progress is not None or app.jobs.busy:
             await pilot.pause(0.02)
         engine, view = app.engine, app.screen
         assert isinstance(view, BrowseView)
         path = "memory/0000.md"
         view.go_to(path, 1)
-        while view.reader.page is None or view.reader.page.path != path:
+        while not view.pane.shows(path):
             await asyncio.sleep(0.01)
-        view.reader.focus()
-        while app.focused is not view.reader:
+        view.pane.reader.focus()
+        while app.focused is not view.pane.reader:
             await asyncio.sleep(0.01)
-        marked = [line for line, text in enumerate(view.reader.page.lines, 1) if "zzquux" in text]
+        marked = [line for line, text in enumerate(view.pane.reader.page.lines, 1) if "zzquux" in text]
         for line in marked:
-            view.reader.go_to_line(line)
-            word = view.reader.page.lines[line - 1].split()[1]
-            view.do_promote()
+            view.pane.reader.go_to_line(line)
+            word = view.pane.reader.page.lines[line - 1].split()[1]
+            view.actions.do_promote()
             while not isinstance(app.screen, Preview):
                 await asyncio.sleep(0.01)
             began = time.perf_counter()
             await pilot.press("y")
 
             def found(word: str = word) -> bool:
-                trace = engine.search(word)
+                trace = engine.queries.search(word)
                 return any(hit.chunk.path == "MEMORY.md" for hit in trace.recalled)
 
             while not await asyncio.to_thread(found):
                 await asyncio.sleep(0.005)
             times.append((time.perf_counter() - began) * 1000)
-            while app.bridge.busy:
+            while app.jobs.busy:
                 await asyncio.sleep(0.01)
     show(
         "a confirmed promote to its being searchable, median ms",
@@ -150,7 +151,7 @@ def main() -> None:
         (workspace / "MEMORY.md").write_text("# Small note\n", "utf-8")
         (workspace / "memory" / "big.md").write_text(long_note(given.megabytes, given.chinese), "utf-8")
         with Engine.open(Options(workspace=str(workspace), index=str(index), provider="none")) as engine:
-            engine.sync()
+            engine.indexer.sync()
         on_a_terminal(workspace, index)
         asyncio.run(in_process(workspace, index))
         many, index = write(place / "many", given.chunks // 4 + 1), place / "many.sqlite"
@@ -158,7 +159,7 @@ def main() -> None:
         (many / "memory" / "0000.md").write_text("# Lines\n" + "\n".join(lines) + "\n", "utf-8")
         (many / "MEMORY.md").write_text("# Memory\n\n- first\n", "utf-8")
         with Engine.open(Options(workspace=str(many), index=str(index))) as engine:
-            engine.sync()
+            engine.indexer.sync()
         asyncio.run(promoting(many, index))
 
 

@@ -23,7 +23,8 @@ from termios import TIOCSWINSZ
 
 from corpus import questions, write
 
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 
 
 def show(what: str, value: str, goal: str = "") -> None:
@@ -128,7 +129,9 @@ async def stalling(workspace: Path, index: Path) -> None:
             await pilot.pause(0.01)
         ticker = Ticker()
         began = time.perf_counter()
-        while not await asyncio.to_thread(engines[0].wait_idle, 0.2) or time.perf_counter() - began < 0.5:
+        while (
+            not await asyncio.to_thread(engines[0].indexer.writer.wait_idle, 0.2) or time.perf_counter() - began < 0.5
+        ):
             await asyncio.sleep(0)
         ticker.stop()
         gaps = ticker.gaps
@@ -167,7 +170,7 @@ async def at_rest(app) -> None:
     while quiet < 5:
         await asyncio.sleep(0.01)
         view = app.screen
-        quiet = 0 if app.bridge.busy or view.message_queue_size else quiet + 1
+        quiet = 0 if app.jobs.busy or view.message_queue_size else quiet + 1
 
 
 async def working(workspace: Path, index: Path) -> None:
@@ -175,15 +178,15 @@ async def working(workspace: Path, index: Path) -> None:
     from textual import events
 
     from memory_tui.tui.app import MemoryApp
-    from memory_tui.tune import notebook
-    from memory_tui.tune.labels import Label, Notebook, Query
+    from memory_tui.tune import judgments
+    from memory_tui.tune.judgments import Label, Notebook, Query
 
     options = Options(workspace=str(workspace), index=str(index), changes=(("sync.watch", "off"),))
     with Engine.open(options) as engine:
         asked = list(dict.fromkeys(questions(400)))[:40]
-        tops = [engine.search(question).recalled[0].chunk for question in asked]
+        tops = [engine.queries.search(question).recalled[0].chunk for question in asked]
     book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
-    notebook.save(notebook.place(workspace), book)
+    judgments.save(judgments.notebook_path(workspace), book)
     app = MemoryApp(lambda listener: Engine.open(options, listener), query=asked[0])
 
     async with app.run_test(size=(120, 36)) as pilot:
@@ -231,7 +234,7 @@ def main() -> None:
         for workspace in (small, large):
             index = str(place / f"{workspace.name}.sqlite")
             with Engine.open(Options(workspace=str(workspace), index=index)) as engine:
-                engine.sync()
+                engine.indexer.sync()
         starting(small, place / "small.sqlite")
         turning(large, place / "large.sqlite")
         os.environ["XDG_CONFIG_HOME"] = str(place / "config")

@@ -22,10 +22,11 @@ import apsw
 import numpy as np
 from corpus import write
 
-from memory_tui import events
-from memory_tui.embed.provider import Health, Identity, identity_key
-from memory_tui.engine import Engine, Options
-from memory_tui.settings import Settings
+from memory_tui.core import events
+from memory_tui.core.settings import Settings
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.providers.protocol import Health, Identity, identity_key
 from memory_tui.workspace.roots import Roots, scan
 
 
@@ -132,10 +133,10 @@ bare, leanest = _floors["bare"], _floors["leanest"]
 COLD = """
 import sys, time
 import memory_tui.index.sync, memory_tui.index.store
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 loaded = time.process_time()
 with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
-    report = engine.sync()
+    report = engine.indexer.sync()
     assert report.indexed == 0, report
     print(loaded * 1000, (time.process_time() - loaded) * 1000)
 """
@@ -186,8 +187,8 @@ def opened(folder: Path, place: Path, *changes: tuple[str, str], listener: event
 def looking(place: Path, files: int) -> None:
     folder, index = small(place / "looking", files), place / "i-looking"
     with opened(folder, index) as engine:
-        engine.sync()
-        ours, floor, least = interleaved(engine.sync, lambda: bare(folder), lambda: leanest(folder), times=31)
+        engine.indexer.sync()
+        ours, floor, least = interleaved(engine.indexer.sync, lambda: bare(folder), lambda: leanest(folder), times=31)
         show(f"a sync of {files:,} files without a change, ms of CPU", f"{ours:.1f}", "<= 50 at 10,000")
         show("  times a bare scandir and stat", f"{ours / floor:.2f}", "<= 1.2")
         show("  times the leanest one, by descriptors of folders", f"{ours / least:.2f}")
@@ -203,17 +204,17 @@ def looking(place: Path, files: int) -> None:
 
 def after_a_save(folder: Path, index: str) -> None:
     """The look that a sync takes when the watcher has named one note."""
-    from memory_tui.engine.looking import Looking
+    from memory_tui.engine.scanner import Scanner
     from memory_tui.index.freshness import compare
     from memory_tui.index.store import Store
 
     store, roots = Store.open(index, read_only=True), Roots.open(folder)
-    looking, named = Looking(roots), {str(folder / "memory" / "000" / "note-7.md")}
+    scanner, named = Scanner(roots), {str(folder / "memory" / "000" / "note-7.md")}
 
     def look() -> None:
-        looking.name(named)
-        seen = looking.first(store)
-        looking.keep(store, compare(seen, store.known(), roots=roots))
+        scanner.mark_changed(named)
+        seen = scanner.scan(store)
+        scanner.rely_on_last(store, compare(seen, store.known(), roots=roots))
 
     look()
     ours, floor = interleaved(look, lambda: bare(folder))
@@ -239,13 +240,15 @@ def saving(place: Path) -> None:
         engine.start()
         with news:
             news.wait_for(lambda: any(isinstance(e, events.SyncFinished) for e in heard), 60)
-        engine.search("gardens")
+        engine.queries.search("gardens")
         time.sleep(2)
         taken = []
         for number in range(8):
             (folder / "memory" / "000" / f"note-{number}.md").write_text(f"a zebra crossed road {number}\n")
             began = time.perf_counter()
-            while not any(f"road {number}" in (hit.snippet or "") for hit in engine.search(f"zebra {number}").recalled):
+            while not any(
+                f"road {number}" in (hit.snippet or "") for hit in engine.queries.search(f"zebra {number}").recalled
+            ):
                 time.sleep(0.01)
             taken.append(time.perf_counter() - began)
             time.sleep(0.6)
@@ -256,7 +259,7 @@ def saving(place: Path) -> None:
             (folder / "memory" / f"{number // 200:03}" / f"note-{number}.md").write_text(f"burst {number}\n")
         with news:
             news.wait_for(lambda: sum(isinstance(e, events.FileIndexed) for e in heard) >= 1000, 60)
-        engine.wait_idle(10)
+        engine.indexer.writer.wait_idle(10)
         syncs = [e for e in heard if isinstance(e, events.SyncFinished) and e.indexed]
         show("a burst of 1,000 saves, syncs that indexed something", f"{len(syncs)}", "1")
 
@@ -264,11 +267,11 @@ def saving(place: Path) -> None:
 def replacing(place: Path, chunks: int) -> None:
     from memory_tui.index.store import Store
     from memory_tui.index.sync import sync
-    from memory_tui.index.vectors import Corpus
+    from memory_tui.search.corpus import Corpus
 
     folder = long(place / "replacing", chunks // 4)
     store = Store.open(place / "i-replacing.sqlite")
-    roots, settings, provider = Roots.open(folder), Settings.defaults(), Wide()
+    roots, settings, provider = Roots.open(folder), Settings.defaults().set("profile", "recommended", "bench"), Wide()
     took = cpu(lambda: sync(store, roots, provider, settings, scan(roots)))
     count = store.counts().chunks
     show(f"indexing {count:,} chunks, chunks per CPU-second", f"{count / took * 1000:,.0f}")
@@ -277,8 +280,8 @@ def replacing(place: Path, chunks: int) -> None:
     for number in range(12):
         note = folder / "memory" / "000" / f"note-{number * 7}.md"
         note.write_text(note.read_text()[:-1] + f" changed {number}\n")
-        seen = scan(roots, store.settled())
-        whole.append(cpu(lambda: scan(roots, store.settled())))
+        seen = scan(roots, store.known().settled)
+        whole.append(cpu(lambda: scan(roots, store.known().settled)))
         writing.append(cpu(lambda seen=seen: sync(store, roots, provider, settings, seen)))
         began = time.process_time()
         corpus = corpus.refresh(store)
@@ -294,17 +297,17 @@ def replacing(place: Path, chunks: int) -> None:
 BURN = "while True: pass"
 INDEX = """
 import sys
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 while True:
     with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
-        engine.sync(force=True)
+        engine.indexer.sync(force=True)
 """
 
 
 def reading(place: Path) -> None:
     folder = write(place / "reading", 2500)
     with opened(folder, place / "i-reading", ("sync.onSearch", "off")) as engine:
-        engine.sync()
+        engine.indexer.sync()
         asked = 0
 
         def p50(seconds: float) -> float:
@@ -312,7 +315,7 @@ def reading(place: Path) -> None:
             found, end = [], time.monotonic() + seconds
             while time.monotonic() < end:
                 began = time.perf_counter()
-                engine.search(f"question {asked} router garden")
+                engine.queries.search(f"question {asked} router garden")
                 found.append((time.perf_counter() - began) * 1000)
                 asked += 1
             return statistics.median(found)
@@ -338,14 +341,14 @@ def reading(place: Path) -> None:
 
 MEMORY = """
 import resource, sys, time
-from memory_tui.engine import Engine, Options
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted")) as engine:
     began = time.process_time()
-    report = engine.sync()
+    report = engine.indexer.sync()
     cpu = time.process_time() - began
     first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     began = time.process_time()
-    again = engine.sync()
+    again = engine.indexer.sync()
     print(report.indexed, report.chunks, first, cpu, time.process_time() - began,
           resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
@@ -367,15 +370,15 @@ def memory(place: Path, files: int) -> None:
 
 
 def size(place: Path) -> None:
-    from memory_tui.index import sizes
+    from memory_tui.index import disk_usage
     from memory_tui.index.store import Store
     from memory_tui.index.sync import sync
 
     folder = write(place / "size", 800)
     store = Store.open(place / "i-size.sqlite")
     roots = Roots.open(folder)
-    count = sync(store, roots, Wide(), Settings.defaults(), scan(roots)).chunks
-    tables = sizes.tables(store)
+    count = sync(store, roots, Wide(), Settings.defaults().set("profile", "recommended", "bench"), scan(roots)).chunks
+    tables = disk_usage.tables(store)
     store.close()
     whole = (place / "i-size.sqlite").stat().st_size
     show("bytes of index a chunk, 384 dimensions", f"{whole / count:,.0f}", "<= 5,500")

@@ -1,8 +1,10 @@
-"""Count the shape of the package: `python tests/tools/shape.py [--json] [--no-runs] [CHECKOUT]`.
+"""Count the shape of the package: `python tests/tools/shape.py [--json] [--no-runs] [--shrink] [CHECKOUT]`.
 
 What is counted follows the code, not its layout, so that numbers from before and after a move can be compared:
 statements are AST statements without docstrings, a module is executed when one of its functions ran (importing it is
 not enough), and files in a circle know each other by any import, those for types and those in functions included.
+`RULES` finds what breaks a rule of the layout; tests/test_architecture.py compares it with the exceptions of today, and
+`--shrink` takes out of that list what is no exception any more.
 """
 
 from __future__ import annotations
@@ -11,15 +13,18 @@ import argparse
 import ast
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PACKAGE = "memory_tui"
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 HOOKS = ("do_", "on_", "action_")
 LISTS = {
     "providers": ("openai", "gemini", "voyage", "mistral", "ollama", "builtin"),
@@ -36,10 +41,12 @@ class Package:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.paths = sorted((root / PACKAGE).rglob("*.py"))
-        self.trees = {self._name(path): ast.parse(path.read_text("utf-8")) for path in self.paths}
-        self.texts = {self._name(path): path.read_text("utf-8") for path in self.paths}
+        self.trees = {self.name(path): ast.parse(path.read_text("utf-8")) for path in self.paths}
+        self.texts = {self.name(path): path.read_text("utf-8") for path in self.paths}
+        self.nodes = {name: list(ast.walk(tree)) for name, tree in self.trees.items()}
 
-    def _name(self, path: Path) -> str:
+    def name(self, path: Path) -> str:
+        """The dotted name of the module at `path`."""
         name = ".".join(path.relative_to(self.root).with_suffix("").parts)
         return name.removesuffix(".__init__")
 
@@ -49,6 +56,31 @@ class Package:
             for node in tree.body:
                 if isinstance(node, ast.ClassDef):
                     yield name, node
+
+    def functions(self) -> Iterator[tuple[str, Function]]:
+        """Every function and method, those inside others too, with the module's name."""
+        for name, nodes in self.nodes.items():
+            for node in nodes:
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield name, node
+
+    def methods(self) -> Iterator[tuple[str, list[Function]]]:
+        """Every class at the top of a module as `module.Class`, with its methods."""
+        for name, node in self.classes():
+            yield f"{name}.{node.name}", [n for n in node.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+    def is_folder(self, module: str) -> bool:
+        """Whether `module` is a package."""
+        return (self.root / module.replace(".", "/")).is_dir()
+
+    def edges(self, *, run_time: bool = False) -> dict[str, set[str]]:
+        """The modules of ours that each module imports, those in functions too; for types only if not `run_time`."""
+        if run_time:
+            return {name: _at_run_time(self, name) for name in self.trees}
+        return {
+            name: {target for node in nodes for target in self.targets(name, node)}
+            for name, nodes in self.nodes.items()
+        }
 
     def targets(self, module: str, node: ast.AST) -> Iterator[str]:
         """The modules of the package that an import statement names."""
@@ -129,8 +161,8 @@ def hands_on(node: ast.AST) -> bool:
     return len(words) >= 3 and words[0] == "self"
 
 
-def chains(package: Package) -> tuple[int, str]:
-    """The longest chain of our own classes, and the class at its end."""
+def depths(package: Package) -> dict[str, int]:
+    """How many classes of ours each class of ours is made of, itself included, in its longest chain."""
     bases: dict[str, list[str]] = {}
     for _, node in package.classes():
         bases.setdefault(node.name, []).extend(
@@ -142,8 +174,13 @@ def chains(package: Package) -> tuple[int, str]:
             return 0
         return 1 + max((depth(base, seen | {name}) for base in bases[name] if base != name), default=0)
 
-    best = max(bases, key=lambda name: (depth(name, frozenset()), name))
-    return depth(best, frozenset()), best
+    return {name: depth(name, frozenset()) for name in bases}
+
+
+def is_error(package: Package, name: str) -> bool:
+    """Whether the class `name` is one of our errors, which are caught by their family."""
+    bases = {node.name: [ast.unparse(base) for base in node.bases] for _, node in package.classes()}
+    return name == "MemoryTuiError" or any(is_error(package, base) for base in bases.get(name, ()) if base != name)
 
 
 def spelt(package: Package) -> dict[str, list[str]]:
@@ -161,21 +198,14 @@ def spelt(package: Package) -> dict[str, list[str]]:
 def static(package: Package) -> dict[str, object]:
     """Everything that reading the code tells."""
     lines = {name: len(text.splitlines()) for name, text in package.texts.items()}
-    edges = {
-        name: {target for node in ast.walk(tree) for target in package.targets(name, node)}
-        for name, tree in package.trees.items()
-    }
+    edges = package.edges()
     public = Counter(node.name for _, node in package.classes() if not node.name.startswith("_"))
     last = Counter(path.stem for path in package.paths if path.name not in ("__init__.py", "__main__.py"))
-    methods = {
-        f"{module}.{node.name}": [
-            item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
-        for module, node in package.classes()
-    }
+    methods = dict(package.methods())
     engine = next(items for name, items in methods.items() if name.endswith(".Engine"))
     found = circles(edges)
-    depth, deepest = chains(package)
+    chains = depths(package)
+    deepest = max(chains, key=lambda name: (chains[name], name))
     return {
         "modules": len(package.paths),
         "modules without package files": sum(path.name != "__init__.py" for path in package.paths),
@@ -195,7 +225,7 @@ def static(package: Package) -> dict[str, object]:
         "circles": found,
         "methods that only hand on": sum(hands_on(item) for items in methods.values() for item in items),
         "public methods of Engine": sum(not item.name.startswith("_") for item in engine),
-        "longest class chain": depth,
+        "longest class chain": chains[deepest],
         "longest class chain is of": deepest,
         "public class names used twice": sorted(name for name, count in public.items() if count > 1),
         "module names used twice": sorted(name for name, count in last.items() if count > 1),
@@ -204,7 +234,9 @@ def static(package: Package) -> dict[str, object]:
             for name, items in methods.items()
             if sum(not item.name.startswith(("_", *HOOKS)) for item in items) > 20
         ),
-        "more than 15 imports of ours": sorted(name for name in edges if len(_at_run_time(package, name)) > 15),
+        "more than 15 imports of ours": sorted(
+            n for n, names in package.edges(run_time=True).items() if len(names) > 15
+        ),
         "lists spelt in": spelt(package),
     }
 
@@ -216,8 +248,200 @@ def _at_run_time(package: Package, name: str) -> set[str]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inner in ast.walk(node)
     }
-    nodes = (node for node in ast.walk(package.trees[name]) if id(node) not in typed)
+    nodes = (node for node in package.nodes[name] if id(node) not in typed)
     return {target for node in nodes for target in package.targets(name, node)}
+
+
+# --- rules ---------------------------------------------------------------------------------------------------------
+
+MOST_LINES, MOST_MODULES, SMALL_LINES, MOST_METHODS, MOST_IMPORTS, MOST_FUNCTION_LINES = 600, 20, 120, 20, 15, 60
+ROWS = {f"{PACKAGE}.{name}" for name in ("providers.wires", "hosts", "cli", "doctor", "tui.views")}
+"""Folders whose modules are plug-in rows: a table names them, so that one importer is all they can have."""
+COMPOSITION = {f"{PACKAGE}.{name}" for name in ("engine.engine", "tui.app", "cli.main")}
+FORBIDDEN = {
+    *("look", "looking", "told", "tell", "said", "say", "theirs", "ours", "kept", "held", "given", "place", "thing"),
+    *("again", "late", "peek"),
+}
+SINGLE = dict.fromkeys(("plural", "camel"), "core.formatting")
+"""What stands once, and where."""
+
+
+def first_sentence(tree: ast.Module) -> str:
+    """The first sentence of a module's docstring."""
+    text = " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=[.?!])\s", text)[0]
+
+
+def _long(package: Package) -> set[str]:
+    return {name for name, text in package.texts.items() if len(text.splitlines()) > MOST_LINES}
+
+
+def _two_concepts(package: Package) -> set[str]:
+    return {name for name, tree in package.trees.items() if re.search(r"\band\b", first_sentence(tree))}
+
+
+def _crowded(package: Package) -> set[str]:
+    counts = Counter(name.rpartition(".")[0] for name in package.trees if not package.is_folder(name))
+    return {name for name, count in counts.items() if count > MOST_MODULES and name not in ROWS}
+
+
+def _too_small(package: Package) -> set[str]:
+    importers: dict[str, set[str]] = defaultdict(set)
+    for name, targets in package.edges().items():
+        for target in targets:
+            importers[target].add(name)
+    found = set()
+    for name, text in package.texts.items():
+        folder = name.rpartition(".")[0]
+        alone = len(importers[name]) == 1 and {one.rpartition(".")[0] for one in importers[name]} == {folder}
+        if alone and len(text.splitlines()) < SMALL_LINES and folder not in ROWS and not package.is_folder(name):
+            found.add(name)
+    return found
+
+
+def _twice(package: Package) -> set[str]:
+    classes = Counter(node.name for _, node in package.classes() if not node.name.startswith("_"))
+    modules = Counter(name.rpartition(".")[2] for name in package.trees if not package.is_folder(name))
+    return {name for name, count in (*classes.items(), *modules.items()) if count > 1}
+
+
+def _deep(package: Package) -> set[str]:
+    return {name for name, depth in depths(package).items() if depth > 2 and not is_error(package, name)}
+
+
+def _wide(package: Package) -> set[str]:
+    return {
+        name
+        for name, items in package.methods()
+        if sum(not item.name.startswith(("_", *HOOKS)) for item in items) > MOST_METHODS
+    }
+
+
+def _hand_on(package: Package) -> set[str]:
+    """Public methods that only hand a call on.
+
+    A property that names a field of a part is no call; a life starts and ends through its owner, parts and all.
+    """
+    return {
+        f"{name}.{item.name}"
+        for name, items in package.methods()
+        for item in items
+        if hands_on(item)
+        and not item.name.startswith(("_", "start", "stop", "close"))
+        and "(" in ast.unparse(item.body[-1])
+    }
+
+
+def _many_imports(package: Package) -> set[str]:
+    edges = package.edges(run_time=True)
+    return {name for name, names in edges.items() if len(names) > MOST_IMPORTS and name not in COMPOSITION}
+
+
+def _long_functions(package: Package) -> set[str]:
+    return {
+        f"{name}.{node.name}"
+        for name, node in package.functions()
+        if (node.end_lineno or 0) - node.lineno + 1 > MOST_FUNCTION_LINES
+    }
+
+
+def _circles(package: Package) -> set[str]:
+    """Files in a circle; the package itself names its interface, each name imported when it is asked for."""
+    edges = {name: targets for name, targets in package.edges().items() if name != PACKAGE}
+    return {name for group in circles(edges) for name in group}
+
+
+def _know_the_index(package: Package) -> set[str]:
+    """Modules of what stands above the seam for stores that import SQLite's package, for types or not."""
+    above = tuple(f"{PACKAGE}.{name}." for name in ("search", "explain", "tune", "curate", "tui"))
+    return {
+        name
+        for name, targets in package.edges().items()
+        if name.startswith(above) and any(target.startswith(f"{PACKAGE}.index") for target in targets)
+    }
+
+
+def _know_the_app(package: Package) -> set[str]:
+    """Modules of the screen that import the app; they know `Home`."""
+    app = f"{PACKAGE}.tui.app"
+    screen = f"{PACKAGE}.tui."
+    return {name for name, targets in package.edges().items() if app in targets and name.startswith(screen)}
+
+
+def _defined_twice(package: Package) -> set[str]:
+    return {
+        f"{module}.{node.name}"
+        for module, node in package.functions()
+        if node.name.strip("_") in SINGLE and module != f"{PACKAGE}.{SINGLE[node.name.strip('_')]}"
+    }
+
+
+def _stops(package: Package) -> set[str]:
+    """Modules outside core that make an event to stop something by."""
+    return {
+        name
+        for name, tree in package.trees.items()
+        if not name.startswith(f"{PACKAGE}.core.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "threading.Event"
+    }
+
+
+def _forbidden(package: Package) -> set[str]:
+    """Modules, classes, public functions and methods with a name that the glossary replaces."""
+    modules = {name for name in package.trees if name.rpartition(".")[2] in FORBIDDEN}
+    classes = {f"{module}.{node.name}" for module, node in package.classes() if node.name.lower() in FORBIDDEN}
+    methods = {f"{name}.{item.name}" for name, items in package.methods() for item in items if item.name in FORBIDDEN}
+    functions = {
+        f"{module}.{node.name}"
+        for module, tree in package.trees.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in FORBIDDEN
+    }
+    return modules | classes | methods | functions
+
+
+RULES: dict[str, Callable[[Package], set[str]]] = {
+    "1 module over 600 lines": _long,
+    "1 module that names two concepts": _two_concepts,
+    "2 folder of more than 20 modules": _crowded,
+    "3 small module with one importer": _too_small,
+    "5 name used twice": _twice,
+    "6 chain of more than two classes": _deep,
+    "6 class with more than 20 public methods": _wide,
+    "6 method that only hands on": _hand_on,
+    "7 module with more than 15 imports of ours": _many_imports,
+    "8 function over 60 lines": _long_functions,
+    "9 file in a circle": _circles,
+    "9 module above the seam that knows the index": _know_the_index,
+    "9 part of the screen that knows the app": _know_the_app,
+    "10 second recipe": _defined_twice,
+    "10 stop of its own": _stops,
+    "12 forbidden name": _forbidden,
+}
+"""Rule -> what breaks it; the number is that of the rule in CONTRIBUTING.md."""
+EXCEPTIONS = Path(__file__).resolve().parents[1] / "architecture_exceptions.toml"
+
+
+def exceptions() -> dict[str, dict[str, str]]:
+    """Rule -> what may break it today -> why."""
+    return tomllib.loads(EXCEPTIONS.read_text("utf-8"))
+
+
+def shrink(package: Package) -> list[str]:
+    """Take the exceptions that are gone out of the list; returns them. Nothing is ever added."""
+    gone, rule, lines = [], "", []
+    found: set[str] = set()
+    for line in EXCEPTIONS.read_text("utf-8").splitlines(keepends=True):
+        if head := re.fullmatch(r'\["(.+)"\]\n', line):
+            rule = head[1]
+            found = RULES[rule](package)
+        if (row := re.match(r'"(.+?)" = ', line)) and row[1] not in found:
+            gone.append(f"{rule}: {row[1]}")
+        else:
+            lines.append(line)
+    EXCEPTIONS.write_text("".join(lines), "utf-8")
+    return gone
 
 
 # --- runs ----------------------------------------------------------------------------------------------------------
@@ -269,10 +493,12 @@ WARM = (
     + TRACE
     + """
 with Engine.open(Options(workspace={workspace!r}, index={index!r}, provider="scripted")) as engine:
-    engine.sync()
-    engine.search("router")
+    # Older checkouts have these methods on the engine itself.
+    sync, search = getattr(engine, "indexer", engine).sync, getattr(engine, "queries", engine).search
+    sync()
+    search("router")
     begin(); sys.setprofile(profile)
-    engine.search("vlan on the router")
+    search("vlan on the router")
     sys.setprofile(None); end()
 """
 )
@@ -283,7 +509,7 @@ KNOB = (
 import asyncio
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from tui_support import ask, make_app, press, settled
+from tests.support.tui import ask, make_app, press, settled
 async def turn():
     app = make_app(Path({workspace!r}))
     async with app.run_test(size=(120, 36)) as pilot:
@@ -341,7 +567,7 @@ def runs(package: Package) -> dict[str, object]:
             "memory-tui search": filled(CLI, arguments=[*shared, "search", "vlan on the router"]),
             "warm Engine.search": filled(WARM, workspace=workspace, index=index),
             "remember": filled(CLI, arguments=[*shared, "remember", "--yes", "The router has a new name."]),
-            "knob turn": filled(KNOB, tests=str(package.root / "tests"), workspace=workspace),
+            "knob turn": filled(KNOB, tests=str(package.root), workspace=workspace),
         }.items():
             modules = ran(code)
             found[f"modules executed by {name}"] = len(modules) if not modules[0].startswith("failed") else modules[0]
@@ -355,8 +581,12 @@ def main() -> int:
     parser.add_argument("checkout", nargs="?", default=str(Path(__file__).resolve().parents[2]))
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--no-runs", action="store_true", help="count only what reading the code tells")
+    parser.add_argument("--shrink", action="store_true", help="take out of the list the exceptions that are gone")
     given = parser.parse_args()
     package = Package(Path(given.checkout).resolve())
+    if given.shrink:
+        print(*shrink(package), sep="\n")
+        return 0
     numbers = {**static(package), **({} if given.no_runs else runs(package))}
     if given.json:
         print(json.dumps(numbers, indent=2))

@@ -1,4 +1,4 @@
-"""The list of notes, in groups that fold; each with its state in the index, its age, its size and its chunks."""
+"""The file tree lists notes in groups, each with its state, age, size."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from memory_tui.text.display import safe
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.aging import Aging, age_word, effect_word, size_word
-from memory_tui.tui.days import ABSENT, Group, beside, groups
-from memory_tui.tui.paint import Piece, fit, fit_path
+from memory_tui.core.sanitize import safe
+from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_page import ABSENT, Group, beside, groups
+from memory_tui.tui.state import Aging, age_word, effect_word, size_word
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
-    from memory_tui.overview import FileRow
+    from memory_tui.engine.status import FileRow
 
 SIGNS = {
     "fresh": ("✓", "good"),

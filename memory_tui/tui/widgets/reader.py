@@ -1,4 +1,4 @@
-"""A note as it is on disk: line numbers, where its chunks begin and end, what was recalled, cited and found."""
+"""The reader shows a note as it is on disk, with line numbers, chunks, recalled lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from textual.content import Content
 from textual.selection import Selection
 from textual.strip import Strip
 
-from memory_tui.text.display import safe
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.finding import Match
-from memory_tui.tui.layout import Layout
-from memory_tui.tui.markdown import Mark, marks, overlaid
-from memory_tui.tui.page import Page
-from memory_tui.tui.paint import Piece, fit, fit_path, strip, wrapped
+from memory_tui.core.sanitize import safe
+from memory_tui.tui.draw import Piece, fit, fit_path, strip, wrapped
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_page import Layout, Mark, Match, Page, marks, overlaid
 from memory_tui.tui.widgets.rowlist import RowList
 
 

@@ -1,4 +1,4 @@
-"""The list of hits: recalled ones, the gates, and below them the losers with the reason in two words."""
+"""The results list hits, gates, misses with their reasons."""
 
 from __future__ import annotations
 
@@ -11,38 +11,32 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
 
-from memory_tui import profiles
+from memory_tui.core import profiles
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.search.trace import (
-    BeyondLimit,
-    Candidate,
-    ChunkRef,
-    DisplacedByMmr,
-    Trace,
-    Unsearchable,
-)
-from memory_tui.text.display import one_line, safe
-from memory_tui.tui import paint
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, fit, fit_path, plural
-from memory_tui.tui.session import Answer, Change, changes
-from memory_tui.tui.subject import Grade, no_grade
-from memory_tui.tui.widgets.funnel import Cut, lost_at, outside
+from memory_tui.search.trace import BeyondLimit, Candidate, ChunkRef, DisplacedByMmr, Trace, Unsearchable
+from memory_tui.tui import draw
+from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.tuning import Answer, PlaceChange, changes
+from memory_tui.tui.widgets.query import Cut, lost_at, outside
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.workspace.document import shown_day
+from memory_tui.tui.widgets.why_rows import Grade, no_grade
+from memory_tui.workspace.notes import shown_day
 
 DECAY = "query.hybrid.temporalDecay.enabled"
 ONE_LINE_FROM = 78
 """Cells from which a hit and its snippet share a line."""
 
 LEGEND: tuple[Piece, ...] = (
-    (paint.VECTOR, "vector"),
+    (draw.VECTOR, "vector"),
     (" vector  ", "muted"),
-    (paint.TEXT, "text"),
+    (draw.TEXT, "text"),
     (" text  ", "muted"),
-    (paint.ADDED, "added"),
+    (draw.ADDED, "added"),
     (" added  ", "muted"),
-    (paint.LOST, "lost"),
+    (draw.LOST, "lost"),
     (" lost to age ", "muted"),
 )
 """What the parts of a bar mean."""
@@ -53,7 +47,7 @@ GRADES = {2: ("✓", "good"), 1: ("½", "good"), 0: ("✗", "bad")}
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class HitRow:
     """Number `place` of all candidates: the one at `index` among those recalled, or among the losers."""
 
     index: int
@@ -62,21 +56,21 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateRow:
     """What stops the rows below it."""
 
     label: str
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingRow:
     """A file that no search can find as it is on disk."""
 
     item: Unsearchable
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class OutsideRow:
     """A chunk that neither side proposed, with its cosine and text."""
 
     chunk: ChunkRef
@@ -85,7 +79,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class SentenceRow:
     """A sentence in place of hits, or what to do next."""
 
     text: str
@@ -98,12 +92,17 @@ def legend() -> Content:
     return Content.assemble(*((text, colours[name]) for text, name in LEGEND))
 
 
-Row = Hit | Gate | Missing | Outside | Note
+Row = HitRow | GateRow | MissingRow | OutsideRow | SentenceRow
 
 
 def guide(sentence: str, *next_steps: str) -> list[Row]:
     """Rows that say why there is nothing to list, and what to do."""
-    return [Note("", ""), Note(sentence, "strong"), *(Note(step, "muted") for step in next_steps if step), Note("", "")]
+    return [
+        SentenceRow("", ""),
+        SentenceRow(sentence, "strong"),
+        *(SentenceRow(step, "muted") for step in next_steps if step),
+        SentenceRow("", ""),
+    ]
 
 
 def rows_of(trace: Trace) -> Iterator[Row]:
@@ -112,33 +111,33 @@ def rows_of(trace: Trace) -> Iterator[Row]:
         yield from guide(*wording.empty(trace.empty, trace.profile))
     kept = len(trace.recalled)
     for i in range(kept):
-        yield Hit(i, i + 1, True)
+        yield HitRow(i, i + 1, True)
     beyond = _over_the_gate(trace)
     if beyond:
-        yield Gate(_limit_label(trace))
+        yield GateRow(_limit_label(trace))
     for i in range(len(trace.lost)):
         if i == beyond:
-            yield Gate(_floor_label(trace))
-        yield Hit(i, kept + i + 1, False)
+            yield GateRow(_floor_label(trace))
+        yield HitRow(i, kept + i + 1, False)
     if trace.unsearchable:
-        yield Gate("not searchable as they are on disk")
+        yield GateRow("not searchable as they are on disk")
         for item in trace.unsearchable:
-            yield Missing(item)
+            yield MissingRow(item)
 
 
 def rows_at(answer: Answer, cut: Cut) -> list[Row]:
     """What was lost at `cut` alone."""
     trace = answer.trace
     if cut == "disk":
-        return [Missing(item) for item in trace.unsearchable]
+        return [MissingRow(item) for item in trace.unsearchable]
     if cut == "pool":
         found = [
-            Outside(ref, cosine, answer.evidence.texts.get(ref.rowid, ""))
+            OutsideRow(ref, cosine, answer.evidence.texts.get(ref.rowid, ""))
             for ref, cosine in outside(trace, answer.evidence)
         ]
         more = trace.funnel.chunks - trace.funnel.candidates - len(found)
-        return [*found, *([Gate(f"and {plural(more, 'chunk')} farther away")] if more > 0 else [])]
-    return [Hit(i, len(trace.recalled) + i + 1, False) for i in lost_at(trace, cut)]
+        return [*found, *([GateRow(f"and {plural(more, 'chunk')} farther away")] if more > 0 else [])]
+    return [HitRow(i, len(trace.recalled) + i + 1, False) for i in lost_at(trace, cut)]
 
 
 def _over_the_gate(trace: Trace) -> int:
@@ -169,20 +168,20 @@ def perfect(trace: Trace) -> float:
     if profiles.get(trace.profile).age == "multiply":
         return max(1.0, sides)
     recency = trace.settings.number("recency.weight") if trace.settings.on(DECAY) else 0.0
-    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.day else 0.0))
+    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.time else 0.0))
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:
     """What the score is made of: vector, text and added points, and as dots what age took away."""
     factor = candidate.age.factor
     parts = (
-        (paint.VECTOR, candidate.vector.points * factor),
-        (paint.TEXT, candidate.text.points * factor),
-        (paint.ADDED, candidate.age.points + candidate.date_points),
-        (paint.LOST, candidate.hybrid * (1 - factor)),
+        (draw.VECTOR, candidate.vector.points * factor),
+        (draw.TEXT, candidate.text.points * factor),
+        (draw.ADDED, candidate.age.points + candidate.date_points),
+        (draw.LOST, candidate.hybrid * (1 - factor)),
     )
-    drawn = paint.bar(parts, scale, width)
-    names = {paint.VECTOR: "vector", paint.TEXT: "text", paint.ADDED: "added", paint.LOST: "lost", " ": ""}
+    drawn = draw.bar(parts, scale, width)
+    names = {draw.VECTOR: "vector", draw.TEXT: "text", draw.ADDED: "added", draw.LOST: "lost", " ": ""}
     pieces: list[Piece] = []
     for glyph, name in names.items():
         if count := drawn.count(glyph):
@@ -190,7 +189,7 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:
     return pieces
 
 
-class Results(RowList):
+class HitList(RowList):
     """Hits; `open` reads the note at the cited lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("results"))
@@ -200,7 +199,7 @@ class Results(RowList):
         super().__init__(id="results")
         self.rows: list[Row] = []
         self._trace: Trace | None = None
-        self._marks: dict[int, Change] = {}
+        self._marks: dict[int, PlaceChange] = {}
         self._grade: Grade = no_grade
         self._scale, self._now = 1.0, 0.0
 
@@ -226,15 +225,15 @@ class Results(RowList):
     def hit(self) -> Candidate | None:
         """The candidate under the cursor."""
         row = self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
-        return self._candidate(row) if isinstance(row, Hit) else None
+        return self._candidate(row) if isinstance(row, HitRow) else None
 
     @property
     def outsider(self) -> ChunkRef | None:
         """The chunk under the cursor, where neither side proposed it."""
         row = self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
-        return row.chunk if isinstance(row, Outside) else None
+        return row.chunk if isinstance(row, OutsideRow) else None
 
-    def _candidate(self, hit: Hit) -> Candidate | None:
+    def _candidate(self, hit: HitRow) -> Candidate | None:
         if self._trace is None:
             return None
         return (self._trace.recalled if hit.recalled else self._trace.lost)[hit.index]
@@ -246,31 +245,31 @@ class Results(RowList):
     def height_of(self, row: int, width: int, /) -> int:
         """Hits take two lines where the list is narrow; sentences as many as they need."""
         item = self.rows[row]
-        if isinstance(item, Note):
-            return len(paint.wrapped(item.text, width - 4))
-        return 2 if width < ONE_LINE_FROM and isinstance(item, Hit) else 1
+        if isinstance(item, SentenceRow):
+            return len(draw.wrapped(item.text, width - 4))
+        return 2 if width < ONE_LINE_FROM and isinstance(item, HitRow) else 1
 
     def key_of(self, row: int, /) -> Hashable:
         """The chunk; gates and missing files are skipped."""
         item = self.rows[row]
-        if isinstance(item, Outside):
+        if isinstance(item, OutsideRow):
             return item.chunk.id
-        candidate = self._candidate(item) if isinstance(item, Hit) else None
+        candidate = self._candidate(item) if isinstance(item, HitRow) else None
         return candidate.chunk.id if candidate else None
 
     def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
         """One line of one row."""
         item = self.rows[row]
         match item:
-            case Gate():
+            case GateRow():
                 return _gate(item, width)
-            case Outside():
+            case OutsideRow():
                 return _outside(item, width)
-            case Missing():
+            case MissingRow():
                 return _missing(item.item, width)
-            case Note():
-                return [(f"  {paint.wrapped(item.text, width - 4)[line]}", item.style)]
-            case Hit():
+            case SentenceRow():
+                return [(f"  {draw.wrapped(item.text, width - 4)[line]}", item.style)]
+            case HitRow():
                 candidate = self._candidate(item)
                 if candidate is None:
                     return []
@@ -282,7 +281,7 @@ class Results(RowList):
                     else [(" " * 13, ""), *self._tail(item, candidate, width - 13)]
                 )
 
-    def _wide(self, hit: Hit, candidate: Candidate, width: int) -> list[Piece]:
+    def _wide(self, hit: HitRow, candidate: Candidate, width: int) -> list[Piece]:
         room, bar = (22, 10) if width < 100 else (32, 16)
         place = fit(_place(candidate, room, short=True), room)
         return [
@@ -291,10 +290,10 @@ class Results(RowList):
             *self._tail(hit, candidate, width - room - bar - 22),
         ]
 
-    def _first(self, hit: Hit, candidate: Candidate, width: int) -> list[Piece]:
+    def _first(self, hit: HitRow, candidate: Candidate, width: int) -> list[Piece]:
         return [*self._head(hit, candidate, 14), (f" {_place(candidate, width - 35)}", "" if hit.recalled else "muted")]
 
-    def _head(self, hit: Hit, candidate: Candidate, bar: int) -> list[Piece]:
+    def _head(self, hit: HitRow, candidate: Candidate, bar: int) -> list[Piece]:
         """place, change, score, bar, age"""
         change = self._marks.get(candidate.chunk.rowid)
         mark = change.mark if change else ""
@@ -311,7 +310,7 @@ class Results(RowList):
             (f" {_age(candidate, self._now):>5}", "muted"),
         ]
 
-    def _tail(self, hit: Hit, candidate: Candidate, room: int) -> list[Piece]:
+    def _tail(self, hit: HitRow, candidate: Candidate, room: int) -> list[Piece]:
         snippet = one_line(candidate.snippet[:600])
         if hit.recalled:
             return [(fit(snippet, room), "")]
@@ -337,13 +336,13 @@ def _place(candidate: Candidate, room: int, *, short: bool = False) -> str:
     return fit_path(safe(path), max(1, room - len(lines))) + lines
 
 
-def _gate(gate: Gate, width: int) -> list[Piece]:
+def _gate(gate: GateRow, width: int) -> list[Piece]:
     head = f"── {gate.label} "
     room = width - len(head)
     return [(head, "mark"), ("─" * room, "rule")]
 
 
-def _outside(item: Outside, width: int) -> list[Piece]:
+def _outside(item: OutsideRow, width: int) -> list[Piece]:
     room = max(24, width // 3)
     chunk = item.chunk
     lines = f":{chunk.start_line}-{chunk.end_line}"

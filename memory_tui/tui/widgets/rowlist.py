@@ -1,9 +1,9 @@
-"""The list under every list: rows of any height, drawn when they are seen, with a cursor that stays on its row."""
+"""A list of rows of any height, drawn when they are seen."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import accumulate
 from typing import ClassVar
 
@@ -17,8 +17,8 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, strip
+from memory_tui.tui.draw import Piece, strip, wrap
+from memory_tui.tui.keymap import bindings
 
 
 class RowList(ScrollView, can_focus=True):
@@ -106,13 +106,21 @@ class RowList(ScrollView, can_focus=True):
         self._measure()
         found = None if keep is None else self.row_of(keep)
         if found is None:
-            found = next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
+            found = self.first_row()
         moved = found != self.cursor
         self.set_reactive(RowList.cursor, found)
         self.show_cursor()
-        self.refresh()
+        self.redraw()
         if moved or keep is None:
             self.post_message(self.Moved(self))
+
+    def first_row(self) -> int:
+        """The first row on which the cursor may stand; -1 where there is none."""
+        return next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
+
+    def redraw(self) -> None:
+        """Draw the rows, which are other ones now."""
+        self.refresh()
 
     def row_of(self, key: Hashable) -> int | None:
         """The row about `key`."""
@@ -271,3 +279,56 @@ class RowList(ScrollView, can_focus=True):
         if row == self.cursor:
             base += self.style_of("cursor" if self.has_focus else "blurred")
         return strip(self.draw(row, line - self._tops[row], width), width, base, self.style_of)
+
+
+Line = tuple[list[Piece], Hashable]
+"""A line and what it is about; the cursor skips lines about nothing (None)."""
+
+Write = Callable[[int], Sequence[Line]]
+"""Writes the lines for a width in cells."""
+
+
+def text(words: str, width: int, style: str = "", indent: int = 1) -> list[Line]:
+    """`words` as lines about nothing, wrapped and set in."""
+    room = max(8, width - indent - 1)
+    return [([(" " * indent, ""), (words[start:end], style)], None) for start, end in wrap(words, room)]
+
+
+class Rows(RowList):
+    """Lines that `write` makes for the present width; `places` are where it stands, in terms of the action table.
+
+    Where `opens` is set, one click on the line under the cursor is enough.
+    """
+
+    def __init__(self, *, id: str, places: tuple[str, ...] = ("list",), opens: bool = False) -> None:
+        super().__init__(id=id)
+        self.PLACES, self._opens = places, opens
+        self._write: Write = lambda _width: ()
+        self._lines: Sequence[Line] = ()
+
+    def show(self, write: Write, title: str, subtitle: str = "") -> None:
+        """Show what `write` makes; the cursor stays on what it is about."""
+        key, self._write = self.key, write
+        self.name_frame(Content(title), Content(subtitle))
+        self.rows_changed(key)
+
+    def lay_out(self, width: int) -> None:
+        """Write the lines for this width."""
+        self._lines = self._write(width)
+        super().lay_out(width)
+
+    def count(self) -> int:
+        """Lines."""
+        return len(self._lines)
+
+    def key_of(self, row: int, /) -> Hashable:
+        """What the line is about."""
+        return self._lines[row][1]
+
+    def draw(self, row: int, _line: int, _width: int, /) -> Iterable[Piece]:
+        """One line."""
+        return self._lines[row][0]
+
+    def opens_at_once(self, _row: int, /) -> bool:
+        """Whether one click is enough."""
+        return self._opens

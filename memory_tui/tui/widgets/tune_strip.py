@@ -1,8 +1,9 @@
-"""The knobs of the ranking: every turn re-ranks what the last question gathered."""
+"""The tune strip shows the knobs of the ranking; every turn ranks again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from rich.cells import cell_len
@@ -12,21 +13,79 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from memory_tui.errors import SettingError
-from memory_tui.settings import Scalar
-from memory_tui.text.display import one_line
-from memory_tui.tui import packed_knobs
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.knobs import SHORT, Dial, describe, dials, slider, weighing
-from memory_tui.tui.paint import fit
-from memory_tui.tui.session import Tuning
+from memory_tui.core.errors import SettingError
+from memory_tui.core.sanitize import one_line
+from memory_tui.core.settings import TUNE_KEYS, Scalar
+from memory_tui.tui.draw import fit
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, weighing
+
+PACKED_SLIDER = 21
+"""Cells of the scale of the knob under the cursor, after a blank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Knob number `at` stands in cells `start` to `end` of line `y`."""
+
+    at: int
+    y: int
+    start: int
+    end: int
+
+
+def placed(
+    dials: Sequence[Dial], cursor: int, typed: str, width: int, *, tight: bool = False
+) -> tuple[list[Content], list[Span]]:
+    """Values side by side, as many lines as they take; `cursor` is -1 while the strip is not in focus.
+
+    Then, where it is `tight`, only the profile and what was turned are shown.
+    """
+    lines, spans, line, used = [], [], Content(" " if cursor >= 0 else " t "), 1 if cursor >= 0 else 3
+    begin = used
+    for at, dial in enumerate(dials):
+        if cursor < 0 and not _worth_showing(dial, tight=tight):
+            continue
+        part = _part(dial, typed if at == cursor else "", here=at == cursor)
+        length = cell_len(part.plain)
+        if cursor >= 0 and used > begin and used + 2 + length > width:
+            lines.append(line)
+            line, used = Content(" "), 1
+        gap = 2 if used > begin else 0
+        spans.append(Span(at, len(lines), used + gap, used + gap + length))
+        line = Content.assemble(line, " " * gap, part)
+        used += gap + length
+    return [*lines, line], spans
+
+
+def _worth_showing(dial: Dial, *, tight: bool) -> bool:
+    """Whether a strip of one line has room for a knob that is not in focus."""
+    if dial.changed or dial.knob.key == "profile":
+        return not dial.ignored
+    return not (tight or dial.ignored or dial.knob.second)
+
+
+def _part(dial: Dial, typed: str, *, here: bool) -> Content:
+    value = f"{typed}_" if typed else dial.shown
+    style = "reverse" if here else "$faint" if dial.ignored else "bold $text-accent" if dial.changed else ""
+    counts = f"→{dial.counts}" if dial.counts and not typed else ""
+    return Content.styled(f"{dial.knob.short} {value}{'*' if dial.changed else ''}{counts}".strip(), style)
+
+
+def explained(dial: Dial, width: int) -> Content:
+    """The knob under the cursor on its scale, and what it does."""
+    scale = slider(dial, PACKED_SLIDER) if dial.slides and not dial.ignored else ""
+    return Content.assemble((f" {scale}" if scale else "", "$primary"), (f" {describe(dial)}", "$quiet")).truncate(
+        width, ellipsis=True
+    )
+
 
 CELL = 29
 LABEL, VALUE, SLIDER = 11, 7, 9
 """Cells of a knob's name, its value with the mark of a changed one, and its scale."""
 
 
-class Knobs(Protocol):
+class KnobTurner(Protocol):
     """Who turns the knobs; the strip shows them as they are then before any of these returns.
 
     A step starts from what the strip shows, so a turn that were only announced would be lost under the next one.
@@ -48,7 +107,7 @@ class TuneStrip(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("tune"))
     PLACES: ClassVar[tuple[str, ...]] = ("tune",)
 
-    def __init__(self, knobs: Knobs) -> None:
+    def __init__(self, knobs: KnobTurner) -> None:
         super().__init__(id="tune")
         self._knobs = knobs
         self.border_title = "Tune"
@@ -216,7 +275,7 @@ class TuneStrip(Widget, can_focus=True):
         if self.app.mouse_captured is self and self.dial is not None and self.dial.slides:
             x = event.get_content_offset_capture(self).x
             if self._packed:
-                self._slide((x - 1) / (packed_knobs.SLIDER - 1))
+                self._slide((x - 1) / (PACKED_SLIDER - 1))
             else:
                 self._slide((x - self._at // self._rows() * CELL - LABEL - VALUE - 1) / (SLIDER - 1))
 
@@ -249,11 +308,9 @@ class TuneStrip(Widget, can_focus=True):
     def _packed_at(self, x: int, y: int) -> tuple[int, float | None] | None:
         """In the strip of few lines: a value, or the scale of the knob under the cursor below the values."""
         cursor = self._at if self.has_focus else -1
-        lines, spans = packed_knobs.placed(
-            self._dials, cursor, self._typed, self.content_size.width - 1, tight=bool(self._verdict)
-        )
-        if self.has_focus and y == min(2, len(lines)) and 1 <= x <= packed_knobs.SLIDER:
-            return self._at, (x - 1) / (packed_knobs.SLIDER - 1)
+        lines, spans = placed(self._dials, cursor, self._typed, self.content_size.width - 1, tight=bool(self._verdict))
+        if self.has_focus and y == min(2, len(lines)) and 1 <= x <= PACKED_SLIDER:
+            return self._at, (x - 1) / (PACKED_SLIDER - 1)
         found = next((span for span in spans if span.y == y and span.start <= x < span.end), None)
         if found is None:
             return None
@@ -286,14 +343,14 @@ class TuneStrip(Widget, can_focus=True):
         return max(1, (self.content_size.width + 1) // CELL)
 
     def _rows(self) -> int:
-        return -(-len(SHORT) // self._columns())
+        return -(-(len(TUNE_KEYS) + 1) // self._columns())
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """One to four lines where the screen is low, else as many as the grid has rows, and one for the metrics."""
         del container, viewport
         if self._packed:
             return (3 if self.has_focus else 1) + self._known
-        return -(-len(SHORT) // max(1, (width + 1) // CELL)) + 1
+        return -(-(len(TUNE_KEYS) + 1) // max(1, (width + 1) // CELL)) + 1
 
     def render(self) -> Content:
         """The strip at its size."""
@@ -335,11 +392,9 @@ class TuneStrip(Widget, can_focus=True):
 
     def _line(self) -> Content:
         cursor = self._at if self.has_focus else -1
-        lines, _ = packed_knobs.placed(
-            self._dials, cursor, self._typed, self.content_size.width - 1, tight=bool(self._verdict)
-        )
+        lines, _ = placed(self._dials, cursor, self._typed, self.content_size.width - 1, tight=bool(self._verdict))
         if self.has_focus:
-            help_line = packed_knobs.explained(self.dial, self.content_size.width) if self.dial else Content("")
+            help_line = explained(self.dial, self.content_size.width) if self.dial else Content("")
             return Content("\n").join([*lines[:2], help_line])
         width = self.content_size.width
         if self._written:

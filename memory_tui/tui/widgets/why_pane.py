@@ -1,27 +1,22 @@
-"""Why a hit has its score and what would change it: arithmetic that adds up, the full record, the raw JSON."""
+"""The why pane shows the arithmetic of a score, what would change it, the raw record."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 
+from memory_tui.core.sanitize import safe
 from memory_tui.explain import wording
-from memory_tui.settings import Settings
-from memory_tui.text.display import safe
-from memory_tui.tui.actions import bindings
-from memory_tui.tui.paint import Piece, fit_path, wrap
-from memory_tui.tui.subject import Subject
-from memory_tui.tui.why_rows import Keyed, rows_of
+from memory_tui.tui.draw import Piece, fit_path, wrap
+from memory_tui.tui.home import home_of
+from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
 
-if TYPE_CHECKING:
-    from memory_tui.tui.app import MemoryApp
-
-EMPTY = "The arithmetic of the hit under the cursor, line by line."
+EMPTY = "How the hit under the cursor got its score, line by line."
 DEPTHS = ("", "the full record", "the raw record")
 FEW, HIGH = 10, 18
 """Lines below which everything is packed, and below which the sum gives way to what would change it."""
@@ -35,18 +30,15 @@ class WhyPane(RowList):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("why"))
     PLACES: ClassVar[tuple[str, ...]] = ("why", "list")
 
-    class Applied(Message):
-        """Somebody wants the knobs at `settings`; `words` say which change that is."""
-
-        def __init__(self, settings: Settings, words: str) -> None:
-            super().__init__()
-            self.settings, self.words = settings, words
-
     def __init__(self) -> None:
         super().__init__(id="why")
         self.subject: Subject | None = None
         self.depth = 0
         self._rows: Sequence[Keyed] = ()
+        self._stands = False
+        """Whether the cursor stood on a change."""
+        self._before: tuple[int, int, Sequence[Keyed]] = (0, -1, ())
+        """The width, the cursor and the rows before they were laid out last."""
         self._said = EMPTY
 
     def show(self, subject: Subject | None, said: str = EMPTY) -> None:
@@ -60,13 +52,26 @@ class WhyPane(RowList):
 
     def rows_changed(self, keep: Hashable = None) -> None:
         """The cursor stays on its change; without focus there is none."""
-        super().rows_changed(keep)
-        if keep is None or not self.has_focus:
-            self.set_reactive(RowList.cursor, -1)
+        self._stands = keep is not None and self.has_focus
+        super().rows_changed(keep if self._stands else None)
+
+    def first_row(self) -> int:
+        """No row, unless the cursor stood on a change that is gone."""
+        return super().first_row() if self._stands else -1
+
+    def redraw(self) -> None:
+        """Draw the lines that say something else than before."""
+        width, cursor, before = self._before
+        if (width, cursor) != (self._laid_out, self.cursor):
             self.refresh()
+            return
+        for line in range(max(len(before), len(self._rows))):
+            if before[line : line + 1] != self._rows[line : line + 1]:
+                self.refresh_line(line)
 
     def lay_out(self, width: int) -> None:
         """Write the rows for this width."""
+        self._before = self._laid_out, self.cursor, self._rows
         packed = self.size.height < FEW
         subject = self.subject
         if subject is None:
@@ -113,8 +118,10 @@ class WhyPane(RowList):
         subject = self.subject
         number = int(str(self.key).removeprefix("flip ")) if self.key is not None else 0
         if subject is not None and number < len(subject.flips):
-            found = subject.flips[number]
-            self.post_message(self.Applied(found.settings, wording.turn(found.key, found.value)))
+            found, home = subject.flips[number], home_of(self)
+            if home.tuning is not None:
+                home.turn(home.tuning.to(found.settings))
+                home.tell(f"Set: {wording.turn(found.key, found.value)}. u undoes it.")
 
     def do_open(self) -> None:
         """A second click on a change applies it."""
@@ -185,7 +192,7 @@ class WhyPane(RowList):
 
     def on_focus(self) -> None:
         """The cursor stands on the nearest change, once the pane has the size that it has in focus."""
-        cast("MemoryApp", self.app).typed_ahead.when_drawn(self.stand)
+        home_of(self).typed_ahead.when_drawn(self.stand)
 
     def on_blur(self) -> None:
         """No cursor where nobody is."""

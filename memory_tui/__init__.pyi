@@ -1,0 +1,65 @@
+"""What type checkers see of the package: the names that programs may rely on."""
+
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import (
+    Cancelled,
+    ConfigError,
+    EditRefused,
+    IndexBusy,
+    IndexUnavailable,
+    MemoryTuiError,
+    PathRefused,
+    ProviderError,
+    QueryError,
+    SettingError,
+    Unreadable,
+    WorkspaceError,
+)
+from memory_tui.core.events import (
+    Event,
+    IndexChanged,
+    NotesChanged,
+    Noticed,
+    ProviderChanged,
+    RootsChanged,
+    SyncFinished,
+    SyncProgress,
+)
+from memory_tui.core.settings import Settings
+from memory_tui.engine.engine import (
+    Engine,
+    open_memory,
+)
+from memory_tui.plan import Options
+from memory_tui.search.trace import Trace
+
+__version__: str
+
+__all__ = [
+    "Cancelled",
+    "ConfigError",
+    "EditRefused",
+    "Engine",
+    "Event",
+    "IndexBusy",
+    "IndexChanged",
+    "IndexUnavailable",
+    "MemoryTuiError",
+    "NotesChanged",
+    "Noticed",
+    "Options",
+    "PathRefused",
+    "ProviderChanged",
+    "ProviderError",
+    "QueryError",
+    "RootsChanged",
+    "SettingError",
+    "Settings",
+    "Stop",
+    "SyncFinished",
+    "SyncProgress",
+    "Trace",
+    "Unreadable",
+    "WorkspaceError",
+    "open_memory",
+]

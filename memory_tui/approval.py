@@ -1,0 +1,108 @@
+"""Approvals say which host may get the notes of a workspace.
+
+Each is a file of its own, so that two processes cannot lose each other's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from memory_tui.core import atomic
+from memory_tui.core.errors import ConsentUnsaved
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """That the notes of `workspace` may be sent to `provider` at `host`: since `at` (epoch seconds), and said `how`."""
+
+    workspace: str
+    provider: str
+    host: str
+    at: float
+    how: str
+
+
+class Consents:
+    """The agreements about one workspace. Safe for any thread and process."""
+
+    def __init__(self, workspace: Path, folder: Path | None = None) -> None:
+        self._workspace = os.path.realpath(workspace)
+        self._folder = folder
+
+    @property
+    def folder(self) -> Path:
+        """Where the agreements are."""
+        if self._folder is None:
+            import platformdirs
+
+            self._folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "consent"
+        return self._folder
+
+    def given(self, provider: str, host: str) -> Agreement | None:
+        """The agreement about `provider` at `host`; None when there is none, or it cannot be read."""
+        return _read(self._file(provider, host), self._workspace, provider, host)
+
+    def agree(self, provider: str, host: str, how: str) -> Agreement:
+        """Remember that notes may be sent there; an agreement that is there stays. Raises ConsentUnsaved."""
+        known = self.given(provider, host)
+        if known is not None:
+            return known
+        made = Agreement(self._workspace, provider, host, time.time(), how)
+        try:
+            atomic.make_folder(self.folder)
+            atomic.replace_file(self._file(provider, host), json.dumps(asdict(made)).encode("ascii"))
+        except OSError as error:
+            raise ConsentUnsaved(
+                f"That {provider} may get your notes cannot be remembered: {error.strerror}.",
+                f"See to it that {self.folder} can be written.",
+            ) from error
+        return made
+
+    def every(self) -> tuple[Agreement, ...]:
+        """All agreements about this workspace, the oldest first."""
+        return tuple(sorted(self._every(), key=lambda made: (made.at, made.provider, made.host)))
+
+    def revoke(self, provider: str = "") -> tuple[Agreement, ...]:
+        """Forget the agreements about `provider`, or all; returns them. What was sent before stays where it is."""
+        gone = tuple(made for made in self.every() if provider in ("", made.provider))
+        for made in gone:
+            try:
+                atomic.remove_file(self._file(made.provider, made.host))
+            except OSError as error:
+                raise ConsentUnsaved(
+                    f"The agreement about {made.provider} cannot be taken back: {error.strerror}.",
+                    f"Delete the files in {self.folder}.",
+                ) from error
+        return gone
+
+    def _every(self) -> Iterator[Agreement]:
+        for path in self.folder.glob("*.json"):
+            made = _read(path)
+            if made is not None and made.workspace == self._workspace:
+                yield made
+
+    def _file(self, provider: str, host: str) -> Path:
+        words = "\0".join((self._workspace, provider, host))
+        return self.folder / f"{hashlib.sha256(words.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
+
+
+def _read(path: Path, *expected: str) -> Agreement | None:
+    """The agreement in `path`, when it is about what is `expected`: workspace, provider and host."""
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+        made = Agreement(
+            str(fields["workspace"]),
+            str(fields["provider"]),
+            str(fields["host"]),
+            float(fields["at"]),
+            str(fields["how"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return made if expected in ((), (made.workspace, made.provider, made.host)) else None

@@ -1,0 +1,200 @@
+"""Commands that ask: index, status, search, get, config."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_tui.cli.common import Command, opened, options, positive, question_of, spoken
+from memory_tui.core.errors import QueryError, SettingError
+from memory_tui.core.stop_signals import Stopped
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.index.sync import SyncReport
+    from memory_tui.render.as_text import StdinQuery
+
+
+def _declare_index(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="read every file again")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be sent where, and send nothing")
+    parser.add_argument("--yes", action="store_true", help="approve that the provider gets the notes of this workspace")
+    parser.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished at once")
+
+
+def _declare_status(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--deep", action="store_true", help="also embed one text with the provider")
+
+
+def _declare_search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="?", type=spoken, help="the question")
+    parser.add_argument(
+        "--stdin", action="store_true", help='one question, or {"id","query","options"}, a line; one JSON answer a line'
+    )
+    parser.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
+    parser.add_argument("--min-score", metavar="F", help="what a hit has to score")
+    parser.add_argument("--source", choices=["memory", "sessions"], help="only hits of this source")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="show how each hit got its score, and why the others were dropped; with --json, add the whole trace",
+    )
+
+
+def _declare_get(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path")
+    parser.add_argument("--from", dest="start", type=positive, metavar="N", help="first line")
+    parser.add_argument("--lines", type=positive, metavar="N", help="how many lines")
+
+
+def _declare_why_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path")
+
+
+def _declare_compare_index(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("db", nargs="?", metavar="DB", help="its database (default: that of OpenClaw's agent)")
+
+
+def _index(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        if hasattr(given, "dry_run"):
+            from memory_tui.cli import provider
+
+            return provider.dry_run(engine, as_json=hasattr(given, "json"))
+        if hasattr(given, "yes"):
+            as_text.agreed(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
+        outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
+        as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
+        return 1 if outcome.error else 0
+
+
+def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
+    """Bring the index up to date; whoever stops it is told what becomes of the work."""
+    try:
+        outcome = (
+            engine.indexer.sync(reason="accept", accept_shrink=True)
+            if accepts
+            else engine.indexer.sync(force=force, reason="cli")
+        )
+        return engine.indexer.sync(force=True, reason="cli") if accepts and force else outcome
+    except Stopped as stopped:
+        stopped.more = "What is indexed so far stays; memory-tui index goes on from there."
+        raise
+
+
+def _status(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    with opened(given) as engine:
+        as_text.status(engine.status(deep=hasattr(given, "deep")), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _search(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    as_json, source = hasattr(given, "json"), getattr(given, "source", "")
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        if hasattr(given, "stdin"):
+            engine.indexer.catch_up()
+            for question in _questions(sys.stdin):
+                as_text.line(engine, question, source, explain=hasattr(given, "explain"))
+            return 0
+        query = question_of(given)
+        if query is None:
+            raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
+        engine.indexer.catch_up()
+        as_text.search(engine, query, source, as_json=as_json, explain=hasattr(given, "explain"))
+    return 0
+
+
+def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[StdinQuery]:
+    """Each line as a question: a JSON object with `query`, or what is asked."""
+    import json
+
+    from memory_tui.render.as_text import StdinQuery
+
+    for text in lines:
+        text = text.rstrip("\r\n")
+        if not text.lstrip().startswith("{"):
+            if text.strip():
+                yield StdinQuery(None, text)
+            continue
+        try:
+            item = json.loads(text)
+        except ValueError as error:
+            yield StdinQuery(None, "", problem=f"not valid JSON: {error}")
+            continue
+        query, asked = item.get("query"), item.get("options") or {}
+        problem = (
+            "it has no query"
+            if not isinstance(query, str)
+            else ("" if isinstance(asked, dict) else "its options are not an object")
+        )
+        yield StdinQuery(item.get("id"), query if isinstance(query, str) else "", {} if problem else asked, problem)
+
+
+def _get(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    start = getattr(given, "start", 1)
+    with opened(given) as engine:
+        note = engine.notes.get(given.path, start, getattr(given, "lines", None))
+    if start > max(1, note.total_lines):
+        from memory_tui.core.formatting import plural
+
+        if not note.total_lines:
+            raise SettingError(f"{note.path} is empty; there is no line {start:,}.", "Leave --from out.")
+        raise SettingError(
+            f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
+            f"Start with a line from 1 to {note.total_lines:,}.",
+        )
+    as_text.note(note, as_json=hasattr(given, "json"))
+    return 0
+
+
+def _config(given: argparse.Namespace) -> int:
+    from memory_tui import plan as plans
+    from memory_tui.render import as_text
+
+    as_text.config(plans.choose(options(given)).survey(), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _why_file(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text
+
+    with opened(given) as engine:
+        as_text.path(engine.notes.why_file(given.path), as_json=hasattr(given, "json"))
+    return 0
+
+
+def _compare_index(given: argparse.Namespace) -> int:
+
+    from memory_tui import plan as plans
+    from memory_tui.openclaw import compare
+    from memory_tui.render import as_text
+
+    plan = plans.plan(options(given))
+    path = Path(given.db).expanduser() if hasattr(given, "db") else None
+    outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
+    as_text.comparison(outcome, as_json=hasattr(given, "json"))
+    return {"ok": 0, "missing": 2}.get(outcome.state, 1)
+
+
+COMMANDS: dict[str, Command] = {
+    "index": Command(_index, _declare_index),
+    "status": Command(_status, _declare_status),
+    "search": Command(_search, _declare_search),
+    "get": Command(_get, _declare_get),
+    "config": Command(_config),
+    "why-file": Command(_why_file, _declare_why_file),
+    "compare-index": Command(_compare_index, _declare_compare_index),
+}

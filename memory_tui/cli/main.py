@@ -1,0 +1,346 @@
+"""The table of commands: the one that is asked for is imported, run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from memory_tui import __version__
+from memory_tui.cli.common import Command, moment, options, spoken
+from memory_tui.core import stop_signals
+from memory_tui.core.errors import MemoryTuiError, SettingError
+
+if TYPE_CHECKING:
+    from memory_tui.plan import Options
+
+
+def _declare_open(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", nargs="?", help="the workspace")
+    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+
+
+def _declare_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+
+
+def _open(given: argparse.Namespace) -> int:
+    if hasattr(given, "path") and hasattr(given, "workspace"):
+        raise SettingError("Both a path and --workspace were given.", "Give one of them.")
+    return _run(options(given), getattr(given, "query", ""))
+
+
+def _demo(given: argparse.Namespace) -> int:
+    import datetime as dt
+    from dataclasses import replace
+
+    from memory_tui.core import atomic
+    from memory_tui.demo import demo
+
+    if hasattr(given, "workspace") or hasattr(given, "config"):
+        raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
+    now = moment(given)
+    today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
+    with demo.own() as folder:
+        workspace, config = demo.materialize(folder / "workspace", today), folder / "config.json"
+        atomic.create_file(config, b"{}\n")
+        given_here = options(given)
+        # Its folder is gone when it ends, so nobody would find the marks of it again.
+        changes = (("recall.marks", "false"), *given_here.changes)
+        chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes)
+        if chosen.index is None:
+            chosen = replace(chosen, index=str(folder / "index.sqlite"))
+        return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED)
+
+
+def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
+    from pathlib import Path
+
+    from memory_tui import plan
+
+    # The screen is drawn on stderr.
+    terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+    if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
+        # What is wrong with the workspace comes first: nobody needs a terminal to be told.
+        plan.plan(chosen)
+    if not terminal:
+        raise MemoryTuiError(
+            "The app needs a terminal, and this is not one.",
+            "Use a command such as memory-tui search; memory-tui --help lists them.",
+        )
+    if os.environ.get("TERM") == "dumb":
+        raise MemoryTuiError(
+            "This terminal cannot show the app: TERM is dumb.",
+            "Use a command such as memory-tui search, or another terminal.",
+        )
+    from memory_tui.tui.app import run
+
+    return run(chosen, query, suggestions)
+
+
+def _declare_help(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("topic", nargs="?", metavar="TOPIC")
+
+
+def _help(given: argparse.Namespace) -> int:
+    from memory_tui import manual
+
+    topic = getattr(given, "topic", None)
+    if topic:
+        body = manual.text(topic)
+        if hasattr(given, "json"):
+            from memory_tui.render import as_text
+
+            as_text.data({"topic": topic, "text": body})
+        else:
+            sys.stdout.write(body)
+        return 0
+    pages = manual.topics()
+    if hasattr(given, "json"):
+        from memory_tui.render import as_text
+
+        as_text.data({"topics": pages})
+        return 0
+    sys.stdout.write("memory-tui help TOPIC prints a page of the manual:\n\n")
+    for name, title in pages.items():
+        sys.stdout.write(f"  {name:<14} {title}\n")
+    return 0
+
+
+OWN: dict[str, Command] = {
+    "open": Command(_open, _declare_open),
+    "demo": Command(_demo, _declare_demo),
+    "help": Command(_help, _declare_help),
+}
+
+
+class Row(NamedTuple):
+    """A command in the table: where its `Command` stands as `module:table`, a line of help."""
+
+    source: str
+    help: str
+
+    def load(self, name: str) -> Command:
+        """Import the module of the command `name`; returns the command."""
+        module, _, table = self.source.partition(":")
+        found: dict[str, Command] = getattr(import_module(module), table)
+        return found[name]
+
+
+_ASK, _MEASURE = "memory_tui.cli.ask:COMMANDS", "memory_tui.cli.measure:COMMANDS"
+_AGENT, _HOOK = "memory_tui.cli.agent:COMMANDS", "memory_tui.cli.hooks:COMMANDS"
+_CURATE, _ADMIN = "memory_tui.cli.curate:COMMANDS", "memory_tui.cli.admin:COMMANDS"
+_PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
+
+COMMANDS: dict[str, Row] = {
+    "open": Row(_HERE, "open the app; the default, so that `memory-tui PATH` opens a workspace"),
+    "demo": Row(_HERE, "open the app on a copy of the sample workspace"),
+    "index": Row(_ASK, "bring the index up to date"),
+    "status": Row(_ASK, "what is indexed, by what, and what is missing"),
+    "search": Row(_ASK, "search the notes as an agent would"),
+    "get": Row(_ASK, "print a note, or some of its lines"),
+    "config": Row(_ASK, "list every value of the configuration, its origin and its effect"),
+    "why-file": Row(_ASK, "why a path is, or is not, part of the memory"),
+    "compare-index": Row(_ASK, "what OpenClaw's own index holds of the notes; it is only read"),
+    "why": Row(_MEASURE, "why a line of a note was, or was not, recalled for a query"),
+    "eval": Row(_MEASURE, "measure recall, MRR, nDCG and noise on labelled queries"),
+    "tune": Row(_MEASURE, "search the knobs by labelled queries; changes nothing, and may find no evidence"),
+    "noise": Row(_MEASURE, "what unrelated queries score, and which minScore keeps them out"),
+    "write-config": Row(_ADMIN, "write what --set and --profile ask for into openclaw.json, or into our own file"),
+    "remember": Row(_CURATE, "write a line with the time into today's log"),
+    "promote": Row(_CURATE, "copy lines of a log to the right heading of MEMORY.md, with their source"),
+    "undo": Row(_CURATE, "undo the last change of notes, or another one"),
+    "redo": Row(_CURATE, "redo the last undone change"),
+    "journal": Row(_CURATE, "what was changed, newest first"),
+    "budget": Row(_CURATE, "how much of MEMORY.md its hosts read, and where they cut"),
+    "archive": Row(_CURATE, "move old logs to memory/archive/memory/, where they are still found and still age"),
+    "mcp": Row(_AGENT, "serve memory_search and memory_get to an agent (MCP over standard input and output)"),
+    "recall-log": Row(_AGENT, "what agents asked, what they got, and what they would get now"),
+    "prompt": Row(_HOOK, "print what an agent reads about its memory, and the notes a session starts with"),
+    "flush": Row(_HOOK, "whether a session should write down what it knows now, and the turn that does it"),
+    "hook": Row(_HOOK, "answer a host's hook: session-memory, claude-code or codex"),
+    "doctor": Row(_ADMIN, "examine machine, notes, index, provider and settings; exit code 1 when something failed"),
+    "inbox": Row(_CURATE, "list notes that need a decision: repeats, secrets, passed dates, dead paths, junk"),
+    "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
+    "help": Row(_HERE, "list the pages of the manual, or print one"),
+}
+"""Every command in the order of --help; only the one that is asked for is imported."""
+
+EXIT_CODES = """exit codes:
+  0  done; an answer without hits is an answer
+  1  failed on the way: the index, the provider or the disk
+  2  cannot be done as asked: usage, configuration, workspace, path, value or labels
+  3  eval: a mean is under its floor, or below the baseline
+  130  stopped by ctrl+c; by another signal, 128 and its number"""
+
+_GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
+    (("--workspace",), {"metavar": "DIR", "help": "folder of the notes (default: this one, or OpenClaw's)"}),
+    (("--config",), {"metavar": "FILE", "help": "an openclaw.json, or a configuration of memory-tui's own"}),
+    (("--agent",), {"metavar": "ID", "help": "an agent of OpenClaw: its workspace and its own settings"}),
+    (("--extra",), {"metavar": "PATH", "action": "append", "help": "one more note or folder of notes; repeatable"}),
+    (("--claude-code",), {"action": "store_true", "help": "also what Claude Code remembers of this project"}),
+    (("--index",), {"metavar": "FILE", "help": "index file to use (default: in the user's cache folder)"}),
+    (("--provider",), {"metavar": "NAME", "help": "builtin (default), none, or one that gets your notes, like openai"}),
+    (
+        ("--profile",),
+        {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2"},
+    ),
+    (("--set",), {"metavar": "KEY=VALUE", "action": "append", "help": "change one setting; may be repeated"}),
+    (("--now",), {"metavar": "ISO", "help": "the time that ages are counted from (default: now)"}),
+    (("--read-only",), {"action": "store_true", "help": "never edit a note (the index is still kept up to date)"}),
+    (("--json",), {"action": "store_true", "help": "print JSON"}),
+)
+_FLAGS = {"--read-only", "--claude-code", "--json", "--version", "--help", "-h"}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise SettingError(
+            f"{message[:1].upper()}{message[1:].rstrip('.')}.", f"{self.prog} --help shows what it takes."
+        )
+
+
+def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
+    """Build the command line; every global option may stand before or after the command.
+
+    Only the command `asked` gets its arguments, or every command where none is named.
+    """
+    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    for names, keywords in _GLOBAL:
+        shared.add_argument(*names, **keywords)  # type: ignore[arg-type]
+    parser = _Parser(
+        prog="memory-tui",
+        parents=[shared],
+        epilog=EXIT_CODES,
+        argument_default=argparse.SUPPRESS,
+        description="See, search and explain the Markdown memory of an agent.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"memory-tui {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    for name, row in COMMANDS.items():
+        declared = asked in (None, name)
+        found = commands.add_parser(
+            name,
+            help=row.help,
+            description=row.help,
+            parents=[shared] if declared else [],
+            argument_default=argparse.SUPPRESS,
+        )
+        if declared:
+            row.load(name).declare(found)
+    return parser
+
+
+def _with_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The command among `arguments`, empty where only --help or --version is; and the arguments with it.
+
+    Without one it is `open`, so that a bare path opens the app.
+    """
+    skip = False
+    for word in arguments:
+        if skip:
+            skip = False
+        elif word.startswith("-") and word != "-":
+            skip = word not in _FLAGS and "=" not in word
+        elif word in COMMANDS:
+            return word, list(arguments)
+        else:
+            _mistyped(word, COMMANDS)
+            return "open", ["open", *arguments]
+    if {"--version", "--help", "-h"} & set(arguments):
+        return "", list(arguments)
+    return "open", ["open", *arguments]
+
+
+def _mistyped(word: str, commands: Iterable[str]) -> None:
+    """Raises SettingError for a word that is no command, and no path as far as anybody can see."""
+    import difflib
+    from pathlib import Path
+
+    if Path(word).exists() or word.startswith("~") or set(word) & set("/\\."):
+        return
+    options = {"help": "--help", "version": "--version"}
+    near = difflib.get_close_matches(word.lower(), [*commands, *options], n=1, cutoff=0.7)
+    raise SettingError(
+        f"There is no command {word!r}, and no such folder.",
+        f"Did you mean {options.get(near[0], near[0])}?" if near else "memory-tui --help lists the commands.",
+    )
+
+
+_NO_ROOM = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
+"""What the loader of a compiled module says when there is no memory for it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    _speak_utf8()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with stop_signals.raised():
+            given = _parsed(words)
+            return COMMANDS[given.command].load(given.command).run(given)
+    except stop_signals.Stopped as stopped:
+        if sys.stderr.isatty():
+            # The line of progress, or what the terminal shows for ctrl+c, ends here.
+            sys.stderr.write("\n")
+        stop_signals.report(stopped.number, stopped.more)
+        return stop_signals.exit_status(stopped.number)
+    except MemoryTuiError as error:
+        return _fail(error, as_json="--json" in words)
+    except BrokenPipeError:
+        # Whoever read the answer has seen enough.
+        sys.stderr.close()
+        return 0
+    except (MemoryError, ImportError) as error:
+        if isinstance(error, ImportError) and not _NO_ROOM.search(str(error)):
+            raise
+        return _fail(
+            MemoryTuiError(
+                "Not enough memory (RAM).",
+                "Close other programs, or raise the limit of memory; the next start repairs what was cut off.",
+            ),
+            as_json="--json" in words,
+        )
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """What `words` ask for. Raises SettingError, which names the help of the command."""
+    asked, words_of_it = _with_command(words)
+    parser = build_parser(asked)
+    given, unknown = parser.parse_known_args(words_of_it)
+    if unknown:
+        shown, command = " ".join(unknown), getattr(given, "command", "")
+        quoted = command == "search" and not any(word.startswith("-") for word in unknown)
+        raise SettingError(
+            f"Unrecognized arguments: {shown}.",
+            (f'Put the question in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
+            + f"{parser.prog} {command} --help shows what it takes.",
+        )
+    return given
+
+
+def _speak_utf8() -> None:
+    """Answers are UTF-8 whatever the locale says; a character that is not becomes a question mark, not a crash."""
+    for stream in (sys.stdout, sys.stderr, sys.stdin):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="replace")
+
+
+def _fail(error: MemoryTuiError, *, as_json: bool) -> int:
+    from memory_tui.core.sanitize import one_line
+
+    if as_json:
+        from memory_tui.render.as_text import dumps
+
+        print(dumps({"error": error.as_dict()}, 2))  # noqa: T201
+
+    print(f"memory-tui: {one_line(error.message)}", file=sys.stderr)  # noqa: T201
+    if error.next_step:
+        print(f"  {one_line(error.next_step)}", file=sys.stderr)  # noqa: T201
+    return error.exit_status

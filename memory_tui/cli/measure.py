@@ -1,0 +1,275 @@
+"""Commands that explain or measure recall: why, eval, tune, noise."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_tui.cli.common import Command, at_least, opened, question_of, spoken
+from memory_tui.core.errors import IndexUnavailable, LabelError, QueryError, SettingError
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.tune.evaluate import Case, Scorecard, ScoreComparison
+    from memory_tui.tune.judgments import Notebook
+
+FELL_SHORT = 3
+"""Exit code of an evaluation that misses what was asked of it."""
+
+
+def _declare_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", type=spoken, help="the question")
+    parser.add_argument("place", metavar="PATH[:LINE]", help="a note, a line of it, or a citation such as PATH#L3-L9")
+    parser.add_argument(
+        "--openclaw-index",
+        nargs="?",
+        const="",
+        metavar="DB",
+        help="also look into OpenClaw's own index (default: that of its agent)",
+    )
+
+
+def _declare_eval(parser: argparse.ArgumentParser) -> None:
+    _labels(parser)
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="JSON of an earlier eval to compare with; a mean of recall, mrr@10 or ndcg@10 below it fails",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=at_least(0),
+        default=0.0,
+        metavar="F",
+        help="how far a mean may be below the baseline's (default: 0)",
+    )
+    parser.add_argument("--against", metavar="PROFILE", help="compare with the same questions under another profile")
+    parser.add_argument(
+        "--fail-under",
+        action="append",
+        metavar="METRIC=X",
+        help="fail when a mean is below X (noise, wrong: above); may be repeated",
+    )
+    parser.add_argument("--write-qrels", metavar="FILE", help="also write the labels as TREC qrels, and FILE.topics")
+
+
+def _declare_tune(parser: argparse.ArgumentParser) -> None:
+    _labels(parser)
+    parser.add_argument("--metric", default="ndcg@10", help="what to raise (default: ndcg@10)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="which half of the questions is held out")
+
+
+def _declare_noise(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="?", type=spoken, help="a question whose hits are shown on the same axis")
+    _labels(parser)
+
+
+def _labels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="labelled questions (default: the notebook of the workspace); JSON Lines, or TREC qrels with --topics",
+    )
+    parser.add_argument("--topics", metavar="FILE", help="the questions of qrels, a line each: id, tab, question")
+
+
+def _run(given: argparse.Namespace) -> int:
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        engine.indexer.catch_up()
+        return _ASK[given.command](given, engine)
+
+
+def _why(given: argparse.Namespace, engine: Engine) -> int:
+    from memory_tui.explain import trace_json, why_not
+    from memory_tui.explain.counterfactuals import flips, of_answer
+    from memory_tui.explain.why_not import against_their_index
+    from memory_tui.render import as_text
+
+    if question_of(given) is None:
+        raise QueryError("What is the question?", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
+    path, line = why_not.parse(given.place)
+    answer = engine.queries.why(engine.queries.gather(given.query), path, line)
+    if hasattr(given, "openclaw_index"):
+        answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
+    row = answer.row
+    changes = None if row is None else flips(answer.evidence, engine.plan.settings, row, engine.plan.with_profile)
+    questions = of_answer(engine.queries.gather, answer)
+    if hasattr(given, "json"):
+        as_text.data(trace_json.why(answer, changes, questions))
+    else:
+        as_text.text(as_text.answer(answer, changes, questions))
+    return 0
+
+
+def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
+    """Why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
+    from memory_tui.openclaw import compare
+    from memory_tui.openclaw.host_index import HostProblem
+
+    plan = engine.plan
+    theirs = Path(path).expanduser() if path else compare.database(plan.config)
+    found = compare.compare_workspace(plan.roots, theirs, compare.wanted(plan.config, plan.settings, plan.roots))
+    if isinstance(found, HostProblem):
+        raise IndexUnavailable(found.detail, found.next_step)
+    return found.lacks
+
+
+# --- labels --------------------------------------------------------------------------------------------------------
+
+
+def _notebook(given: argparse.Namespace, engine: Engine) -> Notebook:
+    """The labels that the command asks for, each where its line stands now."""
+    from memory_tui.tune import judgments
+
+    if hasattr(given, "topics"):
+        if not hasattr(given, "labels"):
+            raise SettingError("--topics are the questions of qrels.", "Name the qrels with --labels.")
+        found = judgments.read(_text(given.labels), _text(given.topics))
+    elif hasattr(given, "labels"):
+        found = judgments.parse(_text(given.labels), given.labels)
+    else:
+        found = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+    return judgments.settled(found, engine.notes.read)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise LabelError(f"{path} cannot be read: {error}.", "Check the path.") from error
+
+
+def _eval(given: argparse.Namespace, engine: Engine) -> int:
+    from memory_tui.render import as_text, evaluation
+    from memory_tui.tune import evaluate
+
+    floors = _floors(getattr(given, "fail_under", []))
+    found = _notebook(given, engine)
+    if hasattr(given, "write_qrels"):
+        _write_qrels(given.write_qrels, found)
+    cases = evaluate.collect(engine.queries.gather, found)
+    card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases))
+    compared = _compared(given, engine, card, cases)
+    short = evaluate.shortfalls(card.mean, floors)
+    if compared is not None and hasattr(given, "baseline"):
+        short += evaluate.regressions(compared, given.tolerance)
+    if hasattr(given, "json"):
+        as_text.data(
+            {
+                **evaluation.scorecard_data(card, engine.plan.settings),
+                "failed": [{"metric": name, "value": value, "wanted": floor} for name, value, floor in short],
+                "comparison": evaluation.comparison_data(compared) if compared else None,
+            }
+        )
+    else:
+        as_text.text(evaluation.scorecard_lines(card))
+        as_text.text(evaluation.comparison_lines(compared) if compared else ())
+        as_text.text(evaluation.shortfall(*one) for one in short)
+    return FELL_SHORT if short else 0
+
+
+def _tune(given: argparse.Namespace, engine: Engine) -> int:
+    from memory_tui.render import as_text, evaluation
+    from memory_tui.tune import evaluate, knob_search
+
+    _known(given.metric)
+    cases = evaluate.collect(engine.queries.gather, _notebook(given, engine))
+    found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed)
+    if hasattr(given, "json"):
+        as_text.data({"metric": given.metric, "questions": len(cases), **evaluation.outcome_data(found)})
+    else:
+        as_text.text(evaluation.outcome_lines(found))
+    return 0
+
+
+def _noise(given: argparse.Namespace, engine: Engine) -> int:
+    from memory_tui.explain import noise
+    from memory_tui.render import as_text
+    from memory_tui.tune import evaluate
+
+    found = _notebook(given, engine)
+    cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
+    asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
+    floor = noise.measure(asked, engine.plan.settings)
+    query = question_of(given)
+    hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
+    if hasattr(given, "json"):
+        as_text.data({**as_text.record(floor), "results": hits})
+    else:
+        as_text.text(as_text.lines(floor, hits))
+    return 0
+
+
+def _compared(
+    given: argparse.Namespace, engine: Engine, card: Scorecard, cases: tuple[Case, ...]
+) -> ScoreComparison | None:
+    import json
+
+    from memory_tui.tune import evaluate
+
+    if hasattr(given, "baseline"):
+        try:
+            data = json.loads(_text(given.baseline))
+        except ValueError as error:
+            raise LabelError(
+                f"The baseline {given.baseline} is not JSON: {error}.", "Make one with memory-tui eval --json."
+            ) from error
+        return evaluate.compare(evaluate.restored(data), evaluate.by_question(card))
+    if hasattr(given, "against"):
+        other = evaluate.score(cases, engine.plan.with_profile(given.against))
+        return evaluate.compare(evaluate.by_question(other), evaluate.by_question(card))
+    return None
+
+
+def _floors(items: list[str]) -> dict[str, float]:
+    floors = {}
+    for item in items:
+        name, _, value = item.partition("=")
+        try:
+            floors[_known(name)] = at_least(0)(value)
+        except argparse.ArgumentTypeError:
+            raise SettingError(
+                f"--fail-under takes METRIC=NUMBER, not {item!r}.", "For instance --fail-under recall=0.8."
+            ) from None
+    return floors
+
+
+def _known(metric: str) -> str:
+    from memory_tui.tune.metrics import NAMES
+
+    if metric not in NAMES:
+        raise SettingError(f"There is no metric {metric!r}.", f"Choose one of {', '.join(NAMES)}.")
+    return metric
+
+
+def _write_qrels(path: str, found: Notebook) -> None:
+    from memory_tui.core import atomic
+    from memory_tui.tune import judgments
+
+    qrels, topics = judgments.export(found)
+    written = ""
+    for target, text in ((f"{path}.topics", topics), (path, qrels)):
+        try:
+            atomic.replace_file(Path(target), text.encode("utf-8"), None)
+        except OSError as error:
+            message = f"{target} cannot be written: {error.strerror or error}.{written}"
+            raise LabelError(message, "Check the path.") from error
+        written = f" {target} is written."
+
+
+_ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {
+    "why": _why,
+    "eval": _eval,
+    "tune": _tune,
+    "noise": _noise,
+}
+
+COMMANDS: dict[str, Command] = {
+    "why": Command(_run, _declare_why),
+    "eval": Command(_run, _declare_eval),
+    "tune": Command(_run, _declare_tune),
+    "noise": Command(_run, _declare_noise),
+}

@@ -1,0 +1,149 @@
+"""A configuration file is written in one step, with a backup that undo restores."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_tui.core import atomic
+from memory_tui.core.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigWrite:
+    """One write that can be undone: `backup` holds what was there, empty where there was no file; times in seconds."""
+
+    path: str
+    backup: str
+    before: str
+    after: str
+    at: float
+
+
+def backups() -> Path:
+    """The folder of backups, in the user's state folder; configurations hold keys, so nobody else may read it."""
+    import platformdirs
+
+    return platformdirs.user_state_path("memory-tui", appauthor=False) / "config-backups"
+
+
+def read(path: Path) -> bytes | None:
+    """The bytes of a file, None where there is none. Raises ConfigError."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}.", "Check its permissions.") from error
+
+
+def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
+    """Put `after` in the place of `before`, keeping a backup. Raises ConfigError when the file is another by now."""
+    real = Path(os.path.realpath(path))
+    _still(real, before)
+    try:
+        folder = backups()
+        atomic.make_folder(folder)
+        kept = ""
+        if before is not None:
+            stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+            kept = str(folder / f"{real.stem}-{stamp}-{_sum(before)[:8]}{real.suffix}")
+            atomic.replace_file(Path(kept), before)
+        done = ConfigWrite(str(real), kept, _sum(before), _sum(after), time.time())
+        # First the way back: a line about a write that was not made after all is passed over by `last`.
+        _note(asdict(done))
+        atomic.make_folder(real.parent)
+        _still(real, before)
+        atomic.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else atomic.PRIVATE)
+    except OSError as error:
+        raise ConfigError(
+            f"{real} cannot be written: {error.strerror or error}.",
+            "Nothing was changed; check permissions and free space.",
+        ) from error
+    return done
+
+
+def last(path: Path | None = None) -> ConfigWrite | None:
+    """The newest write of `path`, or of any file, that was not undone. Raises ConfigError.
+
+    A file that holds what it held before a write does not count as written: that write was cut off, or taken back.
+    """
+    wanted = os.path.realpath(path) if path else None
+    undone: set[tuple[str, float]] = set()
+    for item in reversed(_noted()):
+        if "undone" in item:
+            undone.add((str(item.get("path")), item["undone"]))
+            continue
+        try:
+            done = ConfigWrite(**item)
+        except TypeError:
+            continue
+        if (done.path, done.at) in undone or wanted not in (None, done.path):
+            continue
+        if done.before == done.after or _sum(read(Path(done.path))) != done.before:
+            return done
+    return None
+
+
+def undo(done: ConfigWrite) -> None:
+    """Bring back what was there before. Raises ConfigError when the file was changed since."""
+    path = Path(done.path)
+    now = read(path)
+    if _sum(now) != done.after:
+        raise ConfigError(
+            f"{path} was changed after memory-tui wrote it; nothing was undone.",
+            f"What it was before is in {done.backup}." if done.backup else "Change it by hand.",
+        )
+    try:
+        if done.backup:
+            atomic.replace_file(path, Path(done.backup).read_bytes(), path.stat().st_mode & 0o777)
+        else:
+            atomic.remove_file(path)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be restored: {error.strerror or error}.", f"Its backup is {done.backup}."
+        ) from error
+    try:
+        _note({"path": done.path, "undone": done.at})
+    except OSError as error:
+        raise ConfigError(
+            f"{path} is as it was before, but that could not be noted: {error.strerror or error}.",
+            f"Make room on the disk that holds {backups()}.",
+        ) from error
+
+
+def _note(fields: dict[str, Any]) -> None:
+    """Write one line of the log. Raises OSError."""
+    log = backups() / "log.jsonl"
+    line = json.dumps(fields).encode("ascii") + b"\n"
+    atomic.append_line(log, line)
+
+
+def _noted() -> list[dict[str, Any]]:
+    """The lines of the log, oldest first; one that was cut off is left out."""
+    found = []
+    for line in (read(backups() / "log.jsonl") or b"").split(b"\n"):
+        try:
+            item = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(item, dict):
+            found.append(item)
+    return found
+
+
+def _still(path: Path, before: bytes | None) -> None:
+    if read(path) != before:
+        raise ConfigError(
+            f"{path} was changed by somebody else in the meantime; nothing was written.",
+            "Look at the new difference and try again.",
+        )
+
+
+def _sum(data: bytes | None) -> str:
+    return hashlib.sha256(data).hexdigest() if data is not None else ""

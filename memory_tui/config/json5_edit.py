@@ -1,0 +1,163 @@
+"""A JSON5 text gets new values; every other byte stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_tui.config.json5 import Node
+from memory_tui.core.settings import Scalar
+
+_SPACES = re.compile(r"[ \t]*")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+_TAIL = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?", re.DOTALL)
+"""What may follow a value on its line: spaces and comments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Put `text` in the place of the characters `start` to `end` of a file."""
+
+    start: int
+    end: int
+    text: str
+
+
+def spliced(text: str, splices: Sequence[Splice]) -> str:
+    """`text` after all of `splices`, which must not overlap; those at one place come in their order."""
+    parts: list[str] = []
+    at = 0
+    for splice in sorted(splices, key=lambda s: s.start):
+        parts += [text[at : splice.start], splice.text]
+        at = splice.end
+    return "".join([*parts, text[at:]])
+
+
+def written(value: Scalar) -> str:
+    """A knob's value as JSON has it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def replace(node: Node, value: Scalar) -> Splice:
+    """`value` in the place of `node`'s."""
+    return Splice(node.start, node.end, written(value))
+
+
+def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
+    """New members at the end of the object `parent`, laid out as its others are.
+
+    A member is a scalar, or a mapping that becomes an object. Comments stay with the member they stand beside.
+    """
+    style = _Style.of(parent)
+    own = _own(parent)
+    items = [style.member(key, value) for key, value in members.items()]
+    if not own:
+        return [_into_empty(parent, style, items)]
+    text, last = parent.source.text, own[-1]
+    comma = _comma_after(text, last.end, parent.end)
+    if "\n" not in text[last.end : parent.end]:
+        at = last.end if comma is None else comma + 1
+        return [Splice(at, at, ("" if comma is not None else ",") + " " + ", ".join(items))]
+    at = _line_end(text, last.end if comma is None else comma + 1)
+    lines = f",{style.newline}".join(f"{style.indent}{item}" for item in items)
+    added = Splice(at, at, f"{style.newline}{lines}{',' if comma is not None else ''}")
+    return [added] if comma is not None else [Splice(last.end, last.end, ","), added]
+
+
+def _into_empty(parent: Node, style: _Style, items: list[str]) -> Splice:
+    """The first members of an object in which nothing, or only what is not a value of its own, stands yet."""
+    text = parent.source.text
+    inside = text[parent.start + 1 : parent.end - 1]
+    at = parent.start + 1
+    if not inside.strip() and not style.broken:
+        return Splice(at, parent.end - 1, f" {', '.join(items)} ")
+    lines = "".join(f"{style.newline}{style.indent}{item}," for item in items)
+    if inside.strip():
+        return Splice(at, at, lines)
+    return Splice(at, parent.end - 1, f"{lines[:-1]}{style.newline}{style.outer}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How an object is laid out: `indent` of its members, `outer` of its closing bracket, one level `step`."""
+
+    indent: str
+    outer: str
+    step: str
+    newline: str
+    quoted: bool
+    broken: bool
+
+    @classmethod
+    def of(cls, parent: Node) -> _Style:
+        text, own = parent.source.text, _own(parent)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        outer = _indent(text, parent.start)
+        broken = "\n" in text[parent.start : parent.end] if own else "\n" in text
+        step = _step(text)
+        indent = _indent(text, own[-1].start) if own and broken else outer + step
+        return cls(indent, outer, step, newline, _quoted(text), broken)
+
+    def member(self, key: str, value: object) -> str:
+        name = key if not self.quoted and _NAME.match(key) else json.dumps(key, ensure_ascii=False)
+        return f"{name}: {self._value(value, self.indent)}"
+
+    def _value(self, value: object, indent: str) -> str:
+        if not isinstance(value, Mapping):
+            return json.dumps(value, ensure_ascii=False)
+        inner = _Style(indent + self.step, indent, self.step, self.newline, self.quoted, self.broken)
+        items = [inner.member(key, item) for key, item in value.items()]
+        if not self.broken:
+            return f"{{ {', '.join(items)} }}"
+        lines = f",{self.newline}".join(f"{inner.indent}{item}" for item in items)
+        return f"{{{self.newline}{lines}{self.newline}{indent}}}"
+
+
+def _own(parent: Node) -> list[Node]:
+    """The members that stand between the brackets of `parent` itself, in the order of the text."""
+    inside = [
+        node for _, node in parent.children() if node.source is parent.source and parent.start < node.start < parent.end
+    ]
+    return sorted(inside, key=lambda node: node.start)
+
+
+def _indent(text: str, at: int) -> str:
+    """The white space that the line of a character begins with."""
+    found = _SPACES.match(text, text.rfind("\n", 0, at) + 1)
+    return found[0] if found else ""
+
+
+def _step(text: str) -> str:
+    """One level of indentation, as the first indented line of the file has it."""
+    found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
+    return found[1] if found else "  "
+
+
+def _quoted(text: str) -> bool:
+    """Whether keys are written in quotes; so they are where none is seen."""
+    return re.search(r"[{,]\s*[A-Za-z_$][\w$]*\s*:", text) is None
+
+
+def _comma_after(text: str, at: int, end: int) -> int | None:
+    """Where the comma after a value is, past comments; None where there is none before `end`."""
+    while at < end:
+        if text.startswith("//", at):
+            at = _line_end(text, at)
+        elif text.startswith("/*", at):
+            at = text.index("*/", at) + 2
+        elif text[at] == ",":
+            return at
+        elif text[at].isspace() or text[at] == "\ufeff":
+            at += 1
+        else:
+            return None
+    return None
+
+
+def _line_end(text: str, at: int) -> int:
+    """The end of what belongs to a value on its line: before the line break, or before more that is no comment."""
+    found = _TAIL.match(text, at)
+    end = found.end() if found else at
+    return end - 1 if text[end - 1 : end] == "\r" and end > at else end

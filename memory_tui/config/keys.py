@@ -1,0 +1,301 @@
+"""Every documented key of OpenClaw's memory: its type, default, meaning, effect here.
+
+The keys are those of 2026.3.13 and of 2026.9.6; those that memory-tui can change while it runs are its knobs, and
+only named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from memory_tui.core.settings import KNOBS, Knob
+from memory_tui.providers import registry
+
+Kind = Literal[
+    "knob",
+    "switch",
+    "whole",
+    "number",
+    "choice",
+    "choices",
+    "text",
+    "path",
+    "paths",
+    "secret",
+    "headers",
+    "size",
+    "any",
+]
+Section = Literal["search", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One documented key.
+
+    `path` is below the section of memory search, or with `section` "file" from the top of the file. `effect` says why
+    it changes nothing here, and is empty where it takes effect. `low` and `high` bound a number.
+    """
+
+    path: str
+    kind: Kind
+    default: object
+    meaning: str
+    effect: str = ""
+    low: float = 0
+    high: float = float("inf")
+    choices: tuple[str, ...] = ()
+    section: Section = "search"
+
+
+def _knob(knob: Knob) -> Key:
+    return Key(knob.key, "knob", knob.default, knob.help)
+
+
+PROVIDERS = ("auto", *registry.NAMES)
+NEWER_PROVIDERS = ("bedrock", "deepinfra", "github-copilot", "llama-cpp", "lmstudio", "openai-compatible")
+"""What OpenClaw has from 2026.8 on."""
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+_NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
+_NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself"
+_NOTES_ONLY = "none here: only Markdown is indexed"
+_NO_AGENT = "none here: it is about what the running agent does; memory-tui runs none"
+_NO_QMD = "none here: memory-tui answers by OpenClaw's built-in rules and does not ask QMD"
+
+SEARCH: tuple[Key, ...] = (
+    Key("enabled", "switch", True, "whether the agent has memory search at all"),
+    Key(
+        "sources",
+        "choices",
+        ("memory",),
+        "what is searched: notes, and transcripts of sessions",
+        choices=("memory", "sessions"),
+    ),
+    Key("extraPaths", "paths", (), "more notes and folders of notes; an agent's own are added to the general ones"),
+    Key(
+        "rememberAcrossConversations",
+        "switch",
+        None,
+        "recall earlier conversations too (2026.8)",
+        "none here: from 2026.8 on OpenClaw keeps conversations in its own database, which is not searched here",
+    ),
+    Key("multimodal.enabled", "switch", False, "embed images and sound below extraPaths", _NOTES_ONLY),
+    Key("multimodal.modalities", "choices", ("all",), "which of them", _NOTES_ONLY, choices=("image", "audio", "all")),
+    Key("multimodal.maxFileBytes", "whole", 10_485_760, "larger files are left out", _NOTES_ONLY, low=1),
+    Key("experimental.sessionMemory", "switch", False, "allow transcripts as a source"),
+    Key("provider", "text", "auto", "who turns text into vectors"),
+    Key("remote.baseUrl", "text", None, "address of the provider"),
+    Key("remote.apiKey", "secret", None, "key of the provider"),
+    Key("remote.headers", "headers", None, "headers that are sent along"),
+    Key(
+        "remote.batch.enabled",
+        "switch",
+        False,
+        f"leave 256 texts or more to the slow and cheap batch service of {_alternatives(registry.batching())}",
+    ),
+    Key("remote.batch.wait", "switch", True, "whether memory-tui index stays until the batch is done"),
+    Key("remote.batch.concurrency", "whole", 2, "batches at once", low=1),
+    Key("remote.batch.pollIntervalMs", "whole", 2000, "first pause between two looks at a batch; pauses grow", low=1),
+    Key("remote.batch.timeoutMinutes", "whole", 60, "when a batch is given up, and its texts are sent directly", low=1),
+    Key("fallback", "text", "none", "who is asked when the provider fails, with a model of its own"),
+    Key("model", "text", None, "the provider's model; without it, its usual one"),
+    Key("outputDimensionality", "whole", None, "length of the vectors, where a model has several", low=1),
+    Key("inputType", "text", None, "what an embedded text is called (2026.8)"),
+    Key("queryInputType", "text", None, "the same, of a question (2026.8)"),
+    Key("documentInputType", "text", None, "the same, of a note (2026.8)"),
+    Key(
+        "local.modelPath",
+        "text",
+        registry.row("local").model,
+        "GGUF file of the local provider",
+    ),
+    Key("local.modelCacheDir", "path", None, "where downloaded models are kept"),
+    Key("local.contextSize", "whole", 4096, "context of the local model (2026.4)", _NO_LOCAL, low=1),
+    Key("store.driver", "choice", "sqlite", "kind of database", "none here: there is only one", choices=("sqlite",)),
+    Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
+    Key(
+        "store.vector.extensionPath",
+        "path",
+        None,
+        "another build of sqlite-vec",
+        "none here: a library is a program, and only the sqlite-vec that memory-tui was installed with is run",
+    ),
+    Key(
+        "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS
+    ),
+    Key("sync.embeddingBatchTimeoutSeconds", "whole", None, "when a batch of texts is given up", low=1),
+    Key("cache.maxEntries", "whole", None, "the most vectors kept of text that is gone; the oldest go first", low=1),
+    *(_knob(knob) for knob in KNOBS if not knob.own),
+)
+"""Keys below the section of memory search: what memory-tui can change while it runs is a knob."""
+
+
+def _file(
+    path: str,
+    kind: Kind,
+    default: object,
+    meaning: str,
+    effect: str = _NO_AGENT,
+    low: float = 0,
+    choices: tuple[str, ...] = (),
+) -> Key:
+    return Key(path, kind, default, meaning, effect, low, choices=choices, section="file")
+
+
+_FLUSH = "agents.defaults.compaction.memoryFlush."
+_HOOK = "hooks.internal.entries.session-memory."
+
+_QMD: tuple[tuple[str, Kind, object, str, float], ...] = (
+    ("command", "text", "qmd", "the program", 0),
+    ("mcporter.enabled", "switch", False, "ask through the mcporter bridge", 0),
+    ("mcporter.serverName", "text", "qmd", "its name there", 0),
+    ("mcporter.startDaemon", "switch", True, "start the bridge", 0),
+    ("searchMode", "text", "search", "search, vsearch or query", 0),
+    ("searchTool", "text", None, "tool of the bridge", 0),
+    ("includeDefaultMemory", "switch", True, "the three usual collections", 0),
+    ("paths", "any", (), "more collections", 0),
+    ("sessions.enabled", "switch", False, "export transcripts", 0),
+    ("sessions.exportDir", "path", None, "where to", 0),
+    ("sessions.retentionDays", "whole", None, "for how long", 1),
+    ("update.interval", "text", "5m", "how often collections are brought up to date", 0),
+    ("update.debounceMs", "whole", 15_000, "and not sooner than this", 0),
+    ("update.onBoot", "switch", True, "at the start too", 0),
+    ("update.waitForBootSync", "switch", False, "and wait for it", 0),
+    ("update.startup", "text", None, "how the start is done (2026.5)", 0),
+    ("update.startupDelayMs", "whole", None, "and how long after it (2026.5)", 0),
+    ("update.embedInterval", "text", "60m", "how often texts are embedded", 0),
+    ("update.commandTimeoutMs", "whole", 30_000, "when a command is given up", 0),
+    ("update.updateTimeoutMs", "whole", 120_000, "when an update is given up", 0),
+    ("update.embedTimeoutMs", "whole", 120_000, "when embedding is given up", 0),
+    ("limits.maxResults", "whole", 6, "hits", 1),
+    ("limits.maxSnippetChars", "whole", 700, "characters of a hit", 1),
+    ("limits.maxInjectedChars", "whole", 4000, "characters altogether", 1),
+    ("limits.timeoutMs", "whole", 4000, "when a search is given up", 1),
+    ("scope", "any", None, "in which chats it may be asked", 0),
+)
+
+_SHARED: tuple[tuple[str, Kind, str], ...] = (
+    ("baseUrl", "text", "address of the provider for everything, where remote.baseUrl names none"),
+    ("apiKey", "secret", "its key for everything, after remote.apiKey, logins and the provider's variable"),
+    ("headers", "headers", "headers that are sent along by everything; remote.headers count before them"),
+)
+
+FILE: tuple[Key, ...] = (
+    _file("agents.defaults.workspace", "path", None, "folder of the default agent", ""),
+    _file(
+        "agents.defaults.bootstrapMaxChars",
+        "whole",
+        20_000,
+        "most characters of MEMORY.md that the agent is given at the start: memory-tui budget",
+        "",
+        low=1,
+    ),
+    _file(
+        "agents.defaults.bootstrapTotalMaxChars",
+        "whole",
+        None,
+        "the same, of all files of the prompt together; 150000, from 2026.8 on 60000",
+        "",
+        low=1,
+    ),
+    _file(
+        "memory.backend",
+        "choice",
+        "builtin",
+        "who searches for the agent; qmd is a program of its own",
+        _NO_QMD,
+        choices=("builtin", "qmd"),
+    ),
+    _file(
+        "memory.citations",
+        "choice",
+        "auto",
+        "whether an agent is told where it has something from: memory-tui mcp",
+        "",
+        choices=("auto", "on", "off"),
+    ),
+    *(
+        _file(f"memory.qmd.{path}", kind, default, f"QMD: {meaning}", _NO_QMD, low)
+        for path, kind, default, meaning, low in _QMD
+    ),
+    _file("agents.defaults.compaction.reserveTokensFloor", "whole", 20_000, "room kept free in the context", ""),
+    _file(
+        "agents.defaults.compaction.postIndexSync",
+        "choice",
+        "async",
+        "index a session after it was compacted",
+        choices=("off", "async", "await"),
+    ),
+    _file(_FLUSH + "enabled", "switch", True, "let the agent write down what it knows before it is compacted", ""),
+    _file(_FLUSH + "softThresholdTokens", "whole", 4000, "how long before", ""),
+    _file(_FLUSH + "forceFlushTranscriptBytes", "size", 2_097_152, "and at the latest at this size; 0 is never", ""),
+    _file(_FLUSH + "prompt", "text", None, "what it is asked", ""),
+    _file(_FLUSH + "systemPrompt", "text", None, "and told", ""),
+    _file(_FLUSH + "model", "text", None, "by which model (2026.8)"),
+    _file(_HOOK + "enabled", "switch", None, "save the end of a session as a note at /new and /reset"),
+    _file(_HOOK + "messages", "whole", 15, "how many messages of it", "", low=1),
+    _file(_HOOK + "llmSlug", "switch", None, "let a model name the note"),
+    *(
+        _file(f"models.providers.{row.account}.{key}", kind, None, meaning, "")
+        for row in registry.rows()
+        if row.account
+        for key, kind, meaning in _SHARED
+    ),
+    _file(
+        "auth.profiles",
+        "any",
+        None,
+        "names, kinds and e-mail addresses of logins",
+        "none here: logins with their keys are read from auth-profiles.json, in the order of auth.order",
+    ),
+    _file("auth.order", "any", None, "which login of a provider is tried first; only those with an API key embed", ""),
+    _file(
+        "agents.defaults.sandbox.mode",
+        "choice",
+        "off",
+        "which sessions run in a sandbox: memory-tui flush",
+        "",
+        choices=("off", "non-main", "all"),
+    ),
+    _file(
+        "agents.defaults.sandbox.workspaceAccess",
+        "choice",
+        "none",
+        "what those may do with the workspace; only rw lets them flush: memory-tui flush",
+        "",
+        choices=("none", "ro", "rw"),
+    ),
+    _file(
+        "plugins.slots.memory",
+        "text",
+        "memory-core",
+        "which plug-in is the agent's memory",
+        "none here: memory-tui answers by the rules of memory-core, whichever plug-in the agent asks",
+    ),
+    _file("plugins.entries.memory-core.config.dreaming", "any", None, "promotion of memories at night (2026.8)"),
+    _file("plugins.entries.active-memory", "any", None, "recall before each answer (2026.8)"),
+)
+
+OWN: tuple[Key, ...] = (
+    *(_knob(knob) for knob in KNOBS if knob.own),
+    Key("workspace", "path", None, "folder of the notes"),
+)
+"""Keys that only memory-tui's own configuration has."""
+
+BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH, *FILE, *OWN)})
+
+
+def find(name: str) -> Key | None:
+    """The documented key called `name`: whole, or by a tail that no other key has."""
+    if name in BY_PATH:
+        return BY_PATH[name]
+    tails = [key for key in BY_PATH.values() if key.path.endswith(f".{name}")]
+    return tails[0] if len(tails) == 1 else None

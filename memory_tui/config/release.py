@@ -1,0 +1,82 @@
+"""The release of OpenClaw that is in use: by its installed program, else by what its files look like."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_tui.config.model import Config
+from memory_tui.config.places import state_folder
+from memory_tui.core import profiles
+
+_VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
+_NEWER_LAYOUT = "memory.search"
+_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The profile of a release, and what it was concluded from, as a clause."""
+
+    profile: str
+    reason: str
+
+
+def meant(name: str, config: Config) -> Release:
+    """The profile that `name` comes to beside `config`: `auto` is that of the OpenClaw in use where that is OpenClaw's.
+
+    Never an older one for an installation that shows no sign of its age.
+    """
+    if name != "auto":
+        return Release(name, "")
+    if config.kind != "openclaw":
+        return Release(profiles.OWN, "")
+    return installed() or by_files(config)
+
+
+def installed() -> Release | None:
+    """The release whose program is on the search path; None where there is none, or it does not say its version."""
+    program = shutil.which("openclaw")
+    if program is None:
+        return None
+    real = Path(program).resolve()
+    for folder in real.parents[:4]:
+        manifest = folder / "package.json"
+        try:
+            with manifest.open("rb") as file:
+                found = json.loads(file.read(_MOST_BYTES))
+        except (OSError, ValueError):
+            continue
+        if isinstance(found, dict) and found.get("name") == "openclaw" and isinstance(found.get("version"), str):
+            version = found["version"]
+            profile = profile_of(version)
+            return Release(profile, f"OpenClaw {version} is installed") if profile else None
+    return None
+
+
+def profile_of(version: str) -> str:
+    """The profile that is nearest to `version`; empty where it is no version of OpenClaw."""
+    found = _VERSION.match(version)
+    if found is None:
+        return ""
+    release = tuple(int(part or 0) for part in found.groups())
+    if release >= (2026, 8, 0):
+        return profiles.NEWEST
+    return profiles.OPENCLAW if release >= (2026, 3, 7) else "openclaw-2026.2"
+
+
+def by_files(config: Config) -> Release:
+    """The release that wrote what is there: its database, its older index, its section of the configuration."""
+    state = state_folder()
+    if (state / "agents" / config.agent.id / "agent" / "openclaw-agent.sqlite").is_file():
+        return Release(profiles.NEWEST, "the agent has a database of 2026.8 or later")
+    if config.layout == _NEWER_LAYOUT:
+        return Release(profiles.NEWEST, "the configuration has memory.search, as from 2026.8 on")
+    if config.sections:
+        return Release(profiles.OPENCLAW, f"the configuration has {config.sections[-1][0]}, as up to 2026.7")
+    if config.store_path.is_file():
+        return Release(profiles.OPENCLAW, "the agent has an index of its own, as up to 2026.7")
+    return Release(profiles.NEWEST, "nothing shows an older release")

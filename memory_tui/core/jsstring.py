@@ -1,0 +1,87 @@
+"""String rules of JavaScript that chunk boundaries, ids, snippets depend on.
+
+Lengths and cuts count UTF-16 units: a character above U+FFFF counts two and can be cut in half, which leaves a lone
+surrogate. Everything has a fast path for text without such characters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+WHITESPACE = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""What `String.prototype.trim` and `\\s` take for white space; Python's own set differs in U+FEFF and controls."""
+
+
+def _units(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass")
+
+
+def _text(units: bytes) -> str:
+    return units.decode("utf-16-le", "surrogatepass")
+
+
+def has_astral(text: str) -> bool:
+    """Whether any character of `text` counts two units."""
+    return not text.isascii() and len(_units(text)) != 2 * len(text)
+
+
+def utf16_len(text: str) -> int:
+    """Length of `text` in UTF-16 units."""
+    return len(text) if text.isascii() else len(_units(text)) // 2
+
+
+def utf16_slices(text: str, size: int) -> list[str]:
+    """Consecutive slices of `size` UTF-16 units; a cut character leaves a lone surrogate on both sides of the cut."""
+    if not has_astral(text):
+        return [text[at : at + size] for at in range(0, len(text), size)]
+    units = _units(text)
+    return [_text(units[at : at + 2 * size]) for at in range(0, len(units), 2 * size)]
+
+
+def utf16_head(text: str, count: int) -> str:
+    """The first `count` UTF-16 units, one fewer where the cut would halve a character."""
+    head = text[:count]
+    if head.isascii():
+        return head
+    units = _units(head)
+    if len(head) == len(text) and len(units) <= 2 * count:
+        return text
+    kept = units[: 2 * count]
+    if kept and 0xD8 <= kept[-1] <= 0xDB:
+        kept = kept[:-2]
+    return _text(kept)
+
+
+def trim(text: str) -> str:
+    """`text` without JavaScript white space at both ends."""
+    return text.strip(WHITESPACE)
+
+
+def well_formed(text: str) -> str:
+    """`text` with every lone surrogate replaced by U+FFFD, so that it can be stored and encoded.
+
+    Its length in UTF-16 units, its UTF-8 length and its hash stay those of the original.
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _units(text).decode("utf-16-le", "replace")
+    return text
+
+
+def utf8(text: str) -> bytes:
+    """UTF-8 as JavaScript encodes it: a lone surrogate becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return well_formed(text).encode()
+
+
+def sha256_hex(text: str) -> str:
+    """SHA-256 of the UTF-8 form of `text`, as 64 hexadecimal digits."""
+    return hashlib.sha256(utf8(text)).hexdigest()

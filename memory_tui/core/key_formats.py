@@ -1,0 +1,296 @@
+"""The formats of API keys and tokens, as their makers document them.
+
+Sources: each maker's documentation of its keys, the public rules of gitleaks and trufflehog, and those of
+detect-secrets 1.5 (Apache-2.0), after which quoted values of names like `db_password` are found too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class KeyFormat(NamedTuple):
+    """How the keys of a maker look: a match holds one of `holds`, in lower case; group 1, or all of it, is the key.
+
+    A key begins where a word does, unless it is so telling that it counts `anywhere`. One that is not `long` may have
+    fewer than 16 characters without a space.
+    """
+
+    kind: str
+    holds: tuple[str, ...]
+    pattern: str
+    anywhere: bool = False
+    long: bool = True
+
+
+BASIC = "Basic Auth Credentials"
+TOKEN = "JSON Web Token"
+PRIVATE = "Private Key"
+
+
+def _assigned(names: str, value: str) -> str:
+    """A `value` that is assigned to one of `names`, whatever their case: `NAME: value`, `"name" => "value"`."""
+    return rf"(?i:(?<!\w){names}[\"']?\]? *(?:::|:=|=>|[=:]| ) *[\"']?({value}))"
+
+
+_SECRET_NAME = r"(?:key|pwd|pw|password|pass|token)"
+_NAME_PARTS = ("key", "pass", "pwd", "pw", "token")
+
+FORMATS = (
+    KeyFormat("age secret key", ("age-secret-key-",), r"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{40,}"),
+    KeyFormat("Airtable token", ("pat",), r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    KeyFormat("Alibaba Cloud key", ("ltai",), r"LTAI[A-Za-z0-9]{12,24}(?![A-Za-z0-9])"),
+    KeyFormat("Anthropic key", ("sk-ant-",), r"sk-ant-[\w-]{20,}"),
+    KeyFormat("Atlassian token", ("atatt3", "atctt3", "atbb"), r"(?:AT[AC]TT3[\w=-]{60,}|ATBB[A-Za-z0-9]{32})"),
+    KeyFormat("Azure DevOps token", ("azdo",), r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"),
+    KeyFormat("Azure client secret", ("q~",), r"(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}"),
+    KeyFormat("Azure signature", ("sig=",), r"(?<=[?&])sig=((?:[A-Za-z0-9/+=]|%[0-9A-Fa-f]{2}){30,})"),
+    KeyFormat("Azure access key", ("sharedaccesskey=",), r"SharedAccessKey=([A-Za-z0-9+/=]{30,})"),
+    KeyFormat(
+        BASIC,
+        ("://",),
+        r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@\"'`<>|]{0,80}:([^\s/\"'`<>|]{3,120})@(?=[\w\[])",
+        long=False,
+    ),
+    KeyFormat("Brevo key", ("xkeysib-", "xsmtpsib-"), r"x(?:key|smtp)sib-[0-9a-f]{64}-[A-Za-z0-9]{12,}"),
+    KeyFormat("Buildkite token", ("bkua_",), r"bkua_[0-9a-f]{40}"),
+    KeyFormat("Cerebras key", ("csk-",), r"csk-[a-z0-9]{40,}"),
+    KeyFormat("CircleCI token", ("ccipat_", "cciprj_"), r"CCIP(?:AT|RJ)_[A-Za-z0-9]{20,}_[0-9a-f]{40}"),
+    KeyFormat(
+        "Cloudflare token",
+        ("v1.0-", "cfut_", "cfat_", "cfk_"),
+        r"(?:v1\.0-[0-9a-f]{24}-[0-9a-f]{146}"
+        r"|cf(?:ut|at|k)_[\w-]{30,})",
+    ),
+    KeyFormat("Databricks token", ("dapi", "dose"), r"(?:dapi|dose)[0-9a-f]{32}(?:-\d)?"),
+    KeyFormat("DigitalOcean token", ("_v1_",), r"do[oprs]_v1_[0-9a-f]{64}"),
+    KeyFormat("Discord Bot Token", (".",), r"[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,}"),
+    KeyFormat("Discord webhook", ("/api/webhooks/",), r"discord(?:app)?\.com/api/webhooks/\d+/([\w-]{40,})"),
+    KeyFormat("Docker token", ("dckr_",), r"dckr_[a-z]{3}_[\w-]{20,}"),
+    KeyFormat("Doppler token", ("dp.",), r"dp\.(?:pt|st|ct|scim|audit|sa|said)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
+    KeyFormat("Dropbox token", ("sl.",), r"sl\.(?:u\.)?[\w-]{100,}"),
+    KeyFormat("Dynatrace token", ("dt0",), r"dt0[a-z]\d\d\.[A-Z0-9]{8,24}\.[A-Z0-9]{64}"),
+    KeyFormat("ElevenLabs key", ("sk_",), r"sk_[0-9a-f]{48}"),
+    KeyFormat("Facebook token", ("eaa",), r"EAA[A-Za-z0-9]{80,}"),
+    KeyFormat("Figma token", ("figd_", "figo_"), r"fig[do]_[\w-]{30,}"),
+    KeyFormat("Firecrawl key", ("fc-",), r"fc-[0-9a-f]{32}"),
+    KeyFormat("Fireworks key", ("fw_",), r"fw_(?=[A-Za-z]*\d|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9]{20,}"),
+    KeyFormat("Fly.io token", ("fo1_", "fm1", "fm2_"), r"(?:fo1_[\w-]{30,}|fm1[ar]_[\w+/=-]{60,}|fm2_[\w+/=-]{60,})"),
+    KeyFormat("GitHub Token", ("gh", "github_pat_"), r"(?:gh[opsur]_[A-Za-z0-9]{30,}|github_pat_\w{40,})"),
+    KeyFormat(
+        "GitLab Token",
+        ("gl", "gr1348941"),
+        r"(?:gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat|wt)-[\w.-]{20,}"
+        r"|GR1348941[\w-]{20,})",
+    ),
+    KeyFormat(
+        "Google key",
+        ("aiza", "gocspx-", "ya29.", "1//0"),
+        r"(?:AIza[\w-]{35}"
+        r"|GOCSPX-[\w-]{24,}"
+        r"|ya29\.[\w-]{30,}"
+        r"|1//0[\w-]{40,})",
+    ),
+    KeyFormat("Grafana token", ("glsa_", "glc_"), r"(?:glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}|glc_[A-Za-z0-9+/]{32,})"),
+    KeyFormat("Groq key", ("gsk_",), r"gsk_[A-Za-z0-9]{40,}"),
+    KeyFormat(
+        "HashiCorp token",
+        ("hvs.", "hvb.", "hvr.", ".atlasv1."),
+        r"(?:hv[bsr]\.[\w-]{24,}"
+        r"|[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,})",
+    ),
+    KeyFormat("Heroku key", ("hrku-",), r"HRKU-[\w-]{30,}"),
+    KeyFormat("HubSpot token", ("pat-",), r"pat-[a-z]{2}\d-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    KeyFormat("Hugging Face token", ("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{30,}"),
+    KeyFormat("Jina key", ("jina_",), r"jina_[\w-]{50,}"),
+    KeyFormat("JSON Web Token", ("eyj",), r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*"),
+    KeyFormat("Langfuse key", ("sk-lf-",), r"sk-lf-[0-9a-f-]{36}"),
+    KeyFormat("LangSmith key", ("lsv2_",), r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
+    KeyFormat("LaunchDarkly key", ("api-", "sdk-"), r"(?:api|sdk)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    KeyFormat("Linear key", ("lin_",), r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{30,}"),
+    KeyFormat(
+        "Mailgun key", ("key-", "-"), r"(?:(?:pub)?key-[0-9a-f]{32}|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-]))"
+    ),
+    KeyFormat("Mapbox token", ("sk.eyj", "tk.eyj"), r"[st]k\.eyJ[\w-]{20,}\.[\w-]{20,}"),
+    KeyFormat("Netlify token", ("nfp_", "nfc_", "nfo_", "nfu_"), r"nf[pcou]_[A-Za-z0-9]{30,}"),
+    KeyFormat("New Relic key", ("nra", "nrii-", "nrjs-"), r"NR(?:AK|AA|II|JS|RA|SP)-[A-Za-z0-9-]{19,}"),
+    KeyFormat("Nostr key", ("nsec1",), r"nsec1[02-9ac-hj-np-z]{50,}"),
+    KeyFormat("Notion token", ("ntn_", "secret_"), r"(?:ntn_\d{8,}[A-Za-z0-9]{30,}|secret_[A-Za-z0-9]{40,})"),
+    KeyFormat("NPM tokens", ("npm_",), r"npm_[A-Za-z0-9]{30,}"),
+    KeyFormat("NuGet key", ("oy2",), r"oy2[a-z0-9]{43}(?![A-Za-z0-9])"),
+    KeyFormat("NVIDIA key", ("nvapi-",), r"nvapi-[\w-]{40,}"),
+    KeyFormat(
+        "1Password key",
+        ("a3-", "ops_eyj"),
+        r"(?:A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3,4}"
+        r"|ops_eyJ[\w+/=-]{100,})",
+    ),
+    KeyFormat(
+        "OpenAI Token",
+        ("sk-",),
+        r"(?:sk-(?:proj|svcacct|admin|None)-[\w-]{20,}"
+        r"|sk-(?=[A-Za-z]*\d|[A-Z]*[a-z]+[A-Z])[A-Za-z0-9]{28,})",
+    ),
+    KeyFormat("OpenRouter key", ("sk-or-",), r"sk-or-(?:v\d-)?[0-9a-f]{40,}"),
+    KeyFormat("Perplexity key", ("pplx-",), r"pplx-[A-Za-z0-9]{30,}"),
+    KeyFormat("Pinecone key", ("pcsk_",), r"pcsk_\w{40,}"),
+    KeyFormat("PlanetScale token", ("pscale_",), r"pscale_(?:tkn|pw|oauth)_[\w.=-]{30,}"),
+    KeyFormat("Postman key", ("pmak-",), r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
+    KeyFormat("Prefect key", ("pnu_", "pnb_"), r"pn[ub]_[A-Za-z0-9]{30,}"),
+    KeyFormat("Pulumi token", ("pul-",), r"pul-[0-9a-f]{40}"),
+    KeyFormat("PyPI Token", ("pypi-ag",), r"pypi-Ag[A-Za-z][\w-]{50,}"),
+    KeyFormat("Replicate token", ("r8_",), r"r8_[A-Za-z0-9]{30,}"),
+    KeyFormat("Resend key", ("re_",), r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}"),
+    KeyFormat("RubyGems key", ("rubygems_",), r"rubygems_[0-9a-f]{48}"),
+    KeyFormat("SendGrid API Key", ("sg.",), r"SG\.[\w-]{16,}\.[\w-]{30,}"),
+    KeyFormat("Sentry token", ("sntryu_", "sntrys_"), r"sntry[us]_[\w+/=-]{40,}"),
+    KeyFormat(
+        "Shopify token",
+        ("shpat_", "shpca_", "shppa_", "shpss_", "shptka_"),
+        r"shp(?:at"
+        r"|ca"
+        r"|pa"
+        r"|ss"
+        r"|tka)_[0-9a-fA-F]{32}",
+    ),
+    KeyFormat(
+        "Slack Token",
+        ("xox", "xapp-", "xwfp-", "hooks.slack.com"),
+        r"(?:xox[a-z](?:\.xox[a-z])?-[\w-]{20,}"
+        r"|(?:xapp|xwfp)-[\w-]{20,}"
+        r"|hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{30,}))",
+    ),
+    KeyFormat("SonarQube token", ("sqp_", "squ_", "sqa_"), r"sq[pua]_[0-9a-f]{40}"),
+    KeyFormat("Sourcegraph token", ("sgp_",), r"sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}"),
+    KeyFormat("Square OAuth Secret", ("sq0", "eaaa"), r"(?:sq0[a-z]{3}-[\w-]{22,}|EAAA[\w-]{56,})"),
+    KeyFormat(
+        "Stripe Access Key",
+        ("k_live_", "k_test_", "whsec_"),
+        r"(?:[spr]k_(?:live|test)_\w{10,}"
+        r"|whsec_[A-Za-z0-9+/=]{24,})",
+    ),
+    KeyFormat("Supabase key", ("sbp_", "sb_secret_"), r"(?:sbp_(?:v0_)?[0-9a-f]{40}|sb_secret_[\w-]{22,})"),
+    KeyFormat("Tailscale key", ("tskey-",), r"tskey-[a-z]+-[A-Za-z0-9-]{16,}"),
+    KeyFormat("Tavily key", ("tvly-",), r"tvly-[A-Za-z0-9-]{20,}"),
+    KeyFormat("Telegram Bot Token", (":aa",), r"\d{8,11}:AA[\w-]{32,34}(?![\w-])"),
+    KeyFormat("Together key", ("tgp_v1_",), r"tgp_v1_[\w-]{40,}"),
+    KeyFormat("Twilio API Key", ("ac", "sk"), r"(?:AC|SK)[0-9a-f]{32}(?![0-9a-f])"),
+    KeyFormat("Vercel token", ("vcp_", "vci_", "vca_", "vcr_", "vck_"), r"vc[piark]_[A-Za-z0-9]{24,}"),
+    KeyFormat("Voyage key", ("pa-",), r"pa-[\w-]{43}(?![\w-])"),
+    KeyFormat(
+        "WireGuard key", ("privatekey", "presharedkey"), r"(?:PrivateKey|PresharedKey)\s*=\s*([A-Za-z0-9+/]{43}=)"
+    ),
+    KeyFormat("xAI key", ("xai-",), r"xai-[A-Za-z0-9]{60,}"),
+    KeyFormat(
+        "bearer or basic authorization",
+        ("bearer ", "basic "),
+        r"(?i:authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic)\s+)([\w+/=.~-]{16,})",
+    ),
+    KeyFormat(
+        "password in a command",
+        ("sshpass", "curl"),
+        r"(?:sshpass\s+-p\s*"
+        r"|curl\s[^\n]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,60}:)(?![$<{])([^\s\"']{4,})",
+        long=False,
+    ),
+    # What is so telling that it counts within a word too.
+    KeyFormat(
+        "Artifactory Credentials",
+        ("akc", *(f"ap{sign}" for sign in "0123456789abcdef")),
+        r"(?<![^\s=:\"])(?:AKC[A-Za-z0-9]{10,}|AP[0-9A-F][A-Za-z0-9]{8,})(?![^\s\"])",
+        anywhere=True,
+        long=False,
+    ),
+    KeyFormat(
+        "AWS Access Key",
+        ("a3t", "abia", "acca", "akia", "asia"),
+        r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}",
+        anywhere=True,
+    ),
+    KeyFormat(
+        "AWS Access Key",
+        ("aws",),
+        rf"(?i:aws.{{0,20}}?{_SECRET_NAME}.{{0,20}}?[\"']([0-9A-Za-z/+]{{40}})[\"'])",
+        anywhere=True,
+    ),
+    KeyFormat("Azure Storage Account access key", ("accountkey=",), r"AccountKey=[A-Za-z0-9+/=]{88}", anywhere=True),
+    KeyFormat(
+        "Cloudant Credentials",
+        _NAME_PARTS,
+        _assigned(rf"(?:cloudant|cl|clou)[_-]?(?:api)?{_SECRET_NAME}", r"[0-9a-f]{64}|[a-z]{24}"),
+        anywhere=True,
+    ),
+    KeyFormat("Discord Bot Token", (".",), r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}", anywhere=True),
+    KeyFormat("GitHub Token", ("gh",), r"gh[opsur]_\w{36}", anywhere=True),
+    KeyFormat(
+        "GitLab Token",
+        ("gl", "gr1348941"),
+        r"(?:gl(?:agent|cbt|dt|ft|imt|oas|pat|ptt|rt|soat)-|GR1348941)[\w-]{20,}",
+        anywhere=True,
+    ),
+    KeyFormat(
+        "IBM Cloud IAM Key",
+        _NAME_PARTS,
+        _assigned(rf"(?:(?:ibm[_-]?)?(?:cloud[_-]?)?(?:iam)?)[_-]?(?:api)?[_-]?{_SECRET_NAME}", r"[\w-]{44}(?![\w-])"),
+        anywhere=True,
+    ),
+    KeyFormat(
+        "IBM COS HMAC Credentials",
+        ("secret",),
+        _assigned(
+            r"(?:(?:ibm)?[_-]?cos[_-]?(?:hmac)?)?[_-]?secret[_-]?(?:access)?[_-]?key", r"[0-9a-f]{48}(?![0-9a-f])"
+        ),
+        anywhere=True,
+    ),
+    KeyFormat(TOKEN, ("eyj",), r"eyJ[\w=-]+\.[\w=-]+(?:\.[\w.+/=-]*)?", anywhere=True),
+    KeyFormat("Mailchimp Access Key", ("-us",), r"[0-9a-z]{32}-us\d{1,2}", anywhere=True),
+    KeyFormat("NPM tokens", ("_authtoken",), r"//\S{1,300}/:_authToken=\s*(?:npm_\S+|[0-9A-Fa-f-]{36})", anywhere=True),
+    KeyFormat("OpenAI Token", ("t3blbkfj",), r"sk-[\w-]*[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}", anywhere=True),
+    KeyFormat(
+        PRIVATE,
+        ("private key", "putty"),
+        r"(?:BEGIN (?:(?:DSA|EC|OPENSSH|RSA|SSH2 ENCRYPTED) )?PRIVATE KEY|BEGIN PGP PRIVATE KEY BLOCK"
+        r"|PuTTY-User-Key-File-\d)",
+        anywhere=True,
+        long=False,
+    ),
+    KeyFormat("PyPI Token", ("pypi-",), r"pypi-Ag(?:EIcHlwaS5vcmc|ENdGVzdC5weXBpLm9yZw)[\w-]{70,}", anywhere=True),
+    KeyFormat("SendGrid API Key", ("sg.",), r"SG\.[\w-]{22}\.[\w-]{43}", anywhere=True),
+    KeyFormat(
+        "Slack Token",
+        ("xox", "slack.com"),
+        r"(?i:xox[abopsr]-(?:\d+-)+[a-z0-9]+|https://hooks\.slack\.com/services/T\w+/B\w+/\w+)",
+        anywhere=True,
+        long=False,
+    ),
+    KeyFormat(
+        "SoftLayer Credentials",
+        _NAME_PARTS,
+        _assigned(rf"(?:softlayer|sl)[_-]?(?:api)?[_-]?{_SECRET_NAME}", r"[a-z0-9]{64}"),
+        anywhere=True,
+    ),
+    KeyFormat(
+        "SoftLayer Credentials",
+        ("softlayer.com",),
+        r"(?i:https?://api\.softlayer\.com/soap/v3(?:\.1)?/([a-z0-9]{64}))",
+        anywhere=True,
+    ),
+    KeyFormat("Square OAuth Secret", ("sq0csp",), r"sq0csp-[\w\\-]{43}", anywhere=True),
+    KeyFormat("Stripe Access Key", ("k_live_",), r"[rs]k_live_[0-9A-Za-z]{24}", anywhere=True),
+    KeyFormat("Telegram Bot Token", (":",), r"\d{8,10}:[\w-]{35}", anywhere=True),
+    KeyFormat("Twilio API Key", ("ac", "sk"), r"(?:AC|SK)[a-z0-9]{32}", anywhere=True),
+)
+
+_NAME = (
+    r"(?:(?:api|auth|service|account|db|database|priv|private|client)_?key|(?:db|database|key)_?pass|password|passwd|pwd"
+    r"|secret|contrase[ñn]a)\w*"
+)
+_VALUE = r"(?P<value>(?=\w)[^\x0b'\"]*[^\x0b,'\"`])(?P=quote)"
+_QUOTE = r"(?P<quote>[\"'`])"
+QUOTED = (
+    re.compile(rf"{_NAME}[\]'\"]{{0,2}}(?::|\s*(?:={{1,3}}>?|!==?))\s*{_QUOTE}{_VALUE}", re.IGNORECASE),
+    re.compile(rf"{_QUOTE}{_VALUE}\s*[!=]{{2,3}}\s*\w*{_NAME}"),
+    re.compile(rf"{_NAME}\S{{0,50}}?\s*{_QUOTE}{_VALUE};", re.IGNORECASE),
+)
+"""A quoted `value` that is assigned to, compared with or given after a name like `db_password`, in one line."""

@@ -1,0 +1,248 @@
+"""A lock lets one process write a file; the lock file names that process.
+
+The system frees the lock when its holder dies, however it dies, so a stale file stops nobody. What is written in the
+file is for people: process id, when that process started, and since when it writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from memory_tui.core import atomic, files
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
+from memory_tui.core.events import Event, KeeperChanged
+from memory_tui.core.side_files import open_beside, read_beside
+
+_TRIES, _PAUSE_SECONDS = 100, 0.05
+_HOLDER_BYTES = 256
+"""The room that the text has. It is never given back, so that a lock can be had on a full disk too."""
+_LOCKED_BYTE = 1 << 20
+"""Where Windows locks, behind the text, because others may not read what is locked there."""
+
+
+Role = Literal["lock", "keeper"]
+"""`lock`: writes now. `keeper`: brings the index up to date by itself, for as long as it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who writes an index: process id, start of that process (as its system counts it) and `since` in seconds."""
+
+    pid: int
+    started: str
+    since: float
+
+    @property
+    def is_this_process(self) -> bool:
+        """Whether it is this process."""
+        return self.pid == os.getpid() and self.started == process_start(self.pid)
+
+
+class WriterLock:
+    """The right to write an index, until `release` or the end of the process."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def acquire(cls, index: str | os.PathLike[str], role: Role = "lock") -> WriterLock | None:
+        """The lock of the file `index` for `role`, or None when another has it, in this process or in another.
+
+        Raises IndexUnavailable when the lock file cannot be written.
+        """
+        path = lock_path(index, role)
+        try:
+            descriptor = open_beside(path, os.O_RDWR | os.O_CREAT, _is_ours)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        try:
+            if not _lock(descriptor):
+                os.close(descriptor)
+                return None
+            holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
+            atomic.set_contents(descriptor, json.dumps(asdict(holder)).encode().ljust(_HOLDER_BYTES))
+        except OSError as error:
+            os.close(descriptor)
+            raise _unwritable(path, error) from None
+        except BaseException:
+            # To close it lets go of the lock too, whatever came between.
+            os.close(descriptor)
+            raise
+        return cls(path, descriptor)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lock file was deleted or replaced, so that another process may have a lock of the same name."""
+        try:
+            held, there = os.fstat(self._descriptor), self.path.stat()
+        except OSError:
+            return True
+        return (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino)
+
+    def release(self) -> None:
+        """Let others write. The file stays, blank: removing it would let two processes lock two files of one name."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            try:
+                # A name that stays is that of a process which has no lock any more: it stops nobody.
+                with contextlib.suppress(OSError):
+                    atomic.set_contents(descriptor, b" " * _HOLDER_BYTES)
+            finally:
+                os.close(descriptor)
+
+    def __enter__(self) -> WriterLock:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
+
+def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
+    what = f"The lock file {path} cannot be written: {error.strerror}"
+    if isinstance(error, FileExistsError):
+        return IndexRefused(f"{what}.", "Name another file with --index; this one stays as it is.")
+    return IndexUnavailable(f"{what}{files.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder.")
+
+
+def wait_for(index: str | os.PathLike[str], stop: Stop | None = None) -> WriterLock:
+    """The lock of `index`, waited for five seconds while another writer has it, or until `stop` is set.
+
+    Raises IndexBusy, and Cancelled when stopped.
+    """
+    stop = stop or Stop()
+    for _ in range(_TRIES):
+        lock = WriterLock.acquire(index)
+        if lock is not None:
+            return lock
+        if stop.wait(_PAUSE_SECONDS):
+            raise Cancelled
+    other = holder(index)
+    raise IndexBusy(
+        f"Process {other.pid if other else 'unknown'} is indexing this workspace.",
+        "Searches work meanwhile, and find what it has indexed so far.",
+    )
+
+
+def lock_path(index: str | os.PathLike[str], role: Role = "lock") -> Path:
+    """The lock file of an index: beside the file that a link leads to."""
+    real = Path(index).resolve()
+    return real.with_name(f"{real.name}.{role}")
+
+
+def living(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
+    """Who has the lock now; None when nobody has, or when whoever had it is dead."""
+    who = holder(index, role)
+    return who if who is not None and is_alive(who) else None
+
+
+def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
+    """Who wrote the lock file last and has not released it: the writer that `acquire` met, or one that was killed."""
+    try:
+        fields = json.loads(read_beside(lock_path(index, role)))
+        return Holder(int(fields["pid"]), str(fields["started"]), float(fields["since"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _is_ours(data: bytes) -> bool:
+    """Whether a lock file holds what `acquire` writes, or what is left of that when the power fails."""
+    begins, data = b'{"pid"', data.strip(b" ")
+    return data.startswith(begins) or begins.startswith(data) or not any(data)
+
+
+def is_alive(who: Holder) -> bool:
+    """Whether the process that `who` names still runs, and is not another one with its number."""
+    started = process_start(who.pid)
+    if started or Path("/proc/self/stat").exists():
+        return started == who.started
+    try:
+        os.kill(who.pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def process_start(pid: int) -> str:
+    """When process `pid` started, in clock ticks since boot; empty when it is gone or the system does not tell."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    # The name of the program may hold spaces and brackets; the fields after the last bracket do not.
+    return text.rpartition(")")[2].split()[19]
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> bool:
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        return True
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+
+class Keeping:
+    """The part of one engine in that; `path` is where the index is, `tell` hears who keeps it when that changes."""
+
+    def __init__(self, path: Callable[[], Path], tell: Callable[[Event], None]) -> None:
+        self._path = path
+        self._tell = tell
+        self._guard = threading.Lock()
+        self._held: WriterLock | None = None
+        self._closed = False
+        self.refused = False
+        """Whether another process keeps the index, as last seen."""
+
+    def leads(self) -> bool:
+        """Whether this engine keeps the index; it begins to when nobody else does. Raises IndexUnavailable."""
+        with self._guard:
+            if self._held is not None and self._held.lost:
+                # Its file was deleted, so another process may have made one and keep the index, too.
+                self._held.release()
+                self._held = None
+            if self._held is None and not self._closed:
+                self._held = WriterLock.acquire(self._path(), "keeper")
+                self._note(self._held is not None)
+            return self._held is not None
+
+    def close(self) -> None:
+        """Leave it to others."""
+        with self._guard:
+            held, self._held, self._closed = self._held, None, True
+        if held is not None:
+            held.release()
+
+    def _note(self, ours: bool) -> None:
+        """Tell of a change; that nobody else was there from the beginning is no news."""
+        if self.refused != (not ours):
+            self.refused = not ours
+            who = holder(self._path(), "keeper")
+            self._tell(KeeperChanged(time.time(), who.pid if who else 0, ours))

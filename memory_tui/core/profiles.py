@@ -1,0 +1,174 @@
+"""A scoring profile as data: values of the shared knobs, rules that no knob can set.
+
+`openclaw-2026.9`, `openclaw-2026.3` and `openclaw-2026.2` are the behaviour of those releases; `recommended` is what
+measured best on labelled chat logs at low cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from memory_tui.core.errors import SettingError
+from memory_tui.core.settings import Scalar, Settings, Value
+
+OPENCLAW = "openclaw-2026.3"
+NEWEST = "openclaw-2026.9"
+OWN = "recommended"
+
+
+Term = Literal["decay", "importance", "project"]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named set of rules; each field is a place where the releases differ."""
+
+    name: str
+    title: str
+    join: Literal["AND", "OR"]
+    """How the words of a query are combined in full-text search."""
+    text_score: Literal["clamped", "saturated", "magnitude", "boosted"]
+    """bm25 to text score: 1/(1+max(0, rank)); r/(1+r) with r = -rank; r divided by the query's best r; or r/(1+r) and a
+    boost, of the question and of its keywords one by one, and of paths (`search.lexical`)."""
+    vector_score: Literal["cosine", "share"]
+    """The cosine itself, or the cosine divided by the query's best cosine."""
+    age: Literal["multiply", "add"]
+    """Whether age multiplies the score before minScore, or is a small addition that breaks ties."""
+    relaxed_floor: bool
+    """Whether keyword hits may pass min(minScore, textWeight) when nothing passes minScore."""
+    fewest_candidates: int
+    """Candidates a side proposes at least, whatever maxResults x candidateMultiplier says."""
+    missing_side: Literal["zero", "computed"]
+    """Score of the side that did not propose a candidate: 0, or what it really is."""
+    terms: tuple[Term, ...] = ("decay",)
+    """What multiplies the sum of both sides, in this order."""
+    rescues: bool = False
+    """Whether keyword hits below minScore follow those over it, where they have no vector score."""
+    exact_paths: bool = False
+    """Whether chunks of a note that the question names come first, in groups of their own."""
+    chunking: Literal["2026.3", "2026.9"] = "2026.3"
+    """The release by whose rules notes are cut."""
+    snippet: Literal["head", "window"] = "head"
+    """The first 700 characters of a chunk, or 700 around the words that matched."""
+    faults: bool = False
+    """Whether the release has faults that are told and not copied (`search.faults`)."""
+    values: Mapping[str, Scalar] = field(default_factory=dict)
+    fixed: Mapping[str, Scalar] = field(default_factory=dict)
+    """Knobs that the release took away, each with the value that it now always has; they are in `ignores` too."""
+    ignores: Mapping[str, str] = field(default_factory=dict)
+    """Knobs without effect under this profile, each with the reason a person is told."""
+
+
+_NO_ADDITIONS = {
+    "recency.weight": "OpenClaw multiplies by age instead of adding to the score",
+    "dateBoost": "OpenClaw does not read dates in a query",
+}
+
+OPENCLAW_2026_3 = Profile(
+    name="openclaw-2026.3",
+    title="OpenClaw 2026.3.13",
+    join="AND",
+    text_score="saturated",
+    vector_score="cosine",
+    age="multiply",
+    relaxed_floor=True,
+    fewest_candidates=1,
+    missing_side="zero",
+    snippet="head",
+    faults=True,
+    ignores=_NO_ADDITIONS,
+)
+
+OPENCLAW_2026_2 = Profile(
+    name="openclaw-2026.2",
+    title="OpenClaw 2026.2.26",
+    join="AND",
+    text_score="clamped",
+    vector_score="cosine",
+    age="multiply",
+    relaxed_floor=False,
+    fewest_candidates=1,
+    missing_side="zero",
+    snippet="head",
+    faults=True,
+    ignores=_NO_ADDITIONS,
+)
+
+_FIXED: Mapping[str, Scalar] = {
+    "query.hybrid.enabled": True,
+    "query.hybrid.vectorWeight": 0.7,
+    "query.hybrid.textWeight": 0.3,
+    "query.hybrid.candidateMultiplier": 4,
+    "query.hybrid.mmr.enabled": True,
+    "query.hybrid.mmr.lambda": 0.7,
+    "query.hybrid.temporalDecay.enabled": True,
+    "query.hybrid.temporalDecay.halfLifeDays": 30,
+    "chunking.tokens": 400,
+    "chunking.overlap": 80,
+}
+_NO_SETTING = "2026.9 has no setting for this; recommended has"
+
+OPENCLAW_2026_9 = Profile(
+    name=NEWEST,
+    title="OpenClaw 2026.9.6",
+    join="AND",
+    text_score="boosted",
+    vector_score="cosine",
+    age="multiply",
+    relaxed_floor=False,
+    fewest_candidates=200,
+    missing_side="zero",
+    terms=("decay", "importance", "project"),
+    rescues=True,
+    exact_paths=True,
+    chunking="2026.9",
+    fixed=_FIXED,
+    ignores={**_NO_ADDITIONS, **dict.fromkeys(_FIXED, _NO_SETTING)},
+)
+
+RECOMMENDED = Profile(
+    name="recommended",
+    title="recommended",
+    join="OR",
+    text_score="magnitude",
+    vector_score="share",
+    age="add",
+    relaxed_floor=False,
+    fewest_candidates=200,
+    missing_side="computed",
+    snippet="window",
+    values={
+        "query.hybrid.vectorWeight": 0.4,
+        "query.hybrid.textWeight": 0.6,
+        "query.minScore": 0.0,
+        "query.hybrid.temporalDecay.enabled": True,
+    },
+    ignores={"query.hybrid.candidateMultiplier": "recommended always looks at 200 candidates a side"},
+)
+
+PROFILES: Mapping[str, Profile] = {p.name: p for p in (RECOMMENDED, OPENCLAW_2026_9, OPENCLAW_2026_3, OPENCLAW_2026_2)}
+
+
+def get(name: str) -> Profile:
+    """The profile called `name`. Raises SettingError."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise SettingError(f"There is no profile {name!r}.", f"Choose one of {', '.join(PROFILES)}.") from None
+
+
+def compose(name: str, configured: Mapping[str, Value], chosen: Mapping[str, Value]) -> Settings:
+    """Settings under profile `name`: defaults, then `configured`, then the profile's own values, then `chosen`.
+
+    `configured` comes from a configuration file, `chosen` from the command line or the screen. Raises SettingError.
+    """
+    profile = get(name)
+    own = {key: Value(value, f"profile {name}") for key, value in profile.values.items()}
+    asked = chosen.get("profile") or configured.get("profile")
+    named = {"profile": Value(name, asked.origin if asked else "default")}
+    fixed = {key: Value(value, f"profile {name}") for key, value in profile.fixed.items()}
+    layers = {**Settings.defaults().values, **configured, **own, **chosen, **fixed, **named}
+    return Settings(MappingProxyType(layers))

@@ -1,0 +1,447 @@
+"""Every knob: its key, range, step, default, unit, help.
+
+Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus the few that
+only memory-tui has (`recency.*`, `dateBoost`). Command line, tune strip, help and manual read this one table.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from memory_tui.core.errors import SettingError
+
+Scalar = bool | int | float | str
+
+_NEEDS_DECAY = ("query.hybrid.temporalDecay.enabled", "decay is off")
+_NEEDS_MMR = ("query.hybrid.mmr.enabled", "mmr is off")
+_NEEDS_HYBRID = ("query.hybrid.enabled", "hybrid is off: vectors alone decide")
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One setting: documented `key`, short `label`, inclusive range, key-press `step`, fine step, unit and help.
+
+    The range is that of a slider; a file or a typed value may go to `most`, where that is more. `group` is "tune" for
+    a knob of the tune strip, which ranks a query again and retrieves nothing. There `short` labels the knob on a strip
+    of one line, which leaves it out while unchanged if it is `second`; without the switch `needs[0]` it has no effect,
+    which `needs[1]` says; it and `pair` add up to 1. `own` marks a key that OpenClaw does not have.
+    """
+
+    key: str
+    label: str
+    default: Scalar
+    help: str
+    low: float = 0.0
+    high: float = 0.0
+    step: float = 0.0
+    fine: float = 0.0
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    most: float = 0.0
+    group: Literal["tune", "run"] = "run"
+    short: str = ""
+    second: bool = False
+    needs: tuple[str, str] | None = None
+    pair: str = ""
+    own: bool = False
+
+    @property
+    def top(self) -> float:
+        """The largest value that is accepted."""
+        return max(self.high, self.most)
+
+
+KNOBS: tuple[Knob, ...] = (
+    Knob(
+        "profile",
+        "profile",
+        "auto",
+        "which scoring rules to follow; auto follows the configuration",
+        choices=("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2"),
+        group="tune",
+        own=True,
+    ),
+    Knob(
+        "query.hybrid.vectorWeight",
+        "vector",
+        0.7,
+        "share of meaning (cosine) in the score",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="vec",
+        needs=_NEEDS_HYBRID,
+        pair="query.hybrid.textWeight",
+    ),
+    Knob(
+        "query.hybrid.textWeight",
+        "text",
+        0.3,
+        "share of words (bm25) in the score",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="txt",
+        needs=_NEEDS_HYBRID,
+        pair="query.hybrid.vectorWeight",
+    ),
+    Knob(
+        "query.minScore",
+        "minScore",
+        0.35,
+        "hits that score less are not recalled",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="min",
+    ),
+    Knob(
+        "query.hybrid.temporalDecay.enabled",
+        "decay",
+        False,
+        "let the score of dated notes fade with age",
+        group="tune",
+        short="decay",
+    ),
+    Knob(
+        "query.hybrid.temporalDecay.halfLifeDays",
+        "half-life",
+        30,
+        "days after which a dated note counts half",
+        1,
+        3650,
+        5,
+        1,
+        "d",
+        most=1_000_000,
+        group="tune",
+        short="half",
+        needs=_NEEDS_DECAY,
+    ),
+    Knob(
+        "query.maxResults",
+        "results",
+        6,
+        "how many hits the agent gets",
+        1,
+        50,
+        1,
+        1,
+        most=1000,
+        group="tune",
+        short="top",
+    ),
+    Knob(
+        "query.hybrid.candidateMultiplier",
+        "candidates",
+        4,
+        "each side proposes results times this many candidates, 200 at most",
+        1,
+        20,
+        1,
+        1,
+        "x",
+        group="tune",
+        short="cand",
+        second=True,
+    ),
+    Knob(
+        "query.hybrid.mmr.enabled",
+        "mmr",
+        False,
+        "prefer hits that differ from those already chosen",
+        group="tune",
+        short="mmr",
+    ),
+    Knob(
+        "query.hybrid.mmr.lambda",
+        "mmr lambda",
+        0.7,
+        "1 is relevance alone, 0 is variety alone",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="lambda",
+        second=True,
+        needs=_NEEDS_MMR,
+    ),
+    Knob(
+        "query.hybrid.enabled",
+        "hybrid",
+        True,
+        "add keyword search to vector search",
+        group="tune",
+        short="hybrid",
+        second=True,
+    ),
+    Knob(
+        "recency.weight",
+        "recency",
+        0.02,
+        "most that a fresh note gains over an old one",
+        0,
+        0.5,
+        0.01,
+        0.005,
+        group="tune",
+        short="rec",
+        second=True,
+        needs=_NEEDS_DECAY,
+        own=True,
+    ),
+    Knob(
+        "dateBoost",
+        "date boost",
+        1.0,
+        "gain of notes of the days that the query names",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="day",
+        second=True,
+        own=True,
+    ),
+    Knob(
+        "chunking.tokens",
+        "chunk tokens",
+        400,
+        "size of a chunk; a token counts as four characters",
+        1,
+        8000,
+        50,
+        10,
+        most=1_000_000,
+    ),
+    Knob(
+        "chunking.overlap", "overlap", 80, "how much of a chunk is repeated in the next", 0, 7999, 10, 5, most=999_999
+    ),
+    Knob("sync.watch", "watch", True, "index files as soon as they are saved"),
+    Knob(
+        "sync.watchDebounceMs",
+        "debounce",
+        1500,
+        "quiet time after a save before it is indexed",
+        0,
+        60_000,
+        250,
+        50,
+        "ms",
+        most=3_600_000,
+    ),
+    Knob("sync.onSearch", "sync on search", True, "look for changed files when a search starts"),
+    Knob("sync.onSessionStart", "sync at start", True, "index changed files when the app opens"),
+    Knob(
+        "sync.intervalMinutes",
+        "interval",
+        0,
+        "look for changed files this often; 0 is never",
+        0,
+        1440,
+        5,
+        1,
+        "min",
+        most=1_000_000,
+    ),
+    Knob(
+        "sync.sessions.deltaBytes",
+        "session bytes",
+        100_000,
+        "a transcript is indexed by itself after growing this much; 0 is any",
+        0,
+        10_000_000,
+        10_000,
+        1000,
+        "B",
+    ),
+    Knob(
+        "sync.sessions.deltaMessages",
+        "session lines",
+        50,
+        "or by this many lines; 0 counts bytes alone",
+        0,
+        10_000,
+        5,
+        1,
+    ),
+    Knob(
+        "sessions.archives",
+        "archives",
+        False,
+        "read the transcripts of sessions that were reset or deleted as well",
+        own=True,
+    ),
+    Knob("store.vector.enabled", "vec0", True, "keep vectors in sqlite-vec too; off, numpy answers alone"),
+    Knob(
+        "store.fts.tokenizer",
+        "tokenizer",
+        "unicode61",
+        "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese",
+        choices=("unicode61", "trigram"),
+    ),
+    Knob(
+        "remote.concurrency",
+        "requests at once",
+        4,
+        "how many requests for vectors a server gets at the same time",
+        1,
+        64,
+        1,
+        1,
+        own=True,
+    ),
+    Knob(
+        "remote.withholdSecrets",
+        "withhold secrets",
+        True,
+        "never send text that looks like a password or key to a provider elsewhere",
+        own=True,
+    ),
+    Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),
+    Knob(
+        "recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only", own=True
+    ),
+    Knob(
+        "recall.marks",
+        "recall marks",
+        True,
+        "keep which lines your own questions recalled, without the questions",
+        own=True,
+    ),
+    Knob(
+        "recall.maxInjectedChars",
+        "injected",
+        0,
+        "most characters of snippets in one answer to an agent; 0 is any",
+        0,
+        100_000,
+        500,
+        100,
+        most=10_000_000,
+        own=True,
+    ),
+)
+
+BY_KEY: Mapping[str, Knob] = MappingProxyType({knob.key: knob for knob in KNOBS})
+
+TUNE_KEYS: tuple[str, ...] = tuple(knob.key for knob in KNOBS if knob.group == "tune")
+"""The knobs of the tune strip, in its order."""
+
+
+def find_knob(name: str) -> Knob:
+    """The knob called `name`: a full key, or its unique tail such as `minScore`. Raises SettingError."""
+    if name in BY_KEY:
+        return BY_KEY[name]
+    tails = [knob for knob in KNOBS if knob.key.endswith(f".{name}") or knob.label == name]
+    if len(tails) == 1:
+        return tails[0]
+    if tails:
+        raise SettingError(f"{name!r} could mean {' or '.join(knob.key for knob in tails)}.", "Give the whole key.")
+    near = difflib.get_close_matches(name, list(BY_KEY), n=1, cutoff=0.4)
+    hint = f"Did you mean {near[0]}?" if near else "memory-tui config lists the keys."
+    raise SettingError(f"There is no setting called {name!r}.", hint)
+
+
+def check(knob: Knob, value: object) -> Scalar:
+    """`value` as `knob` wants it. Raises SettingError with the range when it does not fit."""
+    if knob.choices:
+        if value in knob.choices:
+            return str(value)
+        raise SettingError(f"{knob.key} is one of {', '.join(knob.choices)}, not {value!r}.", "")
+    if isinstance(knob.default, bool):
+        if isinstance(value, bool):
+            return value
+        raise SettingError(f"{knob.key} is true or false, not {value!r}.", "")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise SettingError(f"{knob.key} is a number from {knob.low:g} to {knob.top:.10g}, not {value!r}.", "")
+    if not knob.low <= value <= knob.top:
+        raise SettingError(f"{knob.key} goes from {knob.low:g} to {knob.top:.10g}; {value:g} is outside.", "")
+    if isinstance(knob.default, float):
+        return float(value)
+    if value != int(value):
+        raise SettingError(f"{knob.key} is a whole number, not {value:g}.", "")
+    return int(value)
+
+
+_SWITCHES = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+
+
+def parse(knob: Knob, text: str) -> Scalar:
+    """`text` as typed by a person, turned into a value of `knob`. Raises SettingError."""
+    word = text.strip()
+    if knob.choices:
+        return check(knob, word)
+    if isinstance(knob.default, bool):
+        return check(knob, _SWITCHES.get(word.lower(), word))
+    try:
+        return check(knob, float(word))
+    except ValueError:
+        return check(knob, word)
+
+
+def show(knob: Knob, value: Scalar) -> str:
+    """`value` in the few characters that the screen gives it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:.2f}".removeprefix("0") if 0 < value < 1 else f"{value:g}"
+    return f"{value}{knob.unit and ' '}{knob.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A setting's value and where it came from, in words: default, profile ..., a file and line, --set."""
+
+    value: Scalar
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A value for every knob; immutable, so that two of them can be compared side by side."""
+
+    values: Mapping[str, Value]
+
+    @classmethod
+    def defaults(cls) -> Settings:
+        """Every knob at its documented default."""
+        return cls(MappingProxyType({knob.key: Value(knob.default, "default") for knob in KNOBS}))
+
+    def set(self, key: str, value: object, origin: str) -> Settings:
+        """A copy in which `key` is `value`. Raises SettingError."""
+        return self.update({key: value}, origin)
+
+    def update(self, changes: Mapping[str, object], origin: str) -> Settings:
+        """A copy with all of `changes`, which all came from `origin`. Raises SettingError."""
+        checked = {key: Value(check(find_knob(key), value), origin) for key, value in changes.items()}
+        return Settings(MappingProxyType({**self.values, **checked}))
+
+    def number(self, key: str) -> float:
+        """The value of a numeric knob."""
+        return float(self.values[key].value)
+
+    def whole(self, key: str) -> int:
+        """The value of a knob that counts."""
+        return int(self.values[key].value)
+
+    def on(self, key: str) -> bool:
+        """The value of a switch."""
+        return bool(self.values[key].value)
+
+    def word(self, key: str) -> str:
+        """The value of a choice."""
+        return str(self.values[key].value)

@@ -1,0 +1,253 @@
+"""The words of queries as full-text search needs them, for every profile.
+
+OpenClaw's way wraps every run of letters and digits in quotes and joins them with AND. Ours (`recommended`) drops stop
+words, cuts Chinese, Japanese and Korean runs into bigrams, and joins with OR; SQLite's porter tokenizer stems.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+WORD = re.compile(r"\w+")
+"""Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""
+
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+CJK_RUN = re.compile(f"[{CJK}]+")
+STOP_SHARE = 0.1
+"""A word of the long lists is a stop word only where it stands in more than this share of the chunks."""
+
+MOST_WORDS = 1_000
+"""Different words of a question that are looked for where all are needed, or one by one."""
+MOST_ALTERNATIVES = 256
+"""Different words of a question of which any is enough: FTS5 weighs each place of each word against all of them."""
+
+_STOP_LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "nl", "ru")
+
+
+def quoted(word: str) -> str:
+    """`word` as an FTS5 string, whatever it contains."""
+    return '"' + word.replace('"', '""') + '"'
+
+
+def and_query(words: Iterable[str]) -> str:
+    """OpenClaw's FTS5 expression that matches all of `words`: `"a" AND "b"`, empty without any word."""
+    return " AND ".join(quoted(word) for word in words)
+
+
+# --- our own way ---------------------------------------------------------------------------------------------------
+
+
+def _bigrams(match: re.Match[str]) -> str:
+    run = match.group()
+    # The last character stands alone once more, so that a query of one character finds every place as a prefix.
+    return " " + " ".join(run[i : i + 2] for i in range(len(run))) + " "
+
+
+def segmented(text: str) -> str:
+    """`text` with every Chinese, Japanese or Korean run replaced by its bigrams, so that FTS5 sees words."""
+    return text if text.isascii() else CJK_RUN.sub(_bigrams, text)
+
+
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def spelled(day: dt.date) -> str:
+    """`day` in figures and words, the same whatever the locale: `2026-05-02 May Saturday`."""
+    return f"{day.isoformat()} {_MONTHS[day.month - 1].capitalize()} {_WEEKDAYS[day.weekday()]}"
+
+
+def indexed_form(path: str, headings: Sequence[str], text: str) -> str:
+    """What full-text search sees of a chunk: the day in its file name in words, the headings above it, its text."""
+    found = re.search(r"(\d{4})-(\d{2})-(\d{2})", path)
+    day = ""
+    if found:
+        try:
+            day = spelled(dt.date(*map(int, found.groups())))
+        except ValueError:
+            day = found.group()
+    return segmented("\n".join((day, *headings, text)))
+
+
+@functools.cache
+def stop_words(language: str) -> frozenset[str]:
+    """The maintained stop-word list of a two-letter `language`, cut at apostrophes as queries are."""
+    from stop_words import get_stop_words
+
+    return frozenset(part for word in get_stop_words(language) for part in WORD.findall(word.lower()))
+
+
+_FUNCTION_WORDS = """
+a able about across after all almost also am among an and any are as at be because been but by can cannot could dear
+did do does either else ever every for from get got had has have he her hers him his how however i if in into is it
+its just least let like likely may me might most must my neither no nor not of off often on only or other our own
+rather said say says she should since so some than that the their them then there these they this tis to too twas us
+wants was we were what when where which while who whom why will with would yet you your
+"""
+
+
+@functools.cache
+def function_words() -> frozenset[str]:
+    """The English words that never carry meaning: the 119 stop words of lunr (MIT licence, Oliver Nightingale)."""
+    return frozenset(_FUNCTION_WORDS.split())
+
+
+def _stops(words: Sequence[str]) -> frozenset[str]:
+    """The stop-word list that knows most of `words`; English for a word or two, which tell no language."""
+    languages = _STOP_LANGUAGES if len(words) > 2 else _STOP_LANGUAGES[:1]
+    return max((stop_words(name) for name in languages), key=lambda known: sum(word in known for word in words))
+
+
+def _split(query: str) -> tuple[list[str], list[str]]:
+    """The words of `query` in lower case without repeats: those between CJK runs, and the bigrams of the runs."""
+    words: dict[str, None] = {}
+    grams: dict[str, None] = {}
+    for word in WORD.findall(query.lower()):
+        words.update(dict.fromkeys(CJK_RUN.sub(" ", word).split()))
+        for run in CJK_RUN.findall(word):
+            grams.update(dict.fromkeys(run[i : i + 2] for i in range(max(1, len(run) - 1))))
+    return list(words)[:MOST_WORDS], list(grams)[:MOST_WORDS]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The words of a query after our own way: `kept` for search, `stops` and `common` words left out."""
+
+    kept: tuple[str, ...]
+    stops: tuple[str, ...] = ()
+    common: tuple[str, ...] = ()
+
+
+def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunks: int) -> Terms:
+    """The search terms of `query` in order, given the document `frequency` of words in an index of `chunks`.
+
+    Function words always go; a word of the long stop-word lists goes where it is frequent, because these lists hold
+    many words that carry meaning where they are rare. A word of more than half the chunks goes because bm25 gives it
+    no weight. Something is always left. Of more than 256 different words the rarest are kept.
+    """
+    words, grams = _split(query)
+    every = words + grams
+    found = dict(zip(every, frequency(every), strict=True))
+    if len(every) > MOST_ALTERNATIVES:
+        rarest = set(sorted((word for word in every if found[word]), key=found.__getitem__)[:MOST_ALTERNATIVES])
+        words = [word for word in words if word in rarest] or words[:1]
+        every = [word for word in every if word in rarest] or every[:1]
+    listed = _stops(words)
+    always = function_words()
+    stops = tuple(word for word in words if word in always or (word in listed and found[word] > chunks * STOP_SHARE))
+    common = tuple(word for word in every if word not in stops and found[word] > chunks / 2)
+    kept = tuple(word for word in every if word not in stops and word not in common)
+    if not kept and common:
+        return Terms(common, stops)
+    return Terms(kept, stops, common) if kept else Terms(tuple(every))
+
+
+def or_query(kept: Iterable[str]) -> str:
+    """FTS5 expression that matches any of `kept`; a lone CJK character matches as the start of a bigram."""
+    return " OR ".join(quoted(w) + ("*" if len(w) == 1 and CJK_RUN.match(w) else "") for w in kept)
+
+
+# --- tokens, exactly as FTS5 makes them ----------------------------------------------------------------------------
+
+RAW_TOKENIZER = ("unicode61",)
+"""FTS5 tokenizer of OpenClaw's table."""
+STEM_TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
+"""FTS5 tokenizer of ours."""
+
+
+@functools.cache
+def _tokenizer(name: str, *arguments: str) -> apsw.FTS5Tokenizer | None:
+    try:
+        return apsw.Connection(":memory:").fts5_tokenizer(name, list(arguments))
+    except apsw.NoFTS5Error:
+        return None
+
+
+def _plain(text: str) -> list[tuple[str, int, int]]:
+    """The words of `text` in lower case, each with its start and end in UTF-8 bytes: what is left without FTS5."""
+    found = []
+    byte, character = 0, 0
+    for match in WORD.finditer(text):
+        byte += len(text[character : match.start()].encode("utf-8", "replace"))
+        start, character = byte, match.end()
+        byte += len(match.group().encode("utf-8", "replace"))
+        found.append((match.group().lower(), start, byte))
+    return found
+
+
+def stems(text: str) -> list[tuple[str, int, int]]:
+    """The porter stems of `text`, each with the start and end of its word in UTF-8 bytes."""
+    tokenizer = _tokenizer(*STEM_TOKENIZER)
+    if tokenizer is None:
+        return _plain(text)
+    found: list[tuple[int, int, str]] = tokenizer(
+        text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
+    )  # type: ignore[assignment]
+    return [(stem, start, end) for start, end, stem in found]
+
+
+def tokens(text: str, *, stemmed: bool) -> list[str]:
+    """The tokens that FTS5 finds in `text`, with porter stems or plain."""
+    tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
+    if tokenizer is None:
+        return [word for word, _, _ in _plain(text)]
+    found: list[str] = tokenizer(
+        text.encode("utf-8", "replace"),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )  # type: ignore[assignment]
+    return found
+
+
+def trigrams(text: str) -> list[str]:
+    """The trigrams that FTS5 cuts `text` into where its tokenizer is trigram; letters count in lower case."""
+    folded = "".join(character.lower() if len(character.lower()) == 1 else character for character in text)
+    return [folded[at : at + 3] for at in range(len(folded) - 2)]
+
+
+def is_cjk(word: str) -> bool:
+    """Whether `word` is made of Chinese, Japanese or Korean characters."""
+    return CJK_RUN.fullmatch(word) is not None
+
+
+def as_asked(found: Iterable[str], query: str) -> tuple[str, ...]:
+    """The words `found` as a person wrote them in `query`, without repeats.
+
+    Chinese, Japanese and Korean are searched as pairs of characters, most of which are no words: the whole run of such
+    characters stands for each of its pairs.
+    """
+    runs = CJK_RUN.findall(query)
+    whole = (next((run for run in runs if word in run), word) if is_cjk(word) else word for word in found)
+    return tuple(dict.fromkeys(whole))
+
+
+def left_out(found: Iterable[str], query: str) -> tuple[str, ...]:
+    """The words `found`, which are not searched for, as a person wrote them in `query`.
+
+    A run of Chinese, Japanese or Korean characters is left out where each of its pairs is; a pair alone is no word.
+    """
+    given = dict.fromkeys(found)
+    pairs = {run: {run[i : i + 2] for i in range(max(1, len(run) - 1))} for run in CJK_RUN.findall(query.lower())}
+    runs = (run for run, parts in pairs.items() if parts <= given.keys())
+    return tuple(dict.fromkeys([*(word for word in given if not is_cjk(word)), *runs]))

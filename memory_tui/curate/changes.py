@@ -1,0 +1,318 @@
+"""A change of notes: the bytes before, the bytes after, file by file.
+
+Bytes that are not UTF-8 stand for themselves (surrogateescape). Lines are counted from 1, and only a line feed ends
+one, as everywhere in this program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from memory_tui.core.errors import EditRefused
+from memory_tui.core.secret_finder import masked
+from memory_tui.curate.merge import Merge, changed_spans, matching
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One note, by its stored path: its bytes before and after, None where it is not there.
+
+    `mode` and `mtime_ns` are for a note that is made, 0 for the usual; one that is there keeps its mode.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    mode: int = 0
+    mtime_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One or several notes that change together. `title` is a sentence; `notes` are what a person should know of it.
+
+    Neither holds what looks like a secret: they go into lists, messages and the journal.
+    `kind` is capture, edit, new, promote, demote, merge, delete, archive, trash, rename, undo or redo.
+    """
+
+    kind: str
+    title: str
+    files: tuple[FileChange, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", masked(self.title))
+        object.__setattr__(self, "notes", tuple(map(masked, self.notes)))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The stored paths of the notes it changes."""
+        return tuple(file.path for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeWay:
+    """A note that somebody else changed too: what both started from, theirs on disk now, mine that was not written."""
+
+    path: str
+    base: bytes | None
+    mine: bytes | None
+    theirs: bytes | None
+    merge: Merge
+
+    @property
+    def merged(self) -> bytes | None:
+        """Both changes in one text, None where they touch."""
+        return self.merge.merged
+
+
+class ReadOnly(EditRefused):
+    """Nothing may be written: the program was asked not to, or the note or its folder does not allow it."""
+
+    code = "read_only"
+
+
+class Busy(EditRefused):
+    """Another program has the note open for writing, or another memory-tui is changing notes."""
+
+    code = "busy"
+    exit_status = 1
+
+
+class Unfinished(EditRefused):
+    """A change that an error of the disk cut off. The journal has its texts; the next start or change settles it."""
+
+    code = "unfinished"
+    exit_status = 1
+
+
+class NothingToChange(EditRefused):
+    """The note is already as it should become."""
+
+    code = "nothing_to_change"
+
+
+class Conflict(EditRefused):
+    """Somebody else changed the same lines. `views` show all three texts; `draft` is where the journal keeps mine.
+
+    `change` is what was to be made, of all its notes; `undoes` and `redoes` as for an entry of the journal.
+    """
+
+    code = "conflict"
+    exit_status = 1
+
+    def __init__(
+        self,
+        message: str,
+        next_step: str,
+        views: tuple[ThreeWay, ...],
+        draft: int = 0,
+        *,
+        change: Change,
+        undoes: int = 0,
+        redoes: int = 0,
+    ) -> None:
+        super().__init__(message, next_step)
+        self.views, self.draft = views, draft
+        self.change, self.undoes, self.redoes = change, undoes, redoes
+
+
+BOM = "\ufeff"
+_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
+"""What an editor cannot show or takes for the end of a line, and bytes that are not UTF-8."""
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A note: whether it begins with a byte order mark, and its lines, each with its end."""
+
+    bom: bool
+    lines: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: bytes | None, path: str = "The note") -> Lines:
+        """The lines of a note, none for one that is not there. Raises EditRefused for UTF-16 and UTF-32."""
+        data = data or b""
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise EditRefused(
+                f"{path} is UTF-16, which is shown but not edited line by line.",
+                "Save it as UTF-8, or move and delete it as a whole.",
+            )
+        text = data.decode("utf-8", "surrogateescape")
+        bom = text.startswith(BOM)
+        found = text[bom:].split("\n")
+        last = found.pop()
+        return cls(bom, (*(line + "\n" for line in found), *([last] if last else [])))
+
+    @property
+    def data(self) -> bytes:
+        """The note as bytes."""
+        return ((BOM if self.bom else "") + "".join(self.lines)).encode("utf-8", "surrogateescape")
+
+    @property
+    def end(self) -> str:
+        """The line end that most lines have."""
+        windows = sum(line.endswith("\r\n") for line in self.lines)
+        return "\r\n" if windows * 2 > sum(line.endswith("\n") for line in self.lines) else "\n"
+
+    def text(self, number: int) -> str:
+        """Line `number` without its end."""
+        return bare(self.lines[number - 1])
+
+    def texts(self) -> list[str]:
+        """All lines without their ends."""
+        return [bare(line) for line in self.lines]
+
+    def insert(self, before: int, texts: Iterable[str]) -> Lines:
+        """A copy with `texts` in front of line `before`, which may be one behind the last."""
+        at = before - 1
+        end = end_of(self.lines[at - 1]) or self.end if at else self.end
+        head = list(self.lines[:at])
+        if head and not end_of(head[-1]):
+            head[-1] += end
+        return Lines(self.bom, (*head, *(text + end for text in texts), *self.lines[at:]))
+
+    def delete(self, first: int, last: int) -> Lines:
+        """A copy without lines `first` to `last`; of two blank lines that would meet, one goes too."""
+        above, below = self.lines[: first - 1], self.lines[last:]
+        if below and not below[0].strip() and (not above or not above[-1].strip()):
+            below = below[1:]
+        elif not below and above and end_of(self.lines[-1]) == "":
+            # The note had no line end at its end, and has none now.
+            above = (*above[:-1], bare(above[-1]))
+        return Lines(self.bom, above + below)
+
+    def check(self, first: int, last: int, path: str) -> None:
+        """Raises EditRefused unless these lines are there."""
+        if not 1 <= first <= last <= len(self.lines):
+            raise EditRefused(
+                f"{path} has {len(self.lines)} lines, so there are no lines {first} to {last}.",
+                "Look at the note again; it may have changed.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The `lines` of a note as a person saw them; `show` makes of a line what they saw of it."""
+
+    lines: Sequence[str]
+    show: Callable[[str], str]
+
+    def now_at(self, first: int, last: int, note: Lines) -> tuple[int, int] | None:
+        """Where lines `first` to `last` stand in `note`, which others may have changed since.
+
+        None where one of them is another one now, or lines came between them.
+        """
+        now = [self.show(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) for text in note.texts()]
+        moved = 0
+        for a, b, _, d in changed_spans(self.lines, now):
+            if b < first:
+                moved = d - b
+            elif a < last:
+                return None
+        return first + moved, last + moved
+
+
+def bare(line: str) -> str:
+    """A line without its end."""
+    return line[:-2] if line.endswith("\r\n") else line.removesuffix("\n")
+
+
+def end_of(line: str) -> str:
+    """The end of a line: CR LF, LF or nothing."""
+    return line[len(bare(line)) :]
+
+
+def shown(data: bytes | None, path: str = "The note") -> str:
+    """A note as an editor shows it: no byte order mark, LF at every line end, U+FFFD for what cannot be shown."""
+    lines = Lines.of(data, path)
+    return _ODD.sub("\ufffd", "".join(bare(line) + "\n"[: len(end_of(line))] for line in lines.lines))
+
+
+def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:
+    """The note `data` after somebody changed what `shown` gave to `text`.
+
+    Lines that were left alone keep every byte; a changed line keeps its end and what was shown as U+FFFD, where that
+    is still in it; a new line gets the end of the line above.
+    """
+    old = Lines.of(data, path)
+    if text == shown(data, path):
+        return data or b""
+    new = text.replace("\r\n", "\n").split("\n")
+    unended = new.pop()
+    wanted = [(line, True) for line in new] + ([(unended, False)] if unended else [])
+    known = [(_ODD.sub("\ufffd", bare(line)), bool(end_of(line))) for line in old.lines]
+    out: list[str] = []
+    at = 0
+    for a, b, c, d in changed_spans(known, wanted):
+        out += old.lines[at:a]
+        for number, (line, ended) in enumerate(wanted[c:d]):
+            was = old.lines[a + number] if a + number < b else ""
+            end = (end_of(was) or (end_of(out[-1]) if out else "") or old.end) if ended else ""
+            out.append(_kept(bare(was), line) + end)
+        at = b
+    return Lines(old.bom, (*out, *old.lines[at:])).data
+
+
+def _kept(was: str, line: str) -> str:
+    """`line` with what `was` holds for each U+FFFD that was shown for it and is still there."""
+    if not _ODD.search(was) or "\ufffd" not in line:
+        return line.encode("utf-8", "replace").decode() if not line.isascii() else line
+    letters = list(line)
+    for a, b, count in matching(_ODD.sub("\ufffd", was), line):
+        letters[b : b + count] = was[a : a + count]
+    return "".join(letters)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what stands below it up to the next one. `line` is the heading's, 0 for the top of the note.
+
+    `last` is the last line of its own body; `level` is 1 to 6, 0 for the top.
+    """
+
+    line: int
+    level: int
+    title: str
+    last: int
+
+
+def sections(texts: Sequence[str]) -> list[Section]:
+    """The headings of a note in order, the top of the note first; headings in fenced code do not count."""
+    found: list[tuple[int, int, str]] = [(0, 0, "")]
+    fence = ""
+    for number, text in enumerate(texts, 1):
+        mark = FENCE.match(text)
+        if fence:
+            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not text[mark.end() :].strip():
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        elif heading := HEADING.match(text):
+            found.append((number, len(heading[1]), heading[2]))
+    ends = [line - 1 for line, _, _ in found[1:]] + [len(texts)]
+    return [Section(line, level, title, last) for (line, level, title), last in zip(found, ends, strict=True)]
+
+
+def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
+    """The lines that belong together with `line`: a list item with what is indented below it, or a paragraph."""
+    if not texts[line - 1].strip() or HEADING.match(texts[line - 1]):
+        return line, line
+    first = last = line
+    item = ITEM.match(texts[line - 1])
+    indent = len(item[1]) if item else 0
+    while not item and first > 1 and texts[first - 2].strip() and not HEADING.match(texts[first - 2]):
+        first -= 1
+        if found := ITEM.match(texts[first - 1]):
+            item, indent = found, len(found[1])
+    while last < len(texts) and texts[last].strip() and not HEADING.match(texts[last]):
+        deeper = len(texts[last]) - len(texts[last].lstrip()) > indent
+        if (item and not deeper) or (not item and ITEM.match(texts[last])):
+            break
+        last += 1
+    return first, last

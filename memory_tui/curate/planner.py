@@ -1,0 +1,474 @@
+"""The planner turns a wish (capture, promote, move, delete, archive) into a change of notes.
+
+Archived logs go to memory/archive/memory/. They stay readable and searchable, and they go on ageing: OpenClaw 2026.3
+ages a note by the day in its name only directly below a folder called memory, so that in memory/archive/ alone an old
+log would count as evergreen and rank above newer ones.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from urllib.parse import quote, unquote
+
+from memory_tui.core.errors import EditRefused
+from memory_tui.core.formatting import plural
+from memory_tui.core.secret_finder import masked
+from memory_tui.curate import budget
+from memory_tui.curate import promote as curate_promote
+from memory_tui.curate.atomic_swap import parent
+from memory_tui.curate.budget import Budget, HostLimit
+from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Seen, bare, block_at, edited, end_of
+from memory_tui.curate.links import LinkIndex, Names, NoteLink, links
+from memory_tui.curate.note_write import current
+from memory_tui.curate.promote import Spot
+from memory_tui.workspace.notes import shown_day
+from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+_WEEKDAY = re.compile("|".join(_WEEKDAYS))
+_TIMED = re.compile(
+    r"(?P<mark>[-*+])(?P<gap>\s+)(?P<open>\*\*|\[|\()?\d{1,2}:\d{2}(?P<close>\*\*|\]|\))?"
+    r"(?P<sep>:?\s*[-–—]\s+|:\s+|\s+)"
+)
+_MOST = 20_000
+"""Characters of the longest text that is captured."""
+
+
+def log_path(day: dt.date) -> str:
+    """The stored path of a day's log."""
+    return f"memory/{day.isoformat()}.md"
+
+
+def capture(text: str, now: dt.datetime, log: bytes | None, model: bytes | None = None) -> Change:
+    """Append `- HH:MM text` to today's `log`, in its style; a new log begins with a heading like that of `model`.
+
+    `log` is None when there is none yet; `model` is an earlier log. Raises EditRefused for no text or too much.
+    """
+    said = _said(text)
+    path = log_path(now.date())
+    old = Lines.of(log, path)
+    texts = old.texts()
+    style = texts if any(ITEM.match(line) for line in texts) else Lines.of(model).texts()
+    entry = _entry(said, now, style)
+    if log is None or not "".join(texts).strip():
+        new = Lines(old.bom, ()).insert(1, [_heading(now.date(), Lines.of(model).texts()), "", *entry])
+        if model is not None and Lines.of(model).end == "\r\n":
+            new = Lines(new.bom, tuple(line.replace("\n", "\r\n") for line in new.lines))
+    else:
+        new = old.insert(len(old.lines) + 1, [*_gap(texts), *entry])
+    # A secret is looked for before the line is cut, because half of it would not be known for one.
+    title = f"Remember in {path}: {masked(said.splitlines()[0])[:60]}"
+    return Change("capture", title, (FileChange(path, log, new.data),))
+
+
+def beginning(day: dt.date, model: bytes | None) -> str:
+    """What the log of a day begins with: a heading like that of the earlier log `model`, and room below it."""
+    return f"{_heading(day, Lines.of(model).texts())}\n\n"
+
+
+def new_note(path: str, title: str, body: str = "") -> Change:
+    """A new topic note with a heading, and `body` below it."""
+    text = f"# {title.strip()}\n\n" + (body.strip("\r\n") + "\n" if body.strip() else "")
+    return Change("new", f"New note {path}", (FileChange(path, None, text.encode("utf-8", "replace")),))
+
+
+def edit(path: str, before: bytes | None, text: str) -> Change:
+    """The change from a note to what somebody made of its text in an editor (`lines.shown`)."""
+    return Change("edit", f"Edit {path}", (FileChange(path, before, edited(before, text, path)),))
+
+
+def topic_path(title: str) -> str:
+    """A stored path for a topic of this title: letters and digits of any script, joined by hyphens."""
+    name = "-".join(re.findall(r"\w+", title.casefold()))[:60].strip("-")
+    if not name:
+        raise EditRefused("A topic needs a name with letters or digits.", "For instance: network.")
+    return f"memory/{name}.md"
+
+
+def _said(text: str) -> str:
+    said = "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")).strip("\n")
+    said = said.strip().replace("\0", "")
+    if not said:
+        raise EditRefused("There is nothing to remember.", 'For instance: memory-tui remember "Bins go out on Friday".')
+    if len(said) > _MOST:
+        raise EditRefused(
+            f"The text has {len(said):,} characters; at most {_MOST:,} are captured.", "Make a note of its own of it."
+        )
+    return said
+
+
+def _entry(said: str, now: dt.datetime, style: list[str]) -> list[str]:
+    """The lines of an entry, in the way the last entry with a time is written."""
+    timed = next((found for line in reversed(style) if (found := _TIMED.match(line))), None)
+    first, *rest = said.split("\n")
+    time = f"{now:%H:%M}"
+    if timed:
+        mark = timed["mark"] + timed["gap"]
+        lead = f"{mark}{timed['open'] or ''}{time}{timed['close'] or ''}{timed['sep']}"
+    else:
+        found = next((item for line in reversed(style) if (item := ITEM.match(line)) and item[2] in "-*+"), None)
+        mark = f"{found[2] if found else '-'} "
+        lead = f"{mark}{time} "
+    return [lead + first, *(" " * len(mark) + line if line else "" for line in rest)]
+
+
+def _gap(texts: list[str]) -> list[str]:
+    """A blank line in front of an entry that does not follow another one."""
+    last = texts[-1]
+    if not last.strip():
+        return []
+    above = next((line for line in reversed(texts) if ITEM.match(line) or not line.startswith((" ", "\t"))), "")
+    return [] if ITEM.match(above) and not HEADING.match(last) else [""]
+
+
+def _heading(day: dt.date, model: list[str]) -> str:
+    """The heading of a new log: that of an earlier one with its date, and its weekday, changed."""
+    first = next((line for line in model if line.strip()), "")
+    if HEADING.match(first) and _ISO.search(first):
+        return _WEEKDAY.sub(_WEEKDAYS[day.weekday()], _ISO.sub(day.isoformat(), first))
+    return f"# {day.isoformat()}"
+
+
+ARCHIVE = "memory/archive/memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A note as a whole: its bytes, mode and time."""
+
+    data: bytes
+    mode: int = 0
+    mtime_ns: int = 0
+
+
+def delete_lines(spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None) -> Change:
+    """Delete lines of one or several notes; a line that two spots name is deleted once.
+
+    Headings that have nothing left below them go too, but none that is a line of `keep`.
+    """
+    from memory_tui.curate.promote import heading_notes
+
+    by_path: dict[str, list[Spot]] = defaultdict(list)
+    for spot in spots:
+        by_path[spot.path].append(spot)
+    if not by_path:
+        raise EditRefused("No lines are chosen.", "Choose at least one.")
+    files: list[FileChange] = []
+    notes: list[str] = []
+    for path, found in by_path.items():
+        left, emptied = _without(found, keep)
+        files.append(FileChange(path, found[0].data, left))
+        notes += heading_notes(emptied)
+    what = ", ".join(str(spot) for found in by_path.values() for spot in found[:3])
+    return Change(kind, title or f"Delete {what}", tuple(files), tuple(notes))
+
+
+def merge_duplicates(keep: Spot, others: Sequence[Spot]) -> Change:
+    """Keep the lines of one spot and delete the others. Raises EditRefused when one of them is the kept one."""
+    if any(spot.path == keep.path and spot.first <= keep.last and keep.first <= spot.last for spot in others):
+        raise EditRefused(f"{keep} cannot be both kept and deleted.", "Choose which one to keep.")
+    keep.lines()
+    return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {len(others)} of the same", keep=keep)
+
+
+def trash_lines(spot: Spot) -> Change:
+    """Move lines to the trash: they are deleted, and the journal can bring them back."""
+    return delete_lines([spot], kind="trash", title=f"Move {spot} to the trash")
+
+
+def trash(path: str, note: Stored) -> Change:
+    """Move a note to the trash: it is deleted, and the journal can bring it back."""
+    return Change("trash", f"Move {path} to the trash", (FileChange(path, note.data, None, note.mode, note.mtime_ns),))
+
+
+def rename(path: str, new: str, note: Stored) -> Change:
+    """Give a note another path, with the same bytes, mode and time. Raises EditRefused for the same path."""
+    if path == new:
+        raise EditRefused(f"The note is called {path} already.", "Choose another name.")
+    return Change("rename", f"Rename {path} to {new}", _moved(path, new, note))
+
+
+def moved_notes(change: Change) -> dict[str, str]:
+    """Which notes a change moves, and where to: each is a note that comes, followed by one that goes."""
+    return {
+        gone.path: new.path
+        for new, gone in pairwise(change.files)
+        if new.before is None and gone.after is None and new.after == gone.before
+    }
+
+
+def archive(notes: Mapping[str, Stored], taken: Iterable[str], today: dt.date, days: int) -> Change:
+    """Move daily logs older than `days` to the archive; `taken` are the paths that exist.
+
+    Only logs directly below memory/ with a day in their name are moved. Raises EditRefused when there are none.
+    """
+    old = [
+        path
+        for path in sorted(notes)
+        if path.count("/") == 1
+        and path.startswith("memory/")
+        and (day := shown_day(path)) is not None
+        and (today - day).days > days
+    ]
+    exists = set(taken)
+    targets = {path: f"{ARCHIVE}/{path.rpartition('/')[2]}" for path in old}
+    notes_on = tuple(
+        f"{target} is there already, so {path} stays." for path, target in targets.items() if target in exists
+    )
+    moved = [path for path in old if targets[path] not in exists]
+    if not moved:
+        raise EditRefused(f"No daily log is older than {days} days.", " ".join(notes_on) or "Nothing was moved.")
+    files = tuple(file for path in moved for file in _moved(path, targets[path], notes[path]))
+    many = f"{len(moved)} logs" if len(moved) > 1 else moved[0]
+    return Change("archive", f"Archive {many} older than {days} days to {ARCHIVE}/", files, notes_on)
+
+
+def _moved(path: str, new: str, note: Stored) -> tuple[FileChange, FileChange]:
+    return (FileChange(new, None, note.data, note.mode, note.mtime_ns), FileChange(path, note.data, None))
+
+
+def _without(spots: Sequence[Spot], keep: Spot | None) -> tuple[bytes, tuple[str, ...]]:
+    """What is left of the note of `spots`, and the titles of the headings that go with them."""
+    from memory_tui.curate.promote import without
+
+    gone = {number for spot in spots if spot.lines() for number in range(spot.first, spot.last + 1)}
+    kept = range(keep.first, keep.last + 1) if keep is not None and keep.path == spots[0].path else ()
+    left, titles = without(spots[0].lines(), gone, kept)
+    return left.data, titles
+
+
+def follow(change: Change, moves: Mapping[str, str], texts: Mapping[str, bytes], paths: Iterable[str]) -> Change:
+    """`change`, which moves notes (new paths by old ones), with all links in `texts` led to where they led before.
+
+    `paths` are the stored paths of all notes. A note that is UTF-16 keeps its links as they are, and says so.
+    """
+    before, after = Names(paths), Names([*(set(paths) - moves.keys()), *moves.values()])
+    files = {file.path: file for file in change.files}
+    notes = list(change.notes)
+    for path, data in texts.items():
+        try:
+            new = _led(data, path, moves, before, after)
+        except EditRefused as error:
+            notes.append(error.message)
+            continue
+        if new == data:
+            continue
+        target = moves.get(path, path)
+        files[target] = replace(files[target], after=new) if target in files else FileChange(path, data, new)
+    # Notes come before others go, so that nothing is lost in between.
+    ordered = sorted(files.values(), key=lambda file: file.after is None)
+    led = len(files) - len(change.files)
+    if led:
+        notes.append(f"Links in {plural(led, 'other note')} follow.")
+    return replace(change, files=tuple(ordered), notes=tuple(notes))
+
+
+def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after: Names) -> bytes:
+    """The note `path` with every link spelled so that it leads where it led."""
+    lines = Lines.of(data, path)
+    here = moves.get(path, path)
+    out = list(lines.lines)
+    for link in reversed(links(path, "\n".join(lines.texts()), before)):
+        target = moves.get(link.target, link.target)
+        if not target or (after.find(link.written, here) == target and not _strays(link, path, here, target)):
+            continue
+        text, end = bare(out[link.line - 1]), end_of(out[link.line - 1])
+        spelled = text[link.start : link.end].replace(link.written, _spelled(link, target, here, after), 1)
+        out[link.line - 1] = text[: link.start] + spelled + text[link.end :] + end
+    return Lines(lines.bom, tuple(out)).data
+
+
+def _strays(link: NoteLink, path: str, here: str, target: str) -> bool:
+    """Whether a link that other programs could follow, from the note's own folder, is one no more."""
+    return _beside(link.written, path) == link.target and _beside(link.written, here) != target
+
+
+def _beside(written: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(written)))
+
+
+def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
+    """How a link in the note `here` names `target`: in the way it was written, as far as that leads there."""
+    name = target.rpartition("/")[2].removesuffix(".md")
+    if link.kind == "wiki":
+        return name if "/" not in link.written and names.find(name, here) == target else target.removesuffix(".md")
+    beside = posixpath.relpath(target, posixpath.dirname(here) or ".")
+    from_top = posixpath.normpath(link.written) == link.target
+    path = target if from_top and names.find(target, here) == target else beside
+    return quote(path, safe="/") if link.kind == "markdown" and (" " in path or "%" in link.written) else path
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans changes of the notes below `roots`; `clock` gives epoch seconds. Every method may raise EditRefused,
+    PathRefused and Unreadable.
+    """
+
+    roots: Roots
+    clock: Callable[[], float]
+    hosts: tuple[HostLimit, ...] = ()
+    """Who reads the curated note, for what a change does to its budget."""
+    links: LinkIndex | None = None
+    """Where links are looked for, so that they follow a note that moves."""
+
+    def now(self) -> dt.datetime:
+        """The time of this machine's zone, in which days are counted."""
+        return dt.datetime.fromtimestamp(self.clock()).astimezone()
+
+    def memory(self) -> str:
+        """The path of the curated note: MEMORY.md, or memory.md where only that is there."""
+        return next((name for name in ROOT_NOTES if current(self.roots, name) is not None), ROOT_NOTES[0])
+
+    def spot(self, path: str, first: int, last: int | None = None, seen: Seen | None = None) -> Spot:
+        """Lines of a note; without `last` the list item or paragraph that line `first` belongs to.
+
+        With `seen` the numbers are of the lines that a person saw: they are found where they stand now.
+        """
+        path = self._stored(path)
+        data = current(self.roots, path)
+        if data is None:
+            raise NoteMissing(f"There is no note {path}.", "Look for its path in the list of files.")
+        note = Lines.of(data, path)
+        if seen is not None:
+            found_at = seen.now_at(first, last or first, note)
+            if found_at is None:
+                raise EditRefused(
+                    f"These lines of {path} changed after you saw them.",
+                    "Nothing was changed. Look at them again.",
+                )
+            first, last = found_at[0], None if last is None else found_at[1]
+        texts = note.texts()
+        if last is None and 1 <= first <= len(texts):
+            first, last = block_at(texts, first)
+        found = Spot(path, data, first, last if last is not None else first)
+        found.lines()
+        return found
+
+    def remember(self, text: str) -> Change:
+        """Append `text` with the time to today's log."""
+        now = self.now()
+        path = log_path(now.date())
+        return capture(text, now, current(self.roots, path), self._log_before(path))
+
+    def beginning(self, path: str) -> str:
+        """The text that a daily log which is not there begins with, its heading like that of the log before it."""
+        day = shown_day(path)
+        return beginning(day, self._log_before(path)) if day is not None else ""
+
+    def _log_before(self, path: str) -> bytes | None:
+        """The last daily log before `path`, None without one."""
+        logs = [
+            note.path
+            for note in scan(self.roots).found
+            if note.path.count("/") == 1 and shown_day(note.path) and note.path < path
+        ]
+        return current(self.roots, logs[-1]) if logs else None
+
+    def new_note(self, title: str, body: str = "", path: str = "") -> Change:
+        """A new topic note, at `path` or where its title says. Raises EditRefused when something is there."""
+        path = self._stored(path or topic_path(title))
+        self._vacant(path)
+        return new_note(path, title, body)
+
+    def edit(self, path: str, before: bytes | None, text: str) -> Change:
+        """What an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
+        return edit(self._stored(path), before, text)
+
+    def choices(self, spot: Spot, target: str = "") -> list[curate_promote.RankedSection]:
+        """The headings of `target` (the curated note) that the lines could go below, the best first."""
+        data = current(self.roots, target or self.memory())
+        return curate_promote.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())
+
+    def promote(self, spot: Spot, *, to: str = "", move: bool = False, target: str = "") -> Change:
+        """Copy or move lines to the curated note, below the heading `to` or the one that fits."""
+        target = self._stored(target or self.memory())
+        return self._budgeted(curate_promote.promote(spot, target, current(self.roots, target), to=to, move=move))
+
+    def demote(self, spot: Spot, target: str, *, to: str = "", move: bool = True) -> Change:
+        """Move lines to the topic note `target`, a path or a title."""
+        path = self._stored(target if target.endswith(".md") else topic_path(target))
+        return self._budgeted(curate_promote.demote(spot, path, current(self.roots, path), to=to, move=move))
+
+    def delete_lines(self, spots: Iterable[Spot]) -> Change:
+        """Delete lines."""
+        return delete_lines(spots)
+
+    def trash_lines(self, spot: Spot) -> Change:
+        """Move lines to the trash."""
+        return trash_lines(spot)
+
+    def merge_duplicates(self, keep: Spot, others: Iterable[Spot]) -> Change:
+        """Keep the lines of one spot and delete the others."""
+        return merge_duplicates(keep, tuple(others))
+
+    def trash(self, path: str) -> Change:
+        """Move a note to the trash."""
+        return trash(self._stored(path), self._note(path))
+
+    def rename(self, path: str, new: str) -> Change:
+        """Give a note another path; links to it follow. Raises EditRefused when something is there."""
+        target = self._stored(new)
+        self._vacant(target)
+        return self._relinked(rename(self._stored(path), target, self._note(path)))
+
+    def archive(self, days: int) -> Change:
+        """Move daily logs older than `days` to memory/archive/memory/; links to them follow."""
+        today = self.now().date()
+        paths = [note.path for note in scan(self.roots).found]
+        old = [
+            path
+            for path in paths
+            if path.startswith("memory/")
+            and path.count("/") == 1
+            and (day := shown_day(path)) is not None
+            and (today - day).days > days
+        ]
+        return self._relinked(archive({path: self._note(path) for path in old}, paths, today, days))
+
+    def budget(self, data: bytes | None = None) -> tuple[Budget, ...]:
+        """How the curated note stands with each host; with `data` as if that was in it."""
+        name = self.memory()
+        text = current(self.roots, name) if data is None else data
+        return tuple(budget.measure(text, host, name) for host in self.hosts)
+
+    def _relinked(self, change: Change) -> Change:
+        """`change` with the links of all notes to those that it moves, and of those that it moves, led there."""
+        moves = moved_notes(change)
+        if self.links is None or not moves:
+            return change
+        texts = {path: data for path in self.links.sources(moves) if (data := current(self.roots, path)) is not None}
+        return follow(change, moves, texts, self.links.paths())
+
+    def _budgeted(self, change: Change) -> Change:
+        """`change` with what it does to the curated note's budget among its notes."""
+        said = tuple(
+            budget.effect(file.before, file.after, host)
+            for file in change.files
+            if file.path in ROOT_NOTES
+            for host in self.hosts
+        )
+        return replace(change, notes=change.notes + said)
+
+    def _stored(self, path: str) -> str:
+        """The path under which a note is stored. Raises PathRefused."""
+        return destination(self.roots, path)[2]
+
+    def _vacant(self, path: str) -> None:
+        with parent(self.roots, path) as (folder, name):
+            if folder is not None and folder.status(name) is not None:
+                raise EditRefused(f"There is a note {path} already.", "Choose another name.")
+
+    def _note(self, path: str) -> Stored:
+        with parent(self.roots, path) as (folder, name):
+            data = None if folder is None else folder.read(name)
+            status = None if folder is None else folder.status(name)
+        if data is None or status is None:
+            raise NoteMissing(f"There is no note {path}.", "Look for its path in the list of files.")
+        return Stored(data, status.st_mode & 0o7777, status.st_mtime_ns)

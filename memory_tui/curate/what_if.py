@@ -1,0 +1,89 @@
+"""What a change of notes would do to the answer of a query, before it is made."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memory_tui.core.settings import Settings
+from memory_tui.curate.changes import Change
+from memory_tui.providers.protocol import Provider
+from memory_tui.search.corpus import Corpus
+from memory_tui.search.rank import rank
+from memory_tui.search.retrieve import Dates, SearchContext, gather
+from memory_tui.search.trace import Candidate, Trace
+from memory_tui.source.protocol import ChunkSource, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A hit before and after; None and place 0 where it is not recalled. Places count from 1."""
+
+    before: Candidate | None
+    after: Candidate | None
+    place_before: int
+    place_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Both answers, and every hit of either: those of the answer after first, then those that are gone.
+
+    `without_vector` new texts were judged by their words alone, because no provider was asked for their vectors.
+    """
+
+    before: Trace
+    after: Trace
+    moves: tuple[Move, ...]
+    without_vector: int
+
+
+def preview(
+    trial: Trial,
+    change: Change,
+    query: str,
+    settings: Settings,
+    now: float,
+    *,
+    asking: Provider | None,
+    writing: Provider | None,
+) -> Effect:
+    """The answer to `query` as it is and as it would be after `change`. Takes as long as a search on a cold index.
+
+    `asking` embeds the query, `writing` the new texts; either may be None. Raises IndexUnavailable, Unreadable,
+    ProviderError, QueryError, Cancelled.
+    """
+    before = _answer(trial.source, query, settings, now, asking)
+    missing = trial.put({file.path: file.after for file in change.files}, writing)
+    after = _answer(trial.source, query, settings, now, asking)
+    return Effect(before, after, _moves(before, after), missing)
+
+
+def _answer(source: ChunkSource, query: str, settings: Settings, now: float, provider: Provider | None) -> Trace:
+    corpus = Corpus.load(source)
+    return rank(gather(query, SearchContext(source, corpus, Dates.of(corpus), provider), now), settings)
+
+
+def _moves(before: Trace, after: Trace) -> tuple[Move, ...]:
+    """Hits of both answers in pairs: the same chunk, else chunks of one note that stand in about the same lines."""
+    old = dict(enumerate(before.recalled, 1))
+    pairs: list[Move] = []
+    for place, hit in enumerate(after.recalled, 1):
+        was = _partner(hit, old, after)
+        pairs.append(Move(old.pop(was) if was else None, hit, was, place))
+    return (*pairs, *(Move(hit, None, place, 0) for place, hit in old.items()))
+
+
+def _partner(hit: Candidate, old: Mapping[int, Candidate], after: Trace) -> int:
+    """The place of what `hit` was before, 0 when it was not recalled."""
+    same = next((place for place, was in old.items() if was.chunk.id == hit.chunk.id), 0)
+    if same:
+        return same
+    kept = {each.chunk.id for each in after.recalled}
+    near: dict[int, list[int]] = defaultdict(list)
+    for place, was in old.items():
+        overlaps = was.chunk.start_line <= hit.chunk.end_line and hit.chunk.start_line <= was.chunk.end_line
+        if was.chunk.path == hit.chunk.path and overlaps and was.chunk.id not in kept:
+            near[abs(was.chunk.start_line - hit.chunk.start_line)].append(place)
+    return near[min(near)][0] if near else 0

@@ -1,0 +1,237 @@
+"""The sample workspace: ten months of one household's notes, ending today.
+
+The templates name days by their age (`memory/day-049.md`) and hold dates as `{date}`, `{date-7}`, `{long+3}`;
+a dated note counts from its own day, every other text from today. So the copy is always about the last ten months,
+and line numbers never change.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from memory_tui.core import atomic, locks
+from memory_tui.core.errors import IndexUnavailable, WorkspaceError
+
+SUGGESTED: tuple[str, ...] = (
+    "How is the VLAN on the Omada router set up?",
+    "Who was our dentist before Dr. Hallett?",
+    "Why did we drop Pi-hole?",
+    "What was the cause of ERR_GATEWAY_502 the first time?",
+    "麻婆豆腐要放什么酱？",
+)
+"""Labelled queries for somebody who sees the sample for the first time.
+
+No note holds all the words of any of them, so keyword search that joins words with AND stays empty, while each is
+answered by notes that hold some.
+"""
+
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_TEMPLATE_DAY = re.compile(r"day-(\d{3})")
+_PLACEHOLDER = re.compile(r"\{(date|weekday|long|month|zh)([+-]\d+)?\}")
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 < number < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+# Names are spelled out here because strftime follows the locale, and the copy must not depend on the machine.
+_FORMS: Mapping[str, Callable[[dt.date], str]] = {
+    "date": dt.date.isoformat,
+    "weekday": lambda day: _WEEKDAYS[day.weekday()],
+    "long": lambda day: f"{_MONTHS[day.month - 1]} {_ordinal(day.day)}",
+    "month": lambda day: _MONTHS[day.month - 1],
+    "zh": lambda day: f"{day.month}月{day.day}日",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SampleAnswer:
+    """A line that answers a sample query: `grade` 2 answers it, 1 helps; `answer` is a fragment of the line."""
+
+    path: str
+    line: int
+    grade: int
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledQuery:
+    """A question with its relevant lines (none: the notes do not know); `note` says what makes it hard."""
+
+    id: str
+    query: str
+    category: str
+    relevant: tuple[SampleAnswer, ...]
+    note: str
+
+
+def materialize(target: Path, today: dt.date) -> Path:
+    """Write the sample workspace as it stands on `today` into `target`, and return `target`.
+
+    The same day gives the same bytes and mtimes in every time zone and locale. A note's mtime is 18:00 UTC of its
+    day, an undated file's that of the last day it speaks of; today's may therefore lie some hours ahead.
+    Raises WorkspaceError when `target` is a file, is not empty, or cannot be written.
+    """
+    try:
+        atomic.make_folder(target, 0o777)
+        if any(target.iterdir()):
+            raise WorkspaceError(
+                f"{target} is not empty; the sample workspace is only copied into an empty folder.",
+                "Name a folder that does not exist yet.",
+            )
+        for template, text in _templates(files(__name__.rpartition(".")[0]) / "workspace"):
+            _write(target, template, text, today)
+    except FileExistsError:
+        raise WorkspaceError(
+            f"{target} is a file, so the sample workspace cannot be copied into it.",
+            "Name a folder that does not exist yet.",
+        ) from None
+    except OSError as error:
+        raise WorkspaceError(
+            f"The sample workspace cannot be written to {target}: {error.strerror or error}.",
+            "Name a folder you may write to.",
+        ) from error
+    return target
+
+
+def labelled_queries(today: dt.date) -> list[LabelledQuery]:
+    """The questions that come with the sample as it stands on `today`, each with the lines that answer it."""
+    text = _fill((files(__name__.rpartition(".")[0]) / "queries.jsonl").read_text(encoding="utf-8"), today)
+    return [_query(json.loads(line)) for line in text.splitlines()]
+
+
+def _query(fields: dict[str, Any]) -> LabelledQuery:
+    return LabelledQuery(**fields | {"relevant": tuple(SampleAnswer(**label) for label in fields["relevant"])})
+
+
+def _templates(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Relative posix path and text of each template below `folder`, in the order of their names."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _templates(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".md"):
+            yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
+
+
+def _write(target: Path, template: str, text: str, today: dt.date) -> None:
+    named = _TEMPLATE_DAY.search(template)
+    own_day = today - dt.timedelta(days=int(named[1])) if named else today
+    edited = own_day if named else today - dt.timedelta(days=_youngest_mention(text))
+    note = target / _TEMPLATE_DAY.sub(own_day.isoformat(), template)
+    atomic.make_folder(note.parent, 0o777)
+    atomic.create_file(note, _fill(text, own_day).encode("utf-8"), None)
+    evening = int(dt.datetime.combine(edited, dt.time(18), dt.UTC).timestamp())
+    os.utime(note, (evening, evening))
+
+
+def _fill(text: str, day: dt.date) -> str:
+    """`text` with its placeholders counted from `day`; other braces stay."""
+    return _PLACEHOLDER.sub(lambda hole: _FORMS[hole[1]](day + dt.timedelta(days=int(hole[2] or 0))), text)
+
+
+def _youngest_mention(text: str) -> int:
+    """Age in days of the latest past day that an undated template speaks of."""
+    offsets = [int(hole[2] or 0) for hole in _PLACEHOLDER.finditer(text)]
+    return min(-offset for offset in offsets if offset <= 0)
+
+
+PREFIX = "memory-tui-demo-"
+MARK = "demo"
+"""The lock of this name in the folder says whose it is: process id and start, held until that process is gone."""
+
+
+@contextmanager
+def own() -> Iterator[Path]:
+    """A new folder for a demo, after those of dead ones are swept away; it is removed at the end."""
+    sweep(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
+        held = locks.WriterLock.acquire(Path(name) / MARK)
+        try:
+            yield Path(name)
+        finally:
+            if held is not None:
+                held.release()
+
+
+def sweep(parent: Path) -> list[Path]:
+    """Remove the demo folders in `parent` whose process is gone, and return them; everything else stays.
+
+    A folder counts as a demo's when it is this user's, is no link, and holds the lock of a process that is recorded
+    there, runs no more, and holds it no more. What cannot be looked at or removed stays too.
+    """
+    removed = []
+    with suppress(OSError):
+        for folder in sorted(parent.glob(f"{PREFIX}*")):
+            with suppress(OSError, IndexUnavailable):
+                if _is_dead(folder) and _remove(folder):
+                    removed.append(folder)
+    return removed
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether `folder` is that of a demo whose process is gone."""
+    mark = folder / f"{MARK}.lock"
+    if not (_is_own(folder, stat.S_ISDIR) and _is_own(mark, stat.S_ISREG)):
+        return False
+    who = locks.holder(folder / MARK)
+    return who is not None and not locks.is_alive(who)
+
+
+def _is_own(path: Path, kind: Callable[[int], bool]) -> bool:
+    """Whether `path` itself, not what it leads to, is of `kind` (a test of `stat`) and belongs to this user."""
+    found = path.lstat()
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return mine and kind(found.st_mode)
+
+
+def _remove(folder: Path) -> bool:
+    """Remove `folder`, unless its lock is still held, as by a process of another container."""
+    mark = folder / f"{MARK}.lock"
+    said = mark.read_bytes()
+    held = locks.WriterLock.acquire(folder / MARK)
+    if held is None:
+        return False
+    try:
+        for entry in folder.iterdir():
+            if entry == mark:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                atomic.remove_file(entry)
+    except OSError:
+        held.release()
+        # What is left is swept the next time, because it still says whose it was.
+        atomic.replace_file(mark, said)
+        raise
+    held.release()
+    shutil.rmtree(folder)
+    return True

@@ -1,0 +1,73 @@
+"""A check finds a state, the evidence for it, one fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+
+State = Literal["ok", "warning", "failed", "skipped", "no answer"]
+Group = Literal["machine", "notes", "index", "provider", "settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """The outcome of one check: `evidence` is what was seen, `fix` the one thing to do, empty where nothing is."""
+
+    state: State
+    evidence: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question that is put to the machine or the memory; `key` names it for programs, `title` for people."""
+
+    key: str
+    group: Group
+    title: str
+    run: Callable[[Engine], CheckOutcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A check, what it found, and how long it took in milliseconds."""
+
+    check: Check
+    finding: CheckOutcome
+    milliseconds: float
+
+    def as_dict(self) -> dict[str, object]:
+        """The result as JSON-ready fields."""
+        return {
+            "check": self.check.key,
+            "group": self.check.group,
+            "title": self.check.title,
+            "state": self.finding.state,
+            "evidence": self.finding.evidence,
+            "fix": self.finding.fix,
+            "milliseconds": round(self.milliseconds, 1),
+        }
+
+
+def ok(evidence: str) -> CheckOutcome:
+    """All is well."""
+    return CheckOutcome("ok", evidence)
+
+
+def warning(evidence: str, fix: str) -> CheckOutcome:
+    """It works, and somebody should know."""
+    return CheckOutcome("warning", evidence, fix)
+
+
+def failed(evidence: str, fix: str) -> CheckOutcome:
+    """It does not work."""
+    return CheckOutcome("failed", evidence, fix)
+
+
+def skipped(evidence: str) -> CheckOutcome:
+    """The question does not arise."""
+    return CheckOutcome("skipped", evidence)

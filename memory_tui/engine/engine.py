@@ -1,0 +1,305 @@
+"""The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries.
+
+`indexer` writes, `queries` reads; neither waits for the other.
+
+Nothing heavy is imported before something heavy is done.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
+
+from memory_tui import plan as plans
+from memory_tui.approval import Consents
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, ignore
+from memory_tui.engine.indexer import Indexer
+from memory_tui.engine.provider_setup import Providers
+from memory_tui.engine.queries import Queries, with_provider_notice
+from memory_tui.plan import Options, Plan
+from memory_tui.providers.chain import Chain
+from memory_tui.search.trace import Notice
+from memory_tui.workspace import root_state
+from memory_tui.workspace.notes import Document
+from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from memory_tui.curate.curator import Curator
+    from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
+    from memory_tui.inbox.decisions import Decisions
+    from memory_tui.inbox.entries import Suggestion
+    from memory_tui.inbox.examine import Tell
+    from memory_tui.index.store import Store
+
+__all__ = ["Engine", "open_memory"]
+
+# A few megabytes of vectors are multiplied fastest by one thread; more would wait for each other when cores are busy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+class Notes:
+    """The notes of one engine: read, listed, explained, changed; `plan` is the engine's as it is now."""
+
+    def __init__(self, plan: Callable[[], Plan], indexer: Indexer, queries: Queries) -> None:
+        self._plan = plan
+        self._indexer = indexer
+        self._queries = queries
+
+    @cached_property
+    def curator(self) -> Curator:
+        """What changes notes and takes changes back; after each one the index is brought up to date."""
+        from memory_tui.curate import curator
+
+        return curator.curator(self._plan(), self._indexer.edited)
+
+    def read(self, path: str) -> Document:
+        """A note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
+        return shown(self._plan().roots, path)
+
+    def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
+        """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
+        from memory_tui.engine import status
+
+        return status.note_lines(note(self._plan().roots, path), start, lines)
+
+    def files(self) -> tuple[FileRow, ...]:
+        """Every note with its state, by path."""
+        from memory_tui.engine import status
+
+        seen = reachable(self._plan().roots)
+        return self._queries.on_snapshot(
+            lambda store: status.file_rows(store, seen, self._indexer.freshness(store, seen))
+        )
+
+    def why_file(self, path: str) -> FileVerdict:
+        """Why a path is, or is not, part of the memory."""
+        from memory_tui.engine import status
+
+        seen = scan(self._plan().roots)
+        found = why_path(self._plan().roots, path, seen)
+        return self._queries.on_snapshot(
+            lambda store: status.file_verdict(found, store, self._indexer.freshness(store, seen))
+        )
+
+
+class Inbox:
+    """The inbox of one engine: what in its notes should be looked at; `plan` is the engine's as it is now.
+
+    `notice` gets what a person should know.
+    """
+
+    def __init__(
+        self,
+        plan: Callable[[], Plan],
+        now: Callable[[], float],
+        notes: Notes,
+        queries: Queries,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._notice = notice
+        self._plan = plan
+        self._now = now
+        self._notes = notes
+        self._queries = queries
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """What was decided about suggestions without changing a note."""
+        from memory_tui.inbox.decisions import Decisions
+
+        return Decisions(self._notes.curator.journal.folder, self._notice)
+
+    def examine(
+        self, progress: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False, *, every: bool = False
+    ) -> tuple[Suggestion, ...]:
+        """What should be looked at; seconds on a large memory. With `every` what was kept or put off, too.
+
+        `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
+        """
+        from memory_tui.engine import inbox_inputs
+        from memory_tui.inbox.examine import examine
+
+        found = examine(inbox_inputs.view(self._plan(), self._now(), self._queries.chunks()), progress, stopped)
+        return found if every else self.decisions.open(found, self._now())
+
+
+class Engine:
+    """A workspace with its index, in parts. Every method may be called from any thread; those that read the disk or
+    the index take milliseconds to seconds and belong on a worker thread, `queries.rank` and the properties do not.
+    """
+
+    def __init__(self, plan: Plan, listener: Listener = ignore) -> None:
+        self.plan = plan
+        """What was decided when it was opened: settings, workspace, configuration."""
+        self._listener = listener
+        approvals = Consents(plan.workspace)
+        chain = Chain(plans.settings(plan, approvals), self._provider_failed)
+        self.indexer = Indexer(plan, chain, approvals, self._emit)
+        """Keeps the index up to date."""
+        self.queries = Queries(plan, chain, self.indexer, self.now, self._notices)
+        """Searches, explains, and reads what is indexed."""
+        self.providers = Providers(
+            plan,
+            chain,
+            approvals,
+            lambda: self.indexer.request_sync("provider"),
+            self.queries.reader_or_empty,
+            lambda: self.indexer.speed,
+        )
+        """Who makes vectors, approvals, and what would be sent."""
+        self.notes = Notes(lambda: self.plan, self.indexer, self.queries)
+        """Reads, lists, explains and changes notes."""
+        self.inbox = Inbox(
+            lambda: self.plan,
+            self.now,
+            self.notes,
+            self.queries,
+            lambda text: self._emit(Noticed(time.time(), text)),
+        )
+        """What in the notes should be looked at."""
+
+    # --- opening and closing ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, options: Options, listener: Listener = ignore) -> Engine:
+        """Find workspace, configuration and settings; opens no index yet. Raises MemoryTuiError."""
+        return cls(plans.plan(options), listener)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def listen(self, listener: Listener) -> None:
+        """Send events to `listener` from now on; it is called on the thread that made the news."""
+        self._listener = listener
+
+    def start(self) -> None:
+        """Begin to work in the background: settle changes that were cut off, index what changed, then watch."""
+        self.indexer.writer.submit(lambda _store: self._recover())
+        self.indexer.start()
+
+    def close(self) -> None:
+        """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
+        self.indexer.stop()
+        self.queries.close()
+        self.providers.chain.close()
+        self.indexer.close()
+
+    def now(self) -> float:
+        """The time that ages are counted from, in epoch seconds."""
+        return time.time() if self.plan.now is None else self.plan.now
+
+    def reread(self) -> None:
+        """Take up what the configuration on disk says now; the settings in force stay. Raises ConfigError."""
+        self.plan = plans.renewed(self.plan)
+
+    # --- its state -------------------------------------------------------------------------------------------------
+
+    def notices(self) -> tuple[Notice, ...]:
+        """What a person should know about configuration, index and provider before trusting an answer."""
+        return with_provider_notice(self._notices(), self.providers.who())
+
+    def status(self, deep: bool = False) -> Status:
+        """The whole state, computed now; `deep` embeds one text with the provider."""
+        from memory_tui.engine import status
+
+        probe = self.providers.probe() if deep else None
+        indexer = self.indexer
+
+        def read(store: Store) -> Status:
+            began = time.monotonic()
+            seen = reachable(self.plan.roots, store.known().settled)
+            freshness, supplied = indexer.freshness(store, seen), self.providers.supplied(store)
+            found = status.status(
+                self.plan,
+                store,
+                freshness,
+                roots=indexer.root_watch.states(),
+                watching=(indexer.watcher.on, indexer.watcher.detail),
+                probe=probe,
+                notices=with_provider_notice(self._notices(), supplied.who),
+                supplied=supplied,
+                paused=indexer.paused,
+            )
+            indexer.index_changes.cost = time.monotonic() - began
+            return found
+
+        return self.queries.on_snapshot(read)
+
+    def _notices(self) -> tuple[Notice, ...]:
+        """The same as `notices`, but for who answers."""
+        found = [Notice("config", problem) for problem in self.plan.config.problems]
+        found += [Notice("index", text) for text in self.indexer.opener.notices]
+        lost = root_state.lost(self.indexer.root_watch.states())
+        found += [Notice("root", root.detail, root_state.next_step(root)) for root in lost]
+        found += self.indexer.freshness_check.notices()
+        if waiting := self.indexer.batches.waiting:
+            found.append(
+                Notice(
+                    "batch",
+                    f"{waiting:,} texts wait for the provider's batch service; until it is done, words alone find "
+                    "them.",
+                    "The app or memory-tui index fetches the vectors when they are ready.",
+                )
+            )
+        return tuple(found)
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    def _emit(self, event: Event) -> None:
+        self._listener(event)
+
+    def _provider_failed(self, error: ProviderError) -> None:
+        if not self.indexer.writer.closing.is_set():
+            self._emit(ProviderChanged(time.time(), self.plan.provider, False, error.message))
+            if self.providers.chain.fallback is not None:
+                # The index has to be made again with the vectors of the other one.
+                self.indexer.request_sync("provider")
+
+    def _recover(self) -> None:
+        for entry in self.notes.curator.recover():
+            self._emit(Noticed(time.time(), f"{entry.title}: {entry.reason}."))
+
+
+def open_memory(
+    workspace: str | os.PathLike[str] | None = None,
+    *,
+    listener: Listener = ignore,
+    provider: str = "",
+    config: str | None = None,
+    index: str | None = None,
+    agent: str = "",
+    read_only: bool = False,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> Engine:
+    """Open the notes in `workspace`, index what changed where `sync.onSearch` allows, and return the open engine.
+
+    Without `workspace` it is the current folder or that of the configuration, as for the command line; `settings` are
+    keys and values as `--set` takes them. Close the engine, or use it in a `with` statement. Raises MemoryTuiError.
+    """
+    engine = Engine.open(
+        Options(
+            workspace=None if workspace is None else os.fspath(workspace),
+            config=config,
+            index=index,
+            provider=provider,
+            read_only=read_only,
+            changes=tuple(settings.items()),
+            agent=agent,
+        ),
+        listener,
+    )
+    try:
+        engine.indexer.catch_up()
+    except BaseException:
+        engine.close()
+        raise
+    return engine

@@ -1,0 +1,78 @@
+"""What the inbox examines: notes on disk, their chunks, what recalls returned."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from memory_tui.core.errors import Unreadable
+from memory_tui.curate import budget
+from memory_tui.hosts import claude_code
+from memory_tui.inbox.checks import InboxInputs
+from memory_tui.inbox.entries import DatedNote
+from memory_tui.recalls import recall_log
+from memory_tui.workspace import notes
+from memory_tui.workspace.notes import shown_day
+from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
+
+if TYPE_CHECKING:
+    from memory_tui.inbox.checks import Chunks
+    from memory_tui.plan import Plan
+
+_FEWEST_RECALLS = 20
+_FEWEST_DAYS = 14.0
+_DAY_SECONDS = 86_400.0
+
+
+def view(plan: Plan, now: float, chunks: Chunks | None) -> InboxInputs:
+    """Everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
+    workspace = os.path.realpath(plan.roots.workspace)
+
+    def exists(path: str) -> bool:
+        real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
+        return real.startswith(workspace + os.sep) and os.path.lexists(real)
+
+    notes = tuple(_notes(plan.roots))
+    return InboxInputs(
+        notes, dt.datetime.fromtimestamp(now).astimezone().date(), exists, chunks, _over(plan, notes), _recalled(plan)
+    )
+
+
+def host_of(plan: Plan, path: str) -> budget.HostLimit:
+    """Who reads a curated note into its sessions: Claude Code its own, OpenClaw any other."""
+    if claude_code.is_auto_memory(plan.roots.workspace / path):
+        return budget.CLAUDE_CODE
+    return budget.hosts(plan.config)[0]
+
+
+def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]]:
+    """The lines of curated notes that no session reads."""
+    found = {}
+    for note in notes:
+        if note.path.rpartition("/")[2] not in ROOT_NOTES:
+            continue
+        cut = budget.measure(note.text.encode("utf-8", "replace"), host_of(plan, note.path)).cut
+        if cut is not None:
+            found[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
+    return found
+
+
+def _notes(roots: Roots) -> Iterator[DatedNote]:
+    for found in scan(roots).found:
+        if found.source != "memory":
+            continue
+        try:
+            yield DatedNote(found.path, notes.read(found).text, shown_day(found.path))
+        except Unreadable:
+            # The list of files says so; there is nothing to suggest about what nobody can read.
+            continue
+
+
+def _recalled(plan: Plan) -> frozenset[str] | None:
+    """The paths that logged recalls returned; None where too few were logged to tell what is never recalled."""
+    entries = recall_log.read(recall_log.recall_log_path(plan.roots.workspace)).entries
+    if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_DAYS * _DAY_SECONDS:
+        return None
+    return frozenset(hit.path for entry in entries for hit in entry.hits)

@@ -1,0 +1,564 @@
+"""The indexer keeps the index up to date in the background.
+
+`engine-writer` owns the write connection and does every sync; watcher and clock only ask it for work. Of several
+processes one keeps the index by itself (`keeper`), the others read, and one of them goes on when it ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from os.path import normpath
+from typing import TYPE_CHECKING, TypeVar
+
+from memory_tui.core import locks
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import (
+    Cancelled,
+    IndexBusy,
+    IndexDamaged,
+    IndexRefused,
+    IndexUnavailable,
+    MemoryTuiError,
+    WorkspaceError,
+)
+from memory_tui.core.events import (
+    Event,
+    IndexChanged,
+    IndexingPaused,
+    NotesChanged,
+    Noticed,
+    ProviderChanged,
+    RootsChanged,
+    SyncProgress,
+)
+from memory_tui.core.locks import Keeping
+from memory_tui.engine.batch_runner import BatchRunner, combined
+from memory_tui.engine.index_changes import IndexChanges
+from memory_tui.engine.open_index import IndexOpener
+from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
+from memory_tui.engine.root_watch import RootWatch
+from memory_tui.engine.scanner import EngineClock, Scanner
+from memory_tui.engine.watch_switch import WatchSwitch
+from memory_tui.index.connections import Writer
+from memory_tui.providers.chain import NONE
+from memory_tui.search.trace import Notice, Unsearchable
+from memory_tui.workspace import root_state
+from memory_tui.workspace.roots import reachable
+from memory_tui.workspace.scan import Scan
+
+if TYPE_CHECKING:
+    from memory_tui.approval import Consents
+    from memory_tui.core.settings import Settings
+    from memory_tui.index.freshness import Freshness
+    from memory_tui.index.store import Store
+    from memory_tui.index.sync import SyncReport
+    from memory_tui.plan import Plan
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.protocol import Identity, Provider
+
+_CHEAP_SECONDS = 0.015
+"""A comparison that takes no longer than this is worth its time before every search."""
+_YOUNG_SECONDS = 0.25
+"""A comparison is not repeated before this has passed."""
+
+
+class FreshnessCheck:
+    """The last comparison of disk and index of one plan; any thread may make another one."""
+
+    def __init__(self, plan: Plan, chain: Chain) -> None:
+        self.unsearchable: tuple[Unsearchable, ...] = ()
+        """What a search could not find at the last comparison, and why."""
+        self.last: Freshness | None = None
+        """What the last comparison found."""
+        self._plan = plan
+        self._chain = chain
+        self._lost = False
+        """Whether the provider that an index would be made with does not answer."""
+        self._at = 0.0
+        self._cost = 0.0
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last comparison."""
+        return time.monotonic() - self._at
+
+    def postpone(self) -> None:
+        """Count as compared now: somebody is about to compare."""
+        self._at = time.monotonic()
+
+    def compare(self, store: Store, seen: Scan | None = None) -> Freshness:
+        """Compare disk and index, and remember what a search could not find, for the next answers."""
+        from memory_tui.index import mass_deletion, schema
+        from memory_tui.index import sync as syncing
+        from memory_tui.index.freshness import compare
+
+        began = time.monotonic()
+        has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
+        wanted = syncing.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
+        rebuild = schema.differences(has, wanted) if has and wanted else ()
+        every = seen or reachable(roots, None if rebuild else store.known().settled)
+        if rebuild and every.quiet:
+            every = reachable(roots)
+        found = compare(
+            every,
+            store.known(),
+            settings,
+            rebuild=rebuild,
+            roots=roots,
+            devices=mass_deletion.from_text(store.meta(mass_deletion.KEY)),
+        )
+        self.unsearchable = tuple(
+            [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
+            + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
+        )
+        self._lost = who_answers(store, self._chain, settings).standing in ("failed", "fallback failed")
+        self.last, self._at = found, time.monotonic()
+        if seen is None:
+            self._cost = self._at - began
+        return found
+
+    def _wanted(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
+        """Who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
+        nothing else can be told without asking.
+        """
+        chain, settings = self._chain, self._plan.settings
+        if chain.name == NONE:
+            return None, settings, None
+        if chain.fallback is None and fallback_in(store, chain) is not None:
+            # What another process replaced stays so until the first choice has answered.
+            return chain.of_space(has), settings, has
+        return chain.provider(), settings, chain.wanted(has if has.dims else None) or has
+
+    def compare_if_cheap(self, store: Store) -> bool:
+        """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
+        if self._plan.once or self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
+            return False
+        return bool(self.compare(store).pending)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """What a person has to decide, or should know, about index and disk."""
+        seen, found = self.last, []
+        if seen is not None and seen.shrink is not None:
+            found.append(
+                Notice(
+                    "shrink",
+                    f"{seen.shrink.reason}; they stay in the index until you agree.",
+                    "Bring them back, or run memory-tui index --accept-shrink.",
+                )
+            )
+        if seen is not None and seen.rebuild:
+            found.append(
+                Notice(
+                    "rebuild",
+                    f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
+                    "finishes.",
+                    "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
+                    if self._lost
+                    else "Run memory-tui index.",
+                )
+            )
+        return tuple(found)
+
+
+Outcome = TypeVar("Outcome")
+
+AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "roots"})
+"""Reasons of syncs that only the keeper does."""
+_NAMING = frozenset({"watch", "edit"})
+"""Reasons of syncs that know what changed; all others scan in full."""
+_SWEEP_SECONDS = 2.0
+"""A search asks for a scan when the last comparison is older than this and nobody is watching."""
+_YIELD_SECONDS = 10.0
+"""A new index that is being made gives way to a save no more often than this."""
+_GOODBYE_SECONDS = 0.4
+_MINUTE = 60.0
+
+
+class Indexer:
+    """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
+
+    def __init__(self, plan: Plan, chain: Chain, approvals: Consents, emit: Callable[[Event], None]) -> None:
+        self.made_for_query = False
+        """Whether the index was made for the question that is asked next."""
+        self.freshness_check = FreshnessCheck(plan, chain)
+        self.progress: SyncProgress | None = None
+        """The last news of the sync that runs; None while none does."""
+        self.last_sync: SyncReport | None = None
+        """What the last sync did."""
+        self._plan = plan
+        self._chain = chain
+        self._provider = SyncProvider(
+            plan,
+            chain,
+            approvals,
+            lambda: self.request_sync("provider"),
+            lambda text: self._emit(Noticed(time.time(), text)),
+        )
+        self._listener = emit
+        self.opener = IndexOpener(plan, self._notice)
+        self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
+        self._paused, self._yield = Stop(), Stop()
+        self._stop = Stop(self.writer.closing, self._paused, self._yield)
+        self._lock = threading.RLock()
+        self.batches = BatchRunner(
+            chain, self.on_writer, self._emit, lambda: self.request_sync("batch"), self._provider.manner
+        )
+        self.watcher = WatchSwitch(plan, lambda named: self.request_sync("watch", named=named), self._emit)
+        self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
+        self.index_changes = IndexChanges(lambda: self.opener.path)
+        self._scanner = Scanner(plan.roots)
+        self._keeping = Keeping(lambda: self.opener.path, self._emit)
+        self._retry_later = False
+        self._clock = EngineClock(self._tick, self.writer.closing)
+        self._yielded = self._synced = 0.0
+        self._sync_wanted = False
+        self._condemned: tuple[int, int] | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether indexing is paused."""
+        return self._paused.is_set()
+
+    @property
+    def speed(self) -> float | None:
+        """Texts that the last sync embedded a second; None where it embedded too few to measure."""
+        last = self.last_sync
+        return last.embedded / last.seconds if last and last.embedded >= 100 and last.seconds > 0 else None
+
+    def start(self) -> None:
+        """Begin to work in the background: index what changed, then watch."""
+        self.batches.resident = self.opener.resident = True
+        if self._plan.settings.on("sync.onSessionStart"):
+            self.request_sync("start")
+        else:
+            self.writer.submit(lambda _store: self.batches.start())
+        if self._plan.settings.on("sync.watch"):
+            self.watcher.switch(True)
+        self.root_watch.start()
+        self._clock.start()
+
+    def stop(self) -> None:
+        """Ask everything to end, without waiting for the writer."""
+        self.writer.closing.set()
+        self.batches.close()
+        self._provider.stop()
+        self.watcher.end()
+
+    def close(self) -> None:
+        """Wait for the writer, no longer than a part of a second."""
+        # Whoever closes the index last has to be its writer, or its log stays behind.
+        self._clock.join(_GOODBYE_SECONDS)
+        self.index_changes.close()
+        self.writer.close(_GOODBYE_SECONDS)
+        self.root_watch.join(_GOODBYE_SECONDS)
+        self._keeping.close()
+        self.opener.leave()
+
+    # --- the writer ------------------------------------------------------------------------------------------------
+
+    def on_writer(self, run: Callable[[Store], Outcome]) -> Outcome:
+        """What `run` makes of the write connection, on the writer's thread. Raises what it raises."""
+        return self.writer.submit(run).result()
+
+    def sync(self, force: bool = False, reason: str = "manual", accept_shrink: bool = False) -> SyncReport:
+        """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it.
+
+        Raises MemoryTuiError, IndexBusy while another process writes.
+        """
+        self._check_paused()
+        started = time.monotonic()
+        report = self.on_writer(lambda store: self._sync(store, reason, force, accept_shrink))
+        if reason == "search" or self.batches.resident:
+            return report
+        results = self.batches.join()
+        report = replace(
+            report,
+            embedded=report.embedded + results.embedded,
+            claimed=self.batches.waiting,
+            seconds=time.monotonic() - started,
+        )
+        if not results.left:
+            return report
+        rest = self.on_writer(lambda store: self._sync(store, "batch", False, False))
+        return replace(combined(report, rest), seconds=time.monotonic() - started)
+
+    def request_sync(self, reason: str = "manual", force: bool = False, named: Collection[str] | None = None) -> None:
+        """Bring the index up to date in the background; requests that wait already are not repeated.
+
+        Nothing but the absolute paths `named` has changed; None for anything.
+        """
+        self._scanner.mark_changed(named)
+        with self._lock:
+            if self._sync_wanted and not force:
+                return
+            self._sync_wanted = True
+            progress, now = self.progress, time.monotonic()
+            # A sync goes on by itself with the provider that takes over, and must not be stopped for that.
+            rebuilding = progress is not None and progress.rebuilding and reason != "provider"
+            if rebuilding and now - self._yielded > _YIELD_SECONDS:
+                self._yielded = now
+                self._yield.set()
+        self.writer.submit(lambda store: self._background(store, reason, force))
+
+    def edited(self, paths: Collection[str]) -> None:
+        """Notes at these stored paths were changed here; the watcher, where it is on, says what else was."""
+        named = [normpath(self._plan.roots.workspace / path) for path in paths]
+        self.request_sync("edit", named=named if self.watcher.on else None)
+
+    def pause(self) -> None:
+        """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
+        if not self.paused:
+            self._paused.set()
+            self._emit(IndexingPaused(time.time(), True))
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
+        if self.paused:
+            self._paused.clear()
+            self._emit(IndexingPaused(time.time(), False))
+            self.request_sync("resume")
+
+    @property
+    def written_elsewhere(self) -> bool:
+        """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
+        who = locks.living(self.opener.path)
+        return (who is not None and not who.is_this_process) or (
+            self._keeping.refused and not self.index_changes.begun()
+        )
+
+    def catch_up(self) -> None:
+        """For commands that ask once: index what changed first, where `sync.onSearch` allows or nothing is indexed.
+
+        While another process is writing, or while nothing can be written, the answer is of what is indexed so far, and
+        a notice says so. Raises MemoryTuiError where nothing is indexed.
+        """
+        self.made_for_query = not self.opener.path.exists()
+        try:
+            if (
+                self._plan.settings.on("sync.onSearch")
+                or self.made_for_query
+                or self.on_writer(lambda store: store.recipe() is None)
+            ):
+                self.sync(reason="search")
+        except IndexRefused:
+            raise
+        except IndexUnavailable as error:
+            if not isinstance(error, IndexBusy) and not (self.opener.path.exists() and self.opener.path.stat().st_size):
+                raise
+            self.opener.notices.append(f"{error.message} {error.next_step}")
+
+    @contextmanager
+    def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:
+        """Around a search of `store`: what it cannot find, compared now where that is cheap.
+
+        What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
+        """
+        stale = self.freshness_check.compare_if_cheap(store)
+        due = self.freshness_check.age > _SWEEP_SECONDS and not self.watcher.on
+        try:
+            yield self.freshness_check.unsearchable
+        finally:
+            if (stale or due) and self._plan.settings.on("sync.onSearch"):
+                self.freshness_check.postpone()
+                self.request_sync("search")
+
+    def index_missing(self) -> None:
+        """Somebody asks, and there is no index: begin one, where `sync.onSearch` allows."""
+        if self._plan.settings.on("sync.onSearch") and not self._plan.once:
+            self.request_sync("search")
+
+    def freshness(self, store: Store, seen: Scan) -> Freshness:
+        """Compare disk and index, and remember what a search could not find, for the next answers."""
+        from memory_tui.index import batch_jobs, mass_deletion
+
+        self.batches.waiting = batch_jobs.waiting(store)
+        found = self.freshness_check.compare(store, seen)
+        self.root_watch.record_comparison(found.moved, mass_deletion.from_text(store.meta(mass_deletion.KEY)))
+        return found
+
+    def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
+        """A reader could not use the index: say so, once. What stays has it made anew, by
+        `replace_damaged` in the background.
+
+        `met` is the file (device, inode) in which it met damage.
+        """
+        text = f"{error.message} {error.next_step}".rstrip()
+        if text not in self.opener.notices:
+            self.opener.notices.append(text)
+            self._notice(text)
+        if self.batches.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
+            self._condemned = met
+            self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemn_failed)
+            self.request_sync("lost")
+
+    def replace_damaged(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
+        """Have the file `met`, in which a reader met damage, moved aside and made again, and wait.
+
+        Raises MemoryTuiError.
+        """
+        self.on_writer(self.opener.condemn(error, met))
+        self.sync(reason="search")
+        mended = f"{error.message} {error.next_step}".rstrip()
+        self.opener.notices[:] = [text for text in self.opener.notices if text != mended]
+
+    def _condemn_failed(self, outcome: Future[None]) -> None:
+        """A damaged file that could not be moved aside, because another was writing it, is condemned when met again."""
+        if outcome.cancelled() or outcome.exception() is not None:
+            self._condemned = None
+
+    def _check_paused(self) -> None:
+        if self.paused:
+            raise IndexUnavailable("Indexing is paused.", "Resume it first.")
+
+    def _background(self, store: Store, reason: str, force: bool) -> None:
+        """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
+        with self._lock:
+            self._sync_wanted = False
+        if reason in AUTOMATIC and (self.paused or not self._keeping.leads()):
+            self._compare_only(store)
+            return
+        self._check_paused()
+        try:
+            self._sync(store, reason, force, False)
+        except IndexBusy:
+            self._retry_later = True
+            raise
+
+    def _report_others(self, store: Store) -> None:
+        """Say that another process has written since: what a sync finds done already is news all the same."""
+        if self.index_changes.differs(store):
+            self._emit(IndexChanged(time.time()))
+
+    def _compare_again(self, store: Store) -> None:
+        """Compare because another process writes; it takes its share of the time for as long as that does."""
+        began = time.monotonic()
+        self._compare_only(store)
+        self.index_changes.cost = max(self.index_changes.cost, time.monotonic() - began)
+
+    def _compare_only(self, store: Store) -> None:
+        """Compare notes and index without writing, and report when the outcome is not what it was."""
+        before = self.freshness_check.last
+        now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
+        if before is None or (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out):
+            self._emit(NotesChanged(time.time()))
+
+    def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
+        from memory_tui.index import sync as syncing
+
+        self._yield.clear()
+        if reason not in _NAMING:
+            self._scanner.mark_changed(None)
+        try:
+            seen = self._scanner.scan(store)
+        except WorkspaceError:
+            # What can be searched no more is to be known, although nothing is done about it.
+            self._compare_only(store)
+            raise
+        fresh = self.freshness(store, seen)
+        try:
+            with locks.wait_for(store.path, self._stop):
+                self._report_others(store)
+                report = self._provider.run(
+                    store,
+                    self._stop,
+                    lambda provider, outage, manner: syncing.sync(
+                        store,
+                        self._plan.roots,
+                        provider,
+                        self._plan.settings,
+                        seen,
+                        self._emit,
+                        self._stop,
+                        force,
+                        reason,
+                        outage,
+                        self.batches.terms() if provider else None,
+                        accept_shrink,
+                        manner,
+                    ),
+                )
+                # Under the lock, so that nothing counts as known that another process writes next.
+                self.index_changes.mark_known(store)
+        finally:
+            self.progress, self._synced = None, time.monotonic()
+        self.last_sync = report
+        self.batches.waiting = report.claimed
+        if self.batches.terms() and not self._plan.once:
+            self.batches.start()
+        if report.cancelled and self._yield.is_set():
+            self.request_sync("resume")
+        if report.changed or fresh.stale:
+            # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
+            del seen, fresh
+            fresh = self.freshness(store, self._scanner.rescan(store))
+        self._scanner.rely_on_last(store, fresh)
+        who = who_answers(store, self._chain, self._plan.settings)
+        self._emit(
+            ProviderChanged(
+                time.time(),
+                who.answers or who.requested,
+                who.fine or bool(who.answers),
+                who.detail if who.fine else who.sentence,
+            )
+        )
+        return report
+
+    def _notice(self, text: str) -> None:
+        self._emit(Noticed(time.time(), text))
+
+    def _report_failure(self, error: MemoryTuiError) -> None:
+        if not isinstance(error, Cancelled):
+            self._notice(f"{error.message} {error.next_step}".rstrip())
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, SyncProgress):
+            self.progress = event
+        if not self.writer.closing.is_set():
+            self._listener(event)
+
+    # --- by the clock ----------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """Twice a second: see what became of roots and index, take over from a keeper that ended, sweep."""
+        self.root_watch.review()
+        try:
+            if self.writer.wait_idle(0) and self.index_changes.changed():
+                self._emit(IndexChanged(time.time()))
+                if self.freshness_check.unsearchable:
+                    # What waited may be indexed now, and answers must not go on to say that it waits.
+                    self.writer.submit(self._compare_again)
+            if reason := self._due():
+                self.request_sync(reason)
+        except IndexUnavailable as error:
+            self.report_unreadable(error)
+        except Cancelled:
+            return
+
+    def _roots_changed(self, rescan: bool) -> None:
+        """Say what became of the roots; where one came back, the index is brought up to date."""
+        lost = root_state.lost(self.root_watch.states())
+        text = " ".join(root.detail for root in lost) or "All folders of notes can be read."
+        self._emit(RootsChanged(time.time(), text, bool(lost)))
+        if rescan or not lost:
+            self.request_sync("roots")
+        elif not lost[0].readable:
+            self.writer.submit(self._compare_only)
+
+    def _due(self) -> str:
+        """Why a sync is due, empty when none is."""
+        minutes = self._plan.settings.whole("sync.intervalMinutes")
+        if not self.opener.path.exists():
+            return "lost" if self.opener.opened else ""
+        if self._keeping.refused:
+            return "takeover" if self._keeping.leads() else ""
+        if self._retry_later and locks.living(self.opener.path) is None:
+            self._retry_later = False
+            return "takeover"
+        if minutes and time.monotonic() - self._synced > _MINUTE * minutes:
+            return "interval"
+        return "sweep" if self._clock.sweep_due(self.watcher.wanted) else ""

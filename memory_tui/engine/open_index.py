@@ -1,0 +1,205 @@
+"""The index is opened for writing: found, checked, replaced where it is damaged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from memory_tui.core import locks
+from memory_tui.core.errors import IndexBusy, IndexDamaged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memory_tui.index import integrity
+    from memory_tui.index.store import Store
+    from memory_tui.plan import Plan
+
+_OLD_SECONDS = 86_400
+"""After this a temporary index is of no use: the notes have changed, and its process is gone."""
+
+
+class IndexOpener:
+    """Opens and closes the index of `plan`; `emit` hears each of `notices` once."""
+
+    def __init__(self, plan: Plan, emit: Callable[[str], None]) -> None:
+        from memory_tui.index import index_file
+
+        self.path = index_file.find(plan.index)
+        """Where the index is; another folder than planned when that one cannot be written."""
+        self.notices: list[str] = []
+        self.opened = False
+        self.resident = False
+        """Whether this process keeps the index for as long as it runs, as app or server."""
+        self._plan = plan
+        self._emit = emit
+        self._last: tuple[int, int] | None = None
+        self._sealed: integrity.Seal | None = None
+
+    def open(self, damage: str) -> Store:
+        """The index, made if it is not there; checked first where it was not closed, or changed since.
+
+        `damage` is what was found wrong with the one that `close` has just closed: it is moved aside.
+        Raises IndexUnavailable.
+        """
+        from memory_tui.index import integrity
+
+        if damage:
+            self._move_aside(damage)
+        sealed = integrity.is_beside(self.path)
+        suspicion = "" if damage else self._suspicion()
+        store = self._store(lambda: sealed or self.expected())
+        if suspicion:
+            store = self._checked(store, suspicion)
+        self._sweep()
+        self.opened = True
+        return store
+
+    def close(self, store: Store, whole: bool = True) -> None:
+        """Close the index, and seal it when nobody else has it open."""
+        from memory_tui.index import integrity
+
+        self._last = store.identified
+        moved = store.moved
+        store.close()
+        if whole and not moved and not self._shared():
+            integrity.put(store.path, self._sealed)
+        self._sealed = None
+
+    def leave(self) -> None:
+        """Remove the temporary index that this process kept; nobody uses it any more.
+
+        A command leaves it to the next one, and vectors that may have cost money stay: `_sweep` finds those.
+        """
+        from memory_tui.index import index_file
+        from memory_tui.providers import registry
+
+        bought = self._plan.provider == "auto" or registry.sends(self._plan.provider)
+        if self.resident and self.opened and not bought:
+            self._remove([self.path] if index_file.is_temporary(self.path) else [])
+
+    def _remove(self, temporary: Iterable[Path]) -> None:
+        """Remove temporary indexes that no process keeps or writes."""
+        from memory_tui.index import index_file
+
+        for path in temporary:
+            try:
+                if not _held_elsewhere(path):
+                    index_file.remove_temporary(path)
+            except OSError as error:
+                self._emit(f"The temporary index {path} cannot be removed: {error.strerror}.")
+
+    def condemn(self, error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store], None]:
+        """A job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
+
+        def run(store: Store) -> None:
+            if store.identified == met:
+                raise error
+
+        return run
+
+    def _checked(self, store: Store, suspicion: str) -> Store:
+        """The index, once it was read from end to end; another one where this one is damaged."""
+        from memory_tui.index import index_write, integrity
+
+        problems = [suspicion] if suspicion == integrity.DAMAGED else integrity.problems(store)
+        if problems:
+            self.close(store, whole=False)
+            self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
+            return self._store(lambda: True)
+        if suspicion != integrity.UNCLOSED and (recipe := store.recipe()) is not None:
+            # Whole, and yet not as it was closed: every note is read and cut again, its vectors are reused.
+            index_write.reset(store, recipe)
+        return store
+
+    def expected(self) -> bool:
+        """Whether an index of ours lay in its place, as far as can be told: then what lies there is that, damaged."""
+        from memory_tui.index import index_file, integrity
+
+        return self.opened or integrity.is_beside(self.path) or index_file.is_private(self.path)
+
+    def _store(self, expected: Callable[[], bool]) -> Store:
+        from memory_tui.index.store import Store
+
+        known = len(self.notices)
+        store = Store.open(
+            self._plan.index,
+            use_vec0=self._plan.settings.on("store.vector.enabled"),
+            notices=self.notices,
+            expected=expected,
+        )
+        self.path = store.path
+        for text in self.notices[known:]:
+            self._emit(text)
+        return store
+
+    def _suspicion(self) -> str:
+        """Why the file should be checked before it is trusted; empty for a new one and one that others use."""
+        from memory_tui.index import integrity
+
+        path = self.path
+        there = path.exists() and path.stat().st_size > 0
+        if self._shared():
+            return ""
+        broken, self._sealed = integrity.take(path)
+        if there:
+            return broken
+        if self._last is not None or broken != integrity.UNCLOSED:
+            self._report(f"The index {path} was deleted or emptied; memory-tui rebuilds it from the notes.")
+        return ""
+
+    def _sweep(self) -> None:
+        """Remove the oldest of what was moved aside, once for each engine, and say so; temporary indexes, silently.
+
+        Those are the ones that stood for this index, which has its own place again, and old ones.
+        """
+        from memory_tui.index import index_file, integrity
+
+        if self.opened:
+            return
+        for text in integrity.sweep(self.path, time.time()):
+            self._emit(text)
+        if not index_file.is_temporary(self.path):
+            self._remove(index_file.displaced(self._plan.index))
+        self._remove(path for path in _old(time.time()) if path != self.path)
+
+    def _shared(self) -> bool:
+        """Whether another process has the index open to keep or to write it."""
+        return _held_elsewhere(self.path)
+
+    def _move_aside(self, why: str) -> None:
+        from memory_tui.index import index_file
+
+        with self._lock():
+            # Another process may have done it meanwhile: then there is another file.
+            if self._last is not None and index_file.file_at(self.path) == self._last:
+                copy = index_file.move_aside(self.path)
+                self._report(f"{why} It is kept as {copy}; memory-tui rebuilds it from the notes.")
+
+    def _lock(self) -> locks.WriterLock:
+        lock = locks.WriterLock.acquire(self.path)
+        if lock is None:
+            raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
+        return lock
+
+    def _report(self, text: str) -> None:
+        self.notices.append(text)
+        self._emit(text)
+
+
+def _held_elsewhere(index: Path) -> bool:
+    """Whether another process has `index` open to keep or to write it."""
+    others = (locks.living(index, "keeper"), locks.living(index))
+    return any(who is not None and not who.is_this_process for who in others)
+
+
+def _old(now: float) -> Iterator[Path]:
+    """Temporary indexes that were not written for a day before `now` (epoch seconds)."""
+    from memory_tui.index import index_file
+
+    for folder in index_file.temporary_folders():
+        for path in folder.glob("*.sqlite"):
+            sides = [side.stat().st_mtime for side in folder.glob(f"{path.name}*") if side.exists()]
+            if sides and now - max(sides) > _OLD_SECONDS:
+                yield path

@@ -1,0 +1,371 @@
+"""The provider of an index run is tested before it replaces the one in use."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
+from memory_tui.plan import NAMED
+from memory_tui.providers.chain import Fallback
+from memory_tui.providers.chain_member import ChainMember
+from memory_tui.providers.failures import LastFailure, state_of
+from memory_tui.providers.provider_options import on_this_machine
+from memory_tui.providers.serving import Who, who
+from memory_tui.search.trace import Notice
+from memory_tui.workspace.roots import scan
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from memory_tui.approval import Agreement, Consents
+    from memory_tui.core.cancel import Stop
+    from memory_tui.core.settings import Settings
+    from memory_tui.engine.costs import Estimate, Forecast
+    from memory_tui.engine.status import Supplied
+    from memory_tui.index.embedding import EmbeddingMode
+    from memory_tui.index.store import Store
+    from memory_tui.index.sync import SyncReport
+    from memory_tui.plan import Plan
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.chain_member import MemberState
+    from memory_tui.providers.protocol import Provider
+
+_FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
+_SOONEST_SECONDS = 1.0
+
+
+class SyncProvider:
+    """The chain of one plan as its syncs use it; `ask_again` is called when a provider that failed may be tried."""
+
+    def __init__(
+        self, plan: Plan, chain: Chain, consents: Consents, ask_again: Callable[[], None], notice: Callable[[str], None]
+    ) -> None:
+        self._plan = plan
+        self._chain = chain
+        self._consents = consents
+        self._ask_again, self._notice = ask_again, notice
+        self._resumed = False
+        self._restored = 0
+        self._hits = 0
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def run(
+        self, store: Store, stop: Stop, sync: Callable[[Provider | None, str, EmbeddingMode], SyncReport]
+    ) -> SyncReport:
+        """Call `sync` with who makes the vectors, why nobody does, and how texts get there; again with who takes over
+        when that one fails. What was never indexed is so by words first, when the provider has to be asked for more.
+        """
+        if store.recipe() is None and self._chain.provider() is not None and self._chain.known_identity() is None:
+            sync(None, "", self.manner(None))
+        while True:
+            provider = self.provider(store)
+            report = sync(provider, self.outage(provider), self.manner(provider))
+            if not report.error or stop.is_set() or not self.moved_from(provider):
+                break
+        self.settle(store, report)
+        return report
+
+    def provider(self, store: Store) -> Provider | None:
+        """Who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
+        from memory_tui.index import embedding
+
+        if not self._resumed:
+            self._resumed = True
+            self._hits = cache_hits(store)
+            if (record := recorded(store)) is not None:
+                self._chain.resume(record)
+            if (failure := recorded_failure(store)) is not None:
+                self._chain.remember(failure, leave=self._plan.once)
+        if self._restored != self._chain.restored:
+            self._restored = self._chain.restored
+            embedding.forget(store)
+        provider = self._chain.proven(store.identity())
+        if isinstance(provider, ChainMember) and provider.remote and self._plan.provider_origin == NAMED:
+            self._remember(provider)
+        return provider
+
+    def outage(self, provider: Provider | None) -> str:
+        """Why there is no `provider` although one was chosen; empty while there is one."""
+        return "" if provider else str(self._chain.error or "")
+
+    def manner(self, provider: Provider | None) -> EmbeddingMode:
+        """How texts get to `provider`."""
+        from memory_tui.index.embedding import HERE, SERVER, SLOW
+
+        if not isinstance(provider, ChainMember) or not provider.host:
+            return SLOW if isinstance(provider, ChainMember) and provider.name == "local" else HERE
+        return replace(SERVER, withheld=provider.remote and self._plan.settings.on("remote.withholdSecrets"))
+
+    def moved_from(self, provider: Provider | None) -> bool:
+        """Whether another one has taken the place of `provider` meanwhile."""
+        return provider is not None and self._chain.provider() not in (provider, None)
+
+    def settle(self, store: Store, report: SyncReport) -> None:
+        """Write down fallback and cache hits for `status` and the next process, keep the cache within
+        `cache.maxEntries`, and plan the next try of who failed.
+        """
+        from memory_tui.index import index_write
+
+        fallback = self._chain.fallback
+        if fallback != recorded(store):
+            index_write.remember(store, _FALLBACK, json.dumps(fallback.as_dict()) if fallback else "")
+        failure = self._failure()
+        if failure != recorded_failure(store):
+            index_write.remember(store, _FAILURE, json.dumps(failure.as_dict()) if failure else "")
+        self._hits += report.reused
+        if self._hits != cache_hits(store):
+            index_write.remember(store, _HITS, str(self._hits))
+        most = self._plan.config.value("cache.maxEntries")
+        if isinstance(most, int):
+            index_write.prune(store, most)
+        at = self._chain.next_try
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if at is not None and not self._plan.once:
+                wait = at - self._chain.settings.clock.now()
+                self._timer = threading.Timer(max(_SOONEST_SECONDS, wait), self._ask_again)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _failure(self) -> LastFailure | None:
+        """Why the provider in use gives no vectors now; None while it does."""
+        error = self._chain.error
+        member = next((member for member in self._chain.members() if member.state in ("failing", "paused")), None)
+        if error is None or member is None:
+            return None
+        at = member.failed_at or self._chain.settings.clock.now()
+        return LastFailure(
+            member.name,
+            member.model,
+            member.host,
+            state_of(error).value,
+            error.message,
+            error.next_step,
+            at,
+            member.next_try,
+        )
+
+    def stop(self) -> None:
+        """Plan no further try."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _remember(self, member: ChainMember) -> None:
+        """`--provider NAME` was a person's word; it holds from now on."""
+        try:
+            self._consents.agree(member.name, member.host, NAMED)
+        except ConsentUnsaved as error:
+            self._notice(f"{error.message} {error.next_step}")
+
+
+def recorded(store: Store) -> Fallback | None:
+    """The fallback that made the vectors in `store`; None when the first choice did."""
+    try:
+        return Fallback.from_dict(json.loads(store.meta(_FALLBACK) or "{}"))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def recorded_failure(store: Store) -> LastFailure | None:
+    """Why the last index run got no vectors; None when it did."""
+    try:
+        return LastFailure.from_dict(json.loads(store.meta(_FAILURE) or "{}"))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def fallback_in(store: Store, chain: Chain) -> Fallback | None:
+    """What took the place of the first choice: in this process, else when the index was last made."""
+    if chain.fallback is not None:
+        return chain.fallback
+    found, identity = recorded(store), store.identity()
+    fits = found is not None and identity is not None and identity.provider == found.to and chain.replaces(found)
+    return found if fits else None
+
+
+def who_answers(store: Store, chain: Chain, settings: Settings) -> Who:
+    """Who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
+    return who(
+        chain,
+        store.identity(),
+        hybrid=settings.on("query.hybrid.enabled"),
+        recorded=recorded(store),
+        last=recorded_failure(store),
+    )
+
+
+def provider_notice(found: Who) -> Notice | None:
+    """What a person should know of who answers before trusting an answer; None where nothing is lost."""
+    if found.fine:
+        return None
+    code = {"fallback": "fallback", "fallback starts": "fallback", "other model": "model_mismatch"}
+    return Notice(code.get(found.standing, "provider"), found.sentence, found.next_step)
+
+
+def cache_hits(store: Store) -> int:
+    """How many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
+    return int(store.meta(_HITS) or 0)
+
+
+def withheld_question(provider: Provider, query: str, settings: Settings) -> Notice | None:
+    """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
+    if not isinstance(provider, ChainMember) or not provider.remote or not settings.on("remote.withholdSecrets"):
+        return None
+    # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
+    if not any(sign.isdigit() or sign in "\"'`" for sign in query):
+        return None
+    from memory_tui.core import secret_finder
+
+    kinds = secret_finder.kinds(query)
+    if not kinds:
+        return None
+    return Notice(
+        "provider",
+        f"Meaning-based recall is off for this question: it looks like it holds a secret "
+        f"({'; '.join(kinds)}), and was not sent to {provider.host}.",
+        "Ask without it, or set remote.withholdSecrets to false.",
+    )
+
+
+class Providers:
+    """The providers of one plan; `changed` is called when another one may be used from now on.
+
+    `reader` opens the index, or an empty one while there is none; `speed` is how many texts a second were embedded.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        chain: Chain,
+        approvals: Consents,
+        changed: Callable[[], None],
+        reader: Callable[[], AbstractContextManager[Store]],
+        speed: Callable[[], float | None],
+    ) -> None:
+        self.chain = chain
+        """The providers in their order: which is in use, and one real call to it."""
+        self.approvals = approvals
+        """What was agreed about this workspace."""
+        self._plan = plan
+        self._reader = reader
+        self._changed = changed
+        self._speed = speed
+
+    def members(self) -> tuple[MemberState, ...]:
+        """Every provider that was looked at, in order, with its state; asks nobody."""
+        self.chain.provider()
+        return self.chain.members()
+
+    def fallback(self) -> Fallback | None:
+        """What took the place of the first choice: in this engine, else when the index was last made."""
+        with self._reader() as store:
+            return fallback_in(store, self.chain)
+
+    def probe(self) -> dict[str, Any]:
+        """One real call, in the documented form: `ok`, and the `error` when it failed."""
+        return {key: value for key, value in self.chain.try_out().items() if key in ("ok", "error")}
+
+    def supplied(self, store: Store) -> Supplied:
+        """Who makes the vectors, for `status`."""
+        from memory_tui.engine.status import Supplied
+
+        return Supplied(self.members(), who_answers(store, self.chain, self._plan.settings), cache_hits(store))
+
+    def who(self) -> Who:
+        """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
+        with self._reader() as store:
+            return who_answers(store, self.chain, self._plan.settings)
+
+    def retry(self) -> None:
+        """Ask the first choice again at once, and bring the index up to date with it."""
+        self.chain.restore()
+        self._changed()
+
+    def forecast(self) -> Forecast | None:
+        """What the next index run would send where, and at what price; None when there is no provider for it.
+
+        Reads every note, asks nobody and sends nothing. Raises ProviderError for what the provider lacks.
+        """
+        from memory_tui.engine.costs import forecast
+
+        preview = self.chain.preview()
+        if preview is None:
+            if (error := self.chain.error) is not None:
+                raise error
+            return None
+        with self._reader() as store:
+            return forecast(self._plan, store, scan(self._plan.roots), preview)
+
+    def estimate(self) -> Estimate:
+        """What making the whole index anew would cost, in files, texts, seconds and dollars; asks nobody."""
+        from memory_tui.engine.costs import estimate
+
+        try:
+            preview = self.chain.preview()
+        except ProviderError:
+            # As it is, it would embed nothing.
+            preview = None
+        known = self.chain.known_identity()
+        with self._reader() as store:
+            return estimate(
+                self._plan, store, scan(self._plan.roots), preview, known or store.identity(), self._speed()
+            )
+
+    def approve(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Agreement | None:
+        """Remember that notes may go to `name`, by default whoever waits for it; None when nobody does.
+
+        With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
+        waits for nothing, ConsentUnsaved.
+        """
+        members = self.members()
+        waiting = [member for member in members if not member.agreed]
+        chosen = next((member for member in waiting if member.name == name), None) if name else self.chain.proposal
+        if name and chosen is None:
+            known = next((member for member in members if member.name == name), None)
+            why = self.why_agreed(known) if known else f"{name} is not configured here, so there is nothing to approve."
+            raise SettingError(
+                why,
+                f"Waiting for approval: {', '.join(member.name for member in waiting) or 'none'}.",
+            )
+        if chosen is None:
+            return None
+        made = self.approvals.agree(chosen.name, chosen.host, how)
+        self.chain.choose_again()
+        if sync:
+            self._changed()
+        return made
+
+    def why_agreed(self, member: MemberState) -> str:
+        """Why nothing has to be approved for `member`, as a sentence."""
+        from memory_tui.providers import registry
+
+        if not member.host and registry.sends(member.name):
+            return f"{member.name} cannot be approved before it is complete: {member.error or member.detail}"
+        if not member.host:
+            return f"{member.name} needs no approval: it runs inside memory-tui, and no note leaves this machine."
+        if on_this_machine(member.host):
+            return f"{member.name} needs no approval: {member.host} is this machine, and no note leaves it."
+        made = self.approvals.given(member.name, member.host)
+        since = f", since {dt.datetime.fromtimestamp(made.at).astimezone():%Y-%m-%d %H:%M}" if made else ""
+        return f"{member.name} has your approval to get these notes at {member.host}{since}."
+
+    def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Agreement, ...]:
+        """Take back what was agreed about `name`, or everything; returns it. Nothing is sent there from now on.
+
+        Raises ConsentUnsaved.
+        """
+        gone = self.approvals.revoke(name)
+        if gone:
+            self.chain.choose_again()
+        if gone and sync:
+            self._changed()
+        return gone

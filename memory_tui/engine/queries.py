@@ -1,0 +1,349 @@
+"""Queries read the index over connections of their own; an index run never blocks them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
+from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
+from memory_tui.explain.elsewhere import UnindexedTexts, words_elsewhere
+from memory_tui.index import index_file
+from memory_tui.index.connections import Readers
+from memory_tui.search.trace import ChunkRef, Notice, Trace
+from memory_tui.workspace.roots import shown
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.curate.changes import Change
+    from memory_tui.curate.what_if import Effect
+    from memory_tui.engine.indexer import Indexer
+    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.inbox.checks import Chunks
+    from memory_tui.index.store import Store
+    from memory_tui.plan import Plan
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.protocol import Identity
+    from memory_tui.providers.serving import Who
+    from memory_tui.search.corpus import Corpus
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.retrieve import Asked, Dates
+    from memory_tui.source.rows import TableSize
+
+Outcome = TypeVar("Outcome")
+
+_TRIES = 3
+"""How often a query is gathered again because the index was made anew meanwhile."""
+
+
+def with_provider_notice(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
+    """`notices` with that of `who`, which is not repeated where the question met the same failure."""
+    notice = provider_notice(who)
+    if notice is None or any(one.code == notice.code and one.message.startswith(notice.message) for one in notices):
+        return tuple(notices)
+    return (*notices, notice)
+
+
+class Queries:
+    """Searches of one plan's index, from any number of threads.
+
+    Ages are counted from `now` (epoch seconds); `notices` are what every answer has to say as well.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        chain: Chain,
+        indexer: Indexer,
+        now: Callable[[], float],
+        notices: Callable[[], tuple[Notice, ...]],
+    ) -> None:
+        self._plan = plan
+        self._chain = chain
+        self._indexer = indexer
+        self._now = now
+        self._notices = notices
+        self._readers = Readers(plan.once and plan.settings.on("store.vector.enabled"), indexer.opener.expected)
+        self._lock = threading.RLock()
+        self._corpus: Corpus | None = None
+        self._dates: Dates | None = None
+        self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
+
+    def close(self) -> None:
+        """Stop the searches that run; those that come are refused."""
+        self._readers.close()
+
+    @contextmanager
+    def reader(self) -> Iterator[Store]:
+        """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
+        met = index_file.file_at(self._indexer.opener.path)
+        try:
+            with self._borrowed() as store:
+                if store is None:
+                    self._indexer.index_missing()
+                    raise IndexUnavailable(
+                        "Nothing is indexed yet.", "Wait for the first index, or run memory-tui index."
+                    )
+                met = store.identified
+                yield store
+        except IndexDamaged as error:
+            self._indexer.report_unreadable(error, met)
+            raise
+
+    def on_snapshot(self, run: Callable[[Store], Outcome]) -> Outcome:
+        """What `run` makes of one state of the index; of nothing where there is no index that can be read.
+
+        Raises Cancelled.
+        """
+        try:
+            with self.reader_or_empty() as store, store.snapshot():
+                return run(store)
+        except IndexUnavailable as error:
+            self._indexer.report_unreadable(error, index_file.file_at(self._indexer.opener.path))
+        with self._empty() as store:
+            return run(store)
+
+    @contextmanager
+    def reader_or_empty(self) -> Iterator[Store]:
+        """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
+        with self._borrowed() as store:
+            if store is not None:
+                yield store
+                return
+        with self._empty() as store:
+            yield store
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Store | None]:
+        with self._readers.borrow(self._indexer.opener.path) as store:
+            self._indexer.index_changes.begin(store)
+            yield store
+
+    @contextmanager
+    def _empty(self) -> Iterator[Store]:
+        from memory_tui.index.store import Store
+
+        nothing = Store.nothing(self._indexer.opener.path)
+        try:
+            yield nothing
+        finally:
+            nothing.close()
+
+    def search(self, query: str, settings: Settings | None = None) -> Trace:
+        """Gather and rank at once. Raises QueryError, Cancelled, IndexUnavailable."""
+        return self.rank(self.gather(query), settings or self._plan.settings)
+
+    def rank(self, evidence: Evidence, settings: Settings) -> Trace:
+        """`evidence` under `settings`: pure and quick, for any thread."""
+        from memory_tui.search.rank import rank
+
+        return rank(evidence, settings)
+
+    def gather(self, query: str, cancel: Stop | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+        """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
+
+        A damaged index is made again first, where nobody does that in the background.
+        Raises QueryError, Cancelled, IndexUnavailable.
+        """
+        return self._gathered_at(self._now(), query, cancel or Stop(), source, by_words=by_words)
+
+    def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
+        try:
+            return self._gathered(query, now, cancel, source, by_words=by_words)
+        except IndexDamaged as error:
+            if self._indexer.batches.resident:
+                raise
+            self._indexer.replace_damaged(error, index_file.file_at(self._indexer.opener.path))
+            return self._gathered(query, now, cancel, source, by_words=by_words)
+
+    def _gathered(self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
+        """The answer of one reader.
+
+        The provider is asked before the state is held, because a slow one would keep the log from being folded in.
+        """
+        from memory_tui.search.retrieve import SearchContext, gather
+
+        with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
+            notices = self._notices()
+            asked = self._embedded(query, store.identity(), by_words=by_words)
+            with self._state(store) as (corpus, dates):
+                if corpus.identity != asked.identity:
+                    # It was made anew with another model just now.
+                    asked = self._embedded(query, corpus.identity, by_words=by_words)
+                context = SearchContext(
+                    store,
+                    corpus,
+                    dates,
+                    None,
+                    unsearchable=unsearchable,
+                    notices=notices,
+                    first=self._indexer.made_for_query,
+                )
+                self._indexer.made_for_query = False
+                found = gather(query, context, now, source, asked)
+                # After the question, because it may be the one that the provider failed at.
+                who = who_answers(store, self._chain, self._plan.settings)
+                elsewhere = words_elsewhere(found, store, self._waiting)
+                return replace(found, who=who, elsewhere=elsewhere, notices=with_provider_notice(found.notices, who))
+
+    def _embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
+        """The question as it is asked of an index with vectors in the space `identity`."""
+        from memory_tui.search.retrieve import embed
+
+        provider = self._chain.of_space(identity) if identity and not by_words else None
+        if provider is not None and (kept_back := withheld_question(provider, query, self._plan.settings)):
+            return replace(embed(query, identity, None), notices=(kept_back,))
+        return embed(query, identity, provider)
+
+    def why(self, evidence: Evidence, path: str, line: int | None = None, settings: Settings | None = None) -> WhyNot:
+        """Why a line of a note (1-based; None: any of them) was, or was not, recalled.
+
+        Where the index was made anew since, the question is asked again: the rows of `evidence` are of no use then.
+        Raises IndexUnavailable, Cancelled.
+        """
+        from memory_tui.explain import why_not
+
+        settings = settings or self._plan.settings
+        for _ in range(_TRIES):
+            with self.reader() as store, store.snapshot():
+                if store.uuid() == evidence.uuid:
+                    return why_not.why(
+                        evidence, settings, why_not.locate(self._plan.roots, store, path, line, evidence.vector)
+                    )
+            by_words = evidence.cosine is None
+            evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
+        raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
+
+    def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
+        """What a change would do to the answer of `query`, before it is made; new texts are sent to nobody.
+
+        Raises IndexUnavailable, ProviderError, QueryError.
+        """
+        from memory_tui.curate.what_if import preview
+        from memory_tui.index.rebuild import trial
+        from memory_tui.providers import registry
+
+        with self.reader() as store, store.snapshot(), trial(store) as copy:
+            identity = store.identity()
+            provider = self._chain.of_space(identity) if identity is not None else None
+            # A text that is not saved is sent to nobody.
+            here = provider if identity is not None and not registry.sends(identity.provider) else None
+            return preview(
+                copy,
+                change,
+                query,
+                settings or self._plan.settings,
+                self._now(),
+                asking=provider,
+                writing=here,
+            )
+
+    def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
+        """The chunks of a note as they are indexed, in order."""
+        with self._borrowed() as store:
+            rows = store.chunks_of(path) if store is not None else []
+        return tuple(
+            ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
+            for row in rows
+            if row.occurrence == 0
+        )
+
+    def chunks(self) -> Chunks | None:
+        """The chunks with their vectors, to be compared with each other; None while there are none."""
+        from memory_tui.inbox.checks import Chunks
+
+        with self._borrowed() as store:
+            if store is None:
+                return None
+            with self._state(store) as (corpus, _):
+                pass
+        if not corpus.dims:
+            return None
+        notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == "memory"]
+        places = [(corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row])) for row in notes]
+
+        def texts(rows: Sequence[int]) -> list[str]:
+            rowids = [int(corpus.rowids[notes[row]]) for row in rows]
+            with self.reader() as store, store.snapshot():
+                found = store.texts(rowids) if store.uuid() == corpus.uuid else {}
+            return [found.get(rowid, "") for rowid in rowids]
+
+        return Chunks(places, texts, corpus.file_of[notes], corpus.vectors(notes))
+
+    def sample(self) -> tuple[ChunkRef, str] | None:
+        """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
+        with self.reader() as store, self._state(store) as (corpus, _):
+            return _sample(store, corpus)
+
+    def remeasured(self) -> tuple[str, float] | None:
+        """The path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
+
+        None without vectors. Raises IndexUnavailable, ProviderError.
+        """
+        from memory_tui.search.corpus import vectors_of
+        from memory_tui.search.formulas import cosine
+
+        with self.reader() as store, self._state(store) as (corpus, _):
+            found = _sample(store, corpus)
+            provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
+            if found is None or provider is None or corpus.identity != provider.identity:
+                return None
+            stored = vectors_of(store, corpus, corpus.rows_of([found[0].rowid]))
+        if not stored.any():
+            # It may have been withheld, so it must not be sent now.
+            return None
+        return found[0].path, float(cosine(stored, provider.embed([found[1]], "document")[0])[0])
+
+    def tables(self) -> tuple[TableSize, ...]:
+        """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
+        from memory_tui.index import disk_usage
+
+        return self.on_snapshot(disk_usage.tables)
+
+    def verify(self) -> tuple[str, ...]:
+        """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
+        from memory_tui.index import integrity
+
+        return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
+
+    @contextmanager
+    def _state(self, store: Store) -> Iterator[tuple[Corpus, Dates]]:
+        """One state of the index for everything that is read inside, with its chunks in memory."""
+        with ExitStack() as held:
+            # Under the lock: of two threads the one that comes later must not have the older state.
+            with self._lock:
+                held.enter_context(store.snapshot())
+                current = self._current(store)
+            yield current
+
+    def _current(self, store: Store) -> tuple[Corpus, Dates]:
+        """The chunks in memory, brought up to the state that `store` holds."""
+        from memory_tui.search.corpus import Corpus
+        from memory_tui.search.retrieve import Dates
+
+        first = Corpus.load_once if self._plan.once else Corpus.load
+        corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
+        if corpus is not self._corpus or self._dates is None:
+            self._corpus, self._dates = corpus, Dates.of(corpus)
+        return corpus, self._dates
+
+
+def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
+    """A chunk from the middle of `corpus` with its text; None when there is none."""
+    if not len(corpus):
+        return None
+    row = len(corpus) // 2
+    rowid = int(corpus.rowids[row])
+    ref = ChunkRef(
+        rowid,
+        corpus.chunk_id(row),
+        corpus.path(row),
+        corpus.files.sources[corpus.file_of[row]],
+        int(corpus.start_lines[row]),
+        int(corpus.end_lines[row]),
+    )
+    return ref, store.texts([rowid])[rowid]

@@ -1,0 +1,434 @@
+"""The status of a workspace: index, files, provider, why a file is in or out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from memory_tui.core import locks
+from memory_tui.core.formatting import plural
+from memory_tui.core.locks import Role
+from memory_tui.index import database, disk_usage
+from memory_tui.index.database import OFF, Vec0, ability
+from memory_tui.index.disk_usage import FileSize
+from memory_tui.index.freshness import Freshness
+from memory_tui.index.index_write import VEC0_FROM
+from memory_tui.index.store import Store
+from memory_tui.plan import Plan
+from memory_tui.providers.chain_member import MemberState
+from memory_tui.providers.serving import Who
+from memory_tui.search.trace import Notice
+from memory_tui.source.rows import Rejected, Withheld
+from memory_tui.workspace.notes import Document, shown_day
+from memory_tui.workspace.root_state import RootState
+from memory_tui.workspace.roots import PathVerdict
+from memory_tui.workspace.scan import Scan
+
+GET_LINES = 120
+GET_CHARACTERS = 12_000
+"""The most that one `get` returns (OpenClaw's bound of memory_get)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One note for a list: `state` is fresh or one of `index.freshness.State`, `detail` why, `mtime` epoch seconds."""
+
+    path: str
+    source: str
+    state: str
+    detail: str
+    chunks: int
+    size: int
+    mtime: float
+    day: dt.date | None
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSearch:
+    """What compares vectors: `engine` by name and version, or `load_error`; `dims` is None without vectors."""
+
+    enabled: bool
+    available: bool
+    engine: str
+    load_error: str | None
+    dims: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WordSearch:
+    """What matches words: `engine` by name and version, with its `tokenizer`, or `error`."""
+
+    enabled: bool
+    available: bool
+    tokenizer: str | None
+    engine: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VectorCache:
+    """Vectors that are kept for texts which come back: how many, how many at most, and how often one was used."""
+
+    enabled: bool
+    entries: int
+    max_entries: int | None
+    hits: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """How many notes of one source are indexed, and their chunks."""
+
+    source: str
+    files: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything about a workspace's index at one moment; field names follow OpenClaw's status JSON."""
+
+    backend: str
+    agent_id: str
+    agents: tuple[str, ...]
+    """Every agent of the configuration."""
+    workspace_dir: str
+    db_path: str
+    db_bytes: int
+    files: int
+    chunks: int
+    embedded: int
+    generation: int
+    provider: str
+    requested_provider: str
+    provider_origin: str
+    provider_state: str
+    model: str
+    profile: str
+    profile_origin: str
+    config_path: str
+    sources: tuple[str, ...]
+    extra_paths: tuple[str, ...]
+    source_counts: tuple[SourceCounts, ...]
+    cache: VectorCache
+    fts: WordSearch
+    vector: VectorSearch
+    fallback: dict[str, Any] | None
+    watching: bool
+    watch_detail: str
+    read_only: bool
+    freshness: Freshness
+    embedding_probe: dict[str, Any] | None
+    who: Who
+    """Who answers questions by meaning, and why it is not who was asked for."""
+    notices: tuple[Notice, ...]
+    keeper: WriterProcess | None = None
+    """The process that keeps the index up to date by itself."""
+    writer: WriterProcess | None = None
+    """The process that writes the index now."""
+    paused: bool = False
+    storage: tuple[FileSize, ...] = ()
+    """Every file of the index, what is being made beside it and what was moved aside included."""
+    withheld: tuple[Withheld, ...] = ()
+    """Chunks that are not sent to the provider, because they look like secrets."""
+    refused: tuple[Rejected, ...] = ()
+    """Chunks that the provider made no vector of, and why."""
+    links: tuple[MemberState, ...] = ()
+    """Every provider that was looked at, with its last error and how long its last call took."""
+    roots: tuple[RootState, ...] = ()
+    """The workspace, and every other place where notes are read: whether they can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """Who makes the vectors: every provider that was looked at, who answers, and chunks found in the cache so far."""
+
+    links: tuple[MemberState, ...]
+    who: Who
+    cache_hits: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriterProcess:
+    """A process that may write the index: `since` is in epoch seconds, `ours` tells whether it is this one."""
+
+    pid: int
+    since: float
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileVerdict:
+    """Whether a path is part of the memory, by which rule, and what the index has of it."""
+
+    path: str
+    included: bool
+    rule: str
+    detail: str
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLines:
+    """Lines of a note; `next_from` is where to go on when the bound was reached, None at the end.
+
+    `cut_line` is a line that is longer than the bound and not shown whole, None when there is none.
+    """
+
+    path: str
+    start: int
+    lines: int
+    total_lines: int
+    text: str
+    next_from: int | None
+    cut_line: int | None = None
+
+
+def note_lines(document: Document, start: int, lines: int | None) -> NoteLines:
+    """`lines` lines of `document` from `start` (1-based): at most 120 lines and 12,000 characters."""
+    every = document.text.split("\n")
+    if every[-1] == "":
+        every.pop()
+    wanted = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
+    taken: list[str] = []
+    room = GET_CHARACTERS
+    for line in wanted:
+        if taken and len(line) + 1 > room:
+            break
+        taken.append(line[:GET_CHARACTERS])
+        room -= len(line) + 1
+    after = start + len(taken)
+    asked_end = start - 1 + lines if lines else len(every)
+    more = after <= min(asked_end, len(every)) and bool(taken)
+    return NoteLines(
+        document.path,
+        start,
+        len(taken),
+        len(every),
+        "\n".join(taken) + ("\n" if taken else ""),
+        after if more else None,
+        start if taken and len(wanted[0]) > GET_CHARACTERS else None,
+    )
+
+
+def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, ...]:
+    """Every note on disk and every note that only the index still has, by path."""
+    known, without_vector = store.known(), _withheld_or_rejected(store)
+    stale = {item.path: item for item in freshness.stale.values()}
+    rows = []
+    for found in scan.found:
+        row, differs = known.get(found.path), stale.pop(found.path, None)
+        rows.append(
+            FileRow(
+                found.path,
+                found.source,
+                differs.state if differs else "fresh",
+                differs.detail
+                if differs
+                else "; ".join(filter(None, (row and row.detail, without_vector.get(found.path)))),
+                row.chunks if row else 0,
+                found.size,
+                found.mtime_ns / 1e9,
+                shown_day(found.path),
+            )
+        )
+    for path, differs in stale.items():
+        row = known.get(path)
+        rows.append(
+            FileRow(
+                path,
+                row.source if row else "memory",
+                differs.state,
+                differs.detail,
+                row.chunks if row else 0,
+                row.size if row else 0,
+                row.mtime_ns / 1e9 if row else 0.0,
+                shown_day(path),
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: row.path))
+
+
+def _withheld_or_rejected(store: Store) -> dict[str, str]:
+    """Why chunks have no vector, by path: withheld from the provider, or rejected by it."""
+    found: dict[str, list[Withheld | Rejected]] = {}
+    kept: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
+    for chunk in kept:
+        found.setdefault(chunk.path, []).append(chunk)
+    return {
+        path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
+        f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}"
+        for path, chunks in found.items()
+    }
+
+
+def file_verdict(path: PathVerdict, store: Store, freshness: Freshness) -> FileVerdict:
+    """What is to be said of `path`: the rule, and the state of its index."""
+    row = store.file(path.path)
+    differs = freshness.stale.get(path.path)
+    if not path.included:
+        index = "" if row is None else "The index still has it; the next sync removes it."
+    elif differs is not None and differs.state == "missing root":
+        index = f"The index keeps it although the file is missing: {differs.detail}"
+    elif differs is not None and differs.state != "pending":
+        index = f"It could not be indexed: {differs.detail}"
+    elif differs is not None and differs.patient:
+        index = f"Not searchable as it is on disk, and not being indexed: {differs.detail}."
+    elif differs is not None:
+        index = f"Not searchable as it is on disk: {differs.detail}; the next sync indexes it."
+    else:
+        chunks = row.chunks if row else 0
+        index = f"Indexed as it is on disk, in {plural(chunks, 'chunk')}"
+        index = "; ".join(filter(None, (index, _withheld_or_rejected(store).get(path.path)))) + "."
+    return FileVerdict(path.path, path.included, path.rule, path.detail, index)
+
+
+def writer_process(index: Path, role: Role) -> WriterProcess | None:
+    """Who has the `role` now."""
+    who = locks.living(index, role)
+    return WriterProcess(who.pid, who.since, who.is_this_process) if who else None
+
+
+def status(
+    plan: Plan,
+    store: Store,
+    freshness: Freshness,
+    *,
+    watching: tuple[bool, str],
+    probe: dict[str, Any] | None,
+    notices: Sequence[Notice],
+    supplied: Supplied,
+    paused: bool = False,
+    roots: tuple[RootState, ...] = (),
+) -> Status:
+    """The whole state; `probe` is the outcome of a deep check."""
+    counts = store.counts()
+    identity = store.identity()
+    settings = plan.settings
+    vec0 = ability() if settings.on("store.vector.enabled") else OFF
+    refused = tuple(store.rejected())
+    most = plan.config.value("cache.maxEntries")
+    return Status(
+        backend="builtin",
+        agent_id=plan.agent.id,
+        agents=tuple(agent.id for agent in plan.config.agents),
+        workspace_dir=str(plan.roots.workspace),
+        db_path=os.fspath(store.path),
+        db_bytes=disk_usage.on_disk(store.path),
+        files=counts.files,
+        chunks=counts.chunks,
+        embedded=counts.embedded,
+        generation=store.generation(),
+        provider=identity.provider if identity else "none",
+        requested_provider=plan.provider,
+        provider_origin=plan.provider_origin,
+        provider_state=supplied.who.sentence,
+        model=identity.model if identity else "",
+        profile=settings.word("profile"),
+        profile_origin=settings.values["profile"].origin,
+        config_path=str(plan.config.path or ""),
+        sources=plan.roots.sources,
+        extra_paths=plan.roots.extra,
+        source_counts=tuple(
+            SourceCounts(name, *counts.by_source.get(name, (0, 0)))
+            for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))
+        ),
+        cache=VectorCache(
+            settings.on("cache.enabled"), counts.cached, most if isinstance(most, int) else None, supplied.cache_hits
+        ),
+        fts=_full_text(store),
+        vector=VectorSearch(
+            enabled=settings.on("store.vector.enabled"),
+            available=vec0.ready,
+            engine=_compared_by(store, vec0),
+            load_error=None if vec0.ready else vec0.detail,
+            dims=identity.dims if identity else None,
+        ),
+        fallback=supplied.who.instead,
+        who=supplied.who,
+        watching=watching[0],
+        watch_detail=watching[1],
+        read_only=plan.read_only,
+        freshness=freshness,
+        embedding_probe=probe,
+        paused=paused,
+        notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
+        keeper=writer_process(store.path, "keeper"),
+        writer=writer_process(store.path, "lock"),
+        storage=disk_usage.files(store.path),
+        withheld=tuple(store.withheld()),
+        refused=refused,
+        links=supplied.links,
+        roots=roots,
+    )
+
+
+def _refused(chunks: Sequence[Rejected]) -> list[Notice]:
+    """How many chunks have no vector because the provider refused them, and why."""
+    if not chunks:
+        return []
+    reasons = "; ".join(sorted({chunk.reason for chunk in chunks})[:3])
+    some = "1 chunk has" if len(chunks) == 1 else f"{len(chunks):,} chunks have"
+    return [
+        Notice(
+            "refused",
+            f"{some} no vector, because the provider refused the text ({reasons}); words still find it.",
+            "It is asked again when the text or the provider changes, after a day, when you "
+            "try the provider again in its view, or by memory-tui index --force.",
+        )
+    ]
+
+
+def _compared_by(store: Store, vec0: Vec0) -> str:
+    """Who finds the nearest vectors for a command that asks once; the app always compares all of them in memory."""
+    if not vec0.ready:
+        return "numpy, exact"
+    mirrored = store.vec0_dims() > 0 or store.recipe() is None
+    return (
+        f"sqlite-vec {vec0.detail}"
+        if mirrored
+        else (f"numpy, exact; sqlite-vec {vec0.detail} from {VEC0_FROM:,} chunks")
+    )
+
+
+def _full_text(store: Store) -> WordSearch:
+    tokenizer, reason = store.words.cut(), store.words.missing()
+    return WordSearch(
+        enabled=True,
+        available=bool(tokenizer),
+        tokenizer=tokenizer or None,
+        engine=f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text",
+        error=reason or (None if tokenizer else "the index was made without it"),
+    )
+
+
+def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
+    """What full-text search and vectors have to do without, and what is done instead."""
+    lost, settings = [], plan.settings
+    if reason := database.fts5():
+        lost.append(
+            Notice(
+                "full_text",
+                f"There is no full-text search ({reason}): vectors answer alone, or without "
+                "any, a chunk is found when its text holds the letters of a word.",
+            )
+        )
+    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := database.trigram()):
+        lost.append(Notice("trigram", f"Trigrams are not possible ({reason}): unicode61 cuts the words."))
+    if settings.on("store.vector.enabled") and not vec0.ready:
+        lost.append(
+            Notice(
+                "vec0", f"sqlite-vec is not used ({vec0.detail}): numpy compares the vectors, with the same answers."
+            )
+        )
+    lost += [
+        Notice("switch", f"{database.SWITCH} names {name!r}, which is none of {', '.join(database.NAMES)}.")
+        for name in database.unknown()
+    ]
+    return lost

@@ -1,0 +1,219 @@
+"""A trace as JSON-ready data, the same record that the screen draws."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.core.formatting import camel
+from memory_tui.explain import wording
+from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
+from memory_tui.search.trace import Candidate, ChunkRef, Trace
+
+if TYPE_CHECKING:
+    from memory_tui.explain.counterfactuals import Flip, Flips, Rephrased
+    from memory_tui.explain.why_not import Account, WhyNot
+
+
+def kind(name: str) -> str:
+    """`BelowMinScore` as `below_min_score`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
+    """A dataclass as a dictionary with camelCase keys, recursively; by its own `as_dict` where it has one."""
+    if hasattr(value, "as_dict"):
+        return plain(value.as_dict())
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {camel(f.name): plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return value
+
+
+def _tagged(value: object) -> dict[str, Any]:
+    return {"kind": kind(type(value).__name__), **plain(value)}
+
+
+def result(candidate: Candidate) -> dict[str, Any]:
+    """One hit in the documented shape, plus its citation."""
+    chunk = candidate.chunk
+    return {
+        "path": chunk.path,
+        "startLine": chunk.start_line,
+        "endLine": chunk.end_line,
+        "score": candidate.score,
+        "vectorScore": candidate.vector.score,
+        "textScore": candidate.lexical.reported if candidate.lexical else candidate.text.score,
+        "snippet": candidate.snippet,
+        "source": chunk.source,
+        "citation": chunk.citation,
+        **_recall_metadata(candidate),
+    }
+
+
+def _recall_metadata(candidate: Candidate) -> dict[str, Any]:
+    """What OpenClaw 2026.9 adds to a hit; nothing under other profiles."""
+    if candidate.provenance is None:
+        return {}
+    said = candidate.annotations
+    found = {"importance": said.importance, "triggers": said.triggers, "projectKey": said.project}
+    return {**{key: value for key, value in found.items() if value}, "provenance": plain(candidate.provenance)}
+
+
+def verdict(value: Fate) -> dict[str, Any]:
+    """A verdict with its kind, its evidence, and a sentence; `text` in it has a kind of its own."""
+    words = {"text": _tagged(value.text)} if isinstance(value, NoVector | ModelMismatch | OutsideVectorPool) else {}
+    return {**_tagged(value), **words, "sentence": wording.sentence(value)}
+
+
+def chunk(value: ChunkRef) -> dict[str, Any]:
+    """Where a chunk stands."""
+    return {
+        "id": value.id,
+        "path": value.path,
+        "startLine": value.start_line,
+        "endLine": value.end_line,
+        "source": value.source,
+        "citation": value.citation,
+    }
+
+
+def components(value: Candidate) -> dict[str, Any]:
+    """Every number that makes a score."""
+    terms = {
+        "lexical": plain(value.lexical),
+        "factors": plain(value.factors),
+        "exactPath": value.level,
+        "merit": value.merit,
+    }
+    return {
+        "vector": plain(value.vector),
+        "text": plain(value.text),
+        "hybrid": value.hybrid,
+        "age": plain(value.age),
+        "datePoints": value.date_points,
+        "mmr": plain(value.mmr) if value.mmr else None,
+        **(terms if value.factors else {}),
+        "score": value.score,
+    }
+
+
+def candidate(value: Candidate) -> dict[str, Any]:
+    """Every number of one candidate, and its verdict; without its text."""
+    place = chunk(value.chunk)
+    del place["citation"]
+    return {**place, **components(value), "verdict": verdict(value.verdict)}
+
+
+def _account(value: Account) -> dict[str, Any]:
+    """One chunk's part in the answer; `components` with `proposed` false are what they would have been."""
+    numbers = components(value.candidate) if value.candidate is not None else None
+    return {"chunk": chunk(value.chunk), "components": {"proposed": value.proposed, **numbers} if numbers else None}
+
+
+def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephrased] = ()) -> dict[str, Any]:
+    """Why a line was, or was not, recalled, what would change it, and which questions recall it."""
+    best = _account(value.best) if value.best is not None else {"chunk": None, "components": None}
+    return {
+        "query": value.trace.query,
+        "path": value.place.path,
+        "line": value.place.line,
+        "recalled": value.recalled,
+        "verdict": verdict(value.fate),
+        **best,
+        "remark": value.place.remark,
+        "profile": value.trace.profile,
+        "mode": value.trace.mode,
+        "others": [{**_account(other), "verdict": verdict(other.fate)} for other in value.others],
+        "more": value.more,
+        "flips": [flip(found) for found in changes.found] if changes else [],
+        "notAlone": [{**plain(found), "sentence": wording.not_alone(found)} for found in changes.not_alone]
+        if changes
+        else [],
+        "questions": [{**plain(found), "sentence": wording.rephrased(found)} for found in questions],
+    }
+
+
+def flip(value: Flip) -> dict[str, Any]:
+    """One change that turns the verdict; `presses` is null for another profile."""
+    return {
+        "knob": value.key,
+        "from": value.was,
+        "to": value.value,
+        "changes": dict(value.changes),
+        "place": value.place,
+        "presses": value.presses if math.isfinite(value.presses) else None,
+        "sentence": wording.flip_sentence(value),
+        "comesIn": [chunk(ref) for ref in value.comes_in],
+        "dropsOut": [chunk(ref) for ref in value.drops_out],
+    }
+
+
+def _empty(value: Trace) -> dict[str, Any] | None:
+    if value.empty is None:
+        return None
+    sentence, next_step = wording.empty(value.empty, value.profile)
+    return {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step}
+
+
+def trace(value: Trace) -> dict[str, Any]:
+    """The whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
+    now = dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat()
+    return {
+        "query": value.query,
+        "now": now,
+        "mode": value.mode,
+        "profile": value.profile,
+        "generation": value.generation,
+        "settings": {key: plain(item) for key, item in value.settings.values.items()},
+        "words": list(value.plan.words),
+        "dropped": list(value.plan.dropped),
+        "time": value.plan.time or None,
+        "timeWords": value.plan.time_words or None,
+        "ftsQuery": value.plan.fts_query or None,
+        "candidates": value.candidate_limit,
+        "floor": value.floor,
+        "vectorScale": value.vector_scale,
+        "textScale": value.text_scale,
+        "funnel": plain(value.funnel),
+        "keywordRank": [
+            {
+                "id": ref.id,
+                "path": ref.path,
+                "start_line": ref.start_line,
+                "end_line": ref.end_line,
+                "rank": bm25 if bm25 == bm25 else None,
+            }
+            for ref, bm25, _ in value.keyword_ranks
+        ],
+        "keyword": [{"id": ref.id, "textScore": score} for ref, _, score in value.keyword_ranks],
+        "vector": [{"id": ref.id, "score": score} for ref, score in value.vector_ranks],
+        "recalled": [candidate(item) for item in value.recalled],
+        "lost": [candidate(item) for item in value.lost],
+        "unsearchable": plain(value.unsearchable),
+        "notices": plain(value.notices),
+        "empty": _empty(value),
+        "timings": {stage: round(ms, 3) for stage, ms in value.timings.items()},
+    }
+
+
+def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
+    """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace."""
+    found = {
+        "results": [result(item) for item in value.recalled],
+        "provider": value.provider,
+        "model": value.model,
+        "profile": value.profile,
+        "mode": value.mode,
+        "fallback": value.who.instead if value.who else None,
+        "empty": _empty(value),
+        "notices": plain(value.notices),
+    }
+    return {**found, "trace": trace(value)} if explain else found

@@ -1,0 +1,200 @@
+"""A verdict says what became of a line of a note: recalled, or the first gate that stopped it.
+
+The order of the gates is the way of a line: disk, index, the pools of both sides, then the gates of ranking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memory_tui.search.trace import Verdict
+
+# --- on the way into the index -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideRoots:
+    """The file lies where no notes are read."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """The file lies below a root, but `rule` leaves it out: symlink, not markdown, duplicate, folder, ..."""
+
+    rule: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoSuchFile:
+    """Nothing is at that path."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableFile:
+    """The note is there, but could not be read, is too big, or could not be indexed."""
+
+    rule: Literal["unreadable", "too big", "failed"]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedSinceIndexed:
+    """The line as it is on disk is in no indexed chunk, for the note is `change`: new, changed or rebuild."""
+
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class InNoChunk:
+    """No chunk holds line `line` (None: any line) of a note of `lines` lines."""
+
+    line: int | None
+    lines: int
+
+
+# --- on the way into a pool ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WordsOff:
+    """Words did not count, for `cause`: hybrid search is off, or there is no full-text search."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoWord:
+    """The query has no word to search for; `dropped` are the words left out."""
+
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotMatched:
+    """Full-text search did not match: of `words` the chunk lacks `absent`, and `nowhere` occur in no chunk at all.
+
+    `join` AND needs all of them, OR any.
+    """
+
+    words: tuple[str, ...]
+    absent: tuple[str, ...]
+    nowhere: tuple[str, ...]
+    join: Literal["AND", "OR"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideTextPool:
+    """The words matched, but `rank` by bm25 is beyond the `pool` best; `edge` is the bm25 of the last that got in."""
+
+    rank: int
+    pool: int
+    bm25: float
+    edge: float
+
+
+TextGate = WordsOff | NoWord | NotMatched | OutsideTextPool
+
+
+@dataclass(frozen=True, slots=True)
+class NoVector:
+    """There was no cosine to go by, for `cause`; `text` tells why its words did not propose it either."""
+
+    cause: str
+    text: TextGate
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMismatch:
+    """Index and query were embedded by different models, so only words counted, and `text` stopped those."""
+
+    detail: str
+    text: TextGate
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideVectorPool:
+    """By cosine it is number `rank` of `of`, but only the `pool` nearest are candidates; the last of them has `edge`.
+
+    `text` tells why its words did not propose it either.
+    """
+
+    rank: int
+    of: int
+    pool: int
+    cosine: float
+    edge: float
+    text: TextGate
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableProject:
+    """OpenClaw 2026.9 never recalls the chunk: a project marker of its entry does not close, or names no project."""
+
+
+# --- after everything ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LostInTheirIndex:
+    """By the notes on disk it would be recalled as number `place`, but OpenClaw's own index does not hold it."""
+
+    place: int
+    detail: str
+
+
+FileGate = OutsideRoots | Excluded | NoSuchFile | UnreadableFile | ChangedSinceIndexed | InNoChunk
+PoolGate = (
+    NoVector | ModelMismatch | OutsideVectorPool | WordsOff | NoWord | NotMatched | OutsideTextPool | UnreadableProject
+)
+Fate = FileGate | PoolGate | Verdict | LostInTheirIndex
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordHitsShut:
+    """A hit by words alone scores `most` at best, below minScore; with `relaxed` it passes when nothing else does."""
+
+    most: float
+    min_score: float
+    relaxed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BelowNoise:
+    """minScore lets a `share` of nonsense through: the best hit of the median nonsense question scores `median`."""
+
+    min_score: float
+    median: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class AboveRight:
+    """minScore shuts out what is right: only a `share` of related questions recall it; the median scores `median`."""
+
+    min_score: float
+    median: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeScores:
+    """Under `profile` scores are shares of each question's best hit, so that of nonsense scores as high as any."""
+
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inseparable:
+    """No minScore keeps nonsense out and the right in: the best still has `nonsense` and `related` of them."""
+
+    nonsense: float
+    related: float
+
+
+Doubt = KeywordHitsShut | BelowNoise | AboveRight | RelativeScores | Inseparable

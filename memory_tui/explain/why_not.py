@@ -1,0 +1,509 @@
+"""Why a line of a note is not recalled."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from memory_tui.core import profiles, tokens
+from memory_tui.core.errors import PathRefused, Unreadable
+from memory_tui.core.settings import Settings
+from memory_tui.explain.verdicts import (
+    ChangedSinceIndexed,
+    Excluded,
+    Fate,
+    FileGate,
+    InNoChunk,
+    LostInTheirIndex,
+    ModelMismatch,
+    NoSuchFile,
+    NotMatched,
+    NoVector,
+    NoWord,
+    OutsideRoots,
+    OutsideTextPool,
+    OutsideVectorPool,
+    PoolGate,
+    TextGate,
+    UnreadableFile,
+    UnreadableProject,
+    WordsOff,
+)
+from memory_tui.providers.protocol import Vectors
+from memory_tui.search import rules_2026_9
+from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
+from memory_tui.search.formulas import MOST_CANDIDATES
+from memory_tui.search.rank import rank
+from memory_tui.search.rules_2026_9 import NO_BOOST, Hit
+from memory_tui.search.score import Rules, mode_of
+from memory_tui.search.score import side_of as side_under
+from memory_tui.search.trace import (
+    BeyondLimit,
+    Candidate,
+    ChunkRef,
+    DisplacedByMmr,
+    LoweredByDecay,
+    QueryPlan,
+    Recalled,
+    Trace,
+)
+from memory_tui.source.note_state import FileState, difference, state_of
+from memory_tui.source.protocol import ChunkSource
+from memory_tui.source.rows import CosineRank
+from memory_tui.workspace import roots as workspace_roots
+from memory_tui.workspace.roots import PathVerdict, Roots, scan, why_path
+from memory_tui.workspace.scan import Found
+
+
+def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
+    """The word side that counts under `settings`."""
+    mode = mode_of(evidence, settings)
+    return side_under(evidence, mode, Rules.of(settings, mode))
+
+
+def row_of(evidence: Evidence, rowid: int) -> int | None:
+    """Where a chunk stands in `evidence`, None when it is not there; rows are in the order of rowids."""
+    at = bisect_left(range(evidence.chunks), rowid, key=lambda row: evidence.refs[row].rowid)
+    return at if at < evidence.chunks and evidence.refs[at].rowid == rowid else None
+
+
+def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows]:
+    """The evidence of the rows that any setting can make candidates, and of the rows `also`; and which rows those are.
+
+    It ranks as the whole does, at a cost that does not grow with the index; only counts of the funnel differ.
+    """
+    matched = [side.postings.rows[:MOST_CANDIDATES] for side in _sides(evidence)]
+    matched.append(np.array([hit.row for hit in evidence.lexical.hits], dtype=np.int64))
+    rows = np.unique(np.concatenate([evidence.nearest, *matched, np.array(list(also), dtype=np.int64)]))
+    place = np.full(evidence.chunks, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+
+    def kept(side: KeywordSide) -> KeywordSide:
+        found = place[side.postings.rows]
+        return replace(side, postings=Postings(found[found >= 0], side.postings.bm25[found >= 0]))
+
+    keywords = evidence.keywords
+    return replace(
+        evidence,
+        refs={i: evidence.refs[row] for i, row in enumerate(rows.tolist())},
+        file_of=evidence.file_of[rows],
+        cosine=None if evidence.cosine is None else evidence.cosine[rows],
+        nearest=place[evidence.nearest],
+        openclaw=kept(evidence.openclaw),
+        recommended=kept(evidence.recommended),
+        keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
+        lexical=evidence.lexical.moved(place),
+    ), rows
+
+
+def _sides(evidence: Evidence) -> Iterator[KeywordSide]:
+    yield evidence.openclaw
+    yield evidence.recommended
+    if evidence.keywords is not None:
+        yield from evidence.keywords.each
+
+
+def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Candidate | None:
+    """The candidate that `row` would be, had both sides proposed it as the last of their pools.
+
+    `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
+    """
+    small, rows = subset(evidence, [row])
+    at = int(np.searchsorted(rows, row))
+    room = max(0, trace.candidate_limit - 1)
+    nearest = np.append(small.nearest[:room], at) if small.cosine is not None else small.nearest
+    if profiles.get(trace.profile).exact_paths:
+        return _listed_last(small, nearest, trace, at, text)
+    side = side_of(small, trace.settings)
+    bm25 = _bm25(small, side, at)
+    if bm25 is not None or small.cosine is None:
+        found = side.postings
+        room = len(found.rows) if side.whole else room
+        value = np.nan if bm25 is None else bm25
+        side = replace(side, postings=Postings(np.append(found.rows[:room], at), np.append(found.bm25[:room], value)))
+    supposed = replace(
+        small,
+        nearest=nearest,
+        texts={**evidence.texts, small.refs[at].rowid: text},
+        openclaw=side,
+        recommended=side,
+        keywords=None,
+    )
+    # Variety chooses among candidates and changes no number of them.
+    plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")
+    return find(rank(supposed, plain), supposed, at)
+
+
+def _listed_last(small: Evidence, nearest: Rows, trace: Trace, at: int, text: str) -> Candidate | None:
+    """The candidate that row `at` would be under 2026.9: near by meaning; without vectors a hit of no words."""
+    hits, ref = small.lexical.hits, small.refs[at]
+    if small.cosine is None:
+        place = ref.path, ref.start_line, ref.end_line, ref.id
+        hits = (*hits, Hit(at, place, 0, False, 0.0, 0.0, 0.0, float("nan"), NO_BOOST, 0))
+    supposed = replace(
+        small,
+        nearest=nearest,
+        texts={**small.texts, ref.rowid: text},
+        lexical=replace(small.lexical, hits=hits),
+    )
+    return find(rank(supposed, trace.settings), supposed, at)
+
+
+def _bm25(evidence: Evidence, side: KeywordSide, row: int) -> float | None:
+    """The bm25 of a row, the best of them where keywords were looked for one by one; None when it did not match."""
+    each = evidence.keywords.each if side.whole and evidence.keywords is not None else (side,)
+    found = [float(one.postings.bm25[at]) for one in each for at in np.flatnonzero(one.postings.rows == row)[:1]]
+    return min(found, default=None)
+
+
+def find(trace: Trace, evidence: Evidence, row: int) -> Candidate | None:
+    """The candidate of `trace`, which ranks `evidence`, that stands at `row`; only its own record is written out."""
+    rowid = evidence.refs[row].rowid
+    recalled = next((candidate for candidate in trace.recalled if candidate.chunk.rowid == rowid), None)
+    return recalled or trace.lost.at_row(row)
+
+
+LISTED = 20
+"""Chunks of a note that are explained; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedLine:
+    """A line of a note, and what disk and index know of it.
+
+    `chunks` hold the line (all of the note without one), with their `texts` by rowid. `gate` stopped the file before
+    anything was asked; with chunks of an older text there can be both. `remark` is a sentence about such a difference.
+    """
+
+    path: str
+    line: int | None
+    chunks: tuple[ChunkRef, ...]
+    texts: Mapping[int, str]
+    gate: FileGate | None = None
+    remark: str = ""
+    standings: Mapping[int, CosineRank] = field(default_factory=dict)
+    """The exact place of chunks by cosine, by rowid, where the evidence lacks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What became of one chunk, and its numbers: `candidate` as ranked, or as it would be had it been `proposed`.
+
+    For a chunk that was not proposed the verdict in `candidate` is a supposition; `fate` is what happened.
+    """
+
+    chunk: ChunkRef
+    fate: Fate
+    candidate: Candidate | None
+    proposed: bool
+    text: str
+
+    @property
+    def recalled(self) -> bool:
+        """Whether the agent was given the chunk."""
+        return isinstance(self.fate, Recalled)
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """The answer for one line: its `fate`, the chunk that fared best, and the others that hold the line.
+
+    Of a whole note without a line there can be `more` chunks than are listed.
+    """
+
+    place: ExplainedLine
+    evidence: Evidence
+    trace: Trace
+    fate: Fate
+    best: Account | None
+    others: tuple[Account, ...]
+    more: int = 0
+
+    @property
+    def recalled(self) -> bool:
+        """Whether the agent was given the line."""
+        return isinstance(self.fate, Recalled)
+
+    @property
+    def row(self) -> int | None:
+        """Where the chunk that speaks stands in the evidence."""
+        return row_of(self.evidence, self.best.chunk.rowid) if self.best is not None else None
+
+
+class Inquest:
+    """One ranking, and what it made of any chunk; `standings` are the places by cosine that `evidence` lacks."""
+
+    def __init__(
+        self, evidence: Evidence, settings: Settings, standings: Mapping[int, CosineRank] | None = None
+    ) -> None:
+        self.evidence = evidence
+        self._standings = standings or {}
+        self.trace = rank(evidence, settings)
+        self._side = side_of(evidence, settings)
+        self._by_rules_of_2026_9 = profiles.get(self.trace.profile).exact_paths
+
+    def fate(self, row: int, text: str) -> Fate:
+        """What became of the chunk at `row`, whose text is `text`."""
+        found = find(self.trace, self.evidence, row)
+        return found.verdict if found is not None else self._pool_gate(row, text)
+
+    def merit(self, row: int) -> tuple[int, float]:
+        """How far a chunk got, to sort by: recalled, over the gate, held back by its age, scored, near by cosine."""
+        found = find(self.trace, self.evidence, row)
+        if found is None:
+            cosine = self.evidence.cosine
+            return 0, float(cosine[row]) if cosine is not None and not np.isnan(cosine[row]) else -1.0
+        verdict = found.verdict
+        if isinstance(verdict, Recalled):
+            return 4, -verdict.place
+        if isinstance(verdict, BeyondLimit | DisplacedByMmr):
+            return 3, -verdict.place
+        return (2 if isinstance(verdict, LoweredByDecay) else 1), found.score
+
+    def account(self, row: int, text: str) -> Account:
+        """The fate of a chunk with its numbers."""
+        ref = self.evidence.refs[row]
+        real = find(self.trace, self.evidence, row)
+        if real is not None:
+            return Account(ref, real.verdict, real, True, text)
+        supposed = as_if_proposed(self.evidence, self.trace, row, text)
+        if supposed is not None:
+            supposed = self._with_true_ranks(supposed, row)
+        return Account(ref, self._pool_gate(row, text), supposed, False, text)
+
+    def _with_true_ranks(self, supposed: Candidate, row: int) -> Candidate:
+        place = self._outside(self._side.postings, row)
+        return replace(
+            supposed,
+            vector=replace(supposed.vector, rank=self._vector_rank(row), in_pool=False),
+            text=replace(supposed.text, rank=place.rank if place else None, in_pool=False),
+        )
+
+    # --- the gates of the pools ------------------------------------------------------------------------------------
+
+    def _pool_gate(self, row: int, text: str) -> PoolGate:
+        if self._by_rules_of_2026_9 and row in rules_2026_9.dropped(self.evidence.lexical.said):
+            return UnreadableProject()
+        evidence, text_gate = self.evidence, self._text_gate(row, text)
+        for notice in evidence.notices:
+            if notice.code == "model_mismatch":
+                return ModelMismatch(notice.message, text_gate)
+        if evidence.cosine is None:
+            cause = self._why_no_vectors()
+            return NoVector(cause, text_gate) if cause else text_gate
+        place = self._vector_rank(row)
+        if place is None:
+            if kept_back := evidence.withheld.get(evidence.refs[row].rowid):
+                return NoVector(kept_back, text_gate)
+            return NoVector("its text has not been embedded, or the search left its source out", text_gate)
+        standing = self._standings.get(evidence.refs[row].rowid)
+        known = standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine)))
+        pool = min(self.trace.candidate_limit, len(evidence.nearest))
+        edge = float(evidence.cosine[evidence.nearest[pool - 1]])
+        return OutsideVectorPool(place, known, pool, float(evidence.cosine[row]), edge, text_gate)
+
+    def _why_no_vectors(self) -> str:
+        """Why there is no vector side; empty when the index is one of words alone, or nothing was asked."""
+        for notice in self.evidence.notices:
+            if notice.code == "provider":
+                return notice.message.rstrip(".")
+        return "the embedding model knows no word of the query" if self.evidence.pointless else ""
+
+    def _vector_rank(self, row: int) -> int | None:
+        """The 1-based place of `row` among all cosines, by the order in which the pool was made."""
+        cosine, nearest = self.evidence.cosine, self.evidence.nearest
+        if cosine is None or np.isnan(cosine[row]):
+            return None
+        there = np.flatnonzero(nearest == row)
+        if len(there):
+            return int(there[0]) + 1
+        if standing := self._standings.get(self.evidence.refs[row].rowid):
+            return max(standing.rank, len(nearest) + 1)
+        own = cosine[row]
+        before = np.count_nonzero(cosine > own) + np.count_nonzero(cosine[:row] == own)
+        # Only the nearest were compared exactly, so a hair's breadth must not put an outsider among them.
+        return max(int(before), len(nearest)) + 1
+
+    def _postings(self) -> tuple[Postings, ...]:
+        """All matches; of each keyword where they were looked for one by one."""
+        keywords = None if self._by_rules_of_2026_9 else self.evidence.keywords
+        return (
+            tuple(side.postings for side in keywords.each) if self._side.whole and keywords else (self._side.postings,)
+        )
+
+    def _outside(self, postings: Postings, row: int) -> OutsideTextPool | None:
+        """The place of `row` among the matches, with the worst that got into the pool."""
+        there = np.flatnonzero(postings.rows == row)
+        if not len(there):
+            return None
+        pool = min(self.trace.candidate_limit, len(postings.rows))
+        return OutsideTextPool(int(there[0]) + 1, pool, float(postings.bm25[there[0]]), float(postings.bm25[pool - 1]))
+
+    def _text_gate(self, row: int, text: str) -> TextGate:
+        plan = self._side.plan
+        if self.trace.mode == "vectors only":
+            return WordsOff("hybrid search is off" if self.evidence.full_text else "there is no full-text search")
+        if not plan.fts_query:
+            return NoWord(tokens.left_out(plan.dropped, self.evidence.query))
+        places = [self._outside(postings, row) for postings in self._postings()]
+        if found := [place for place in places if place is not None]:
+            return min(found, key=lambda place: place.rank)
+        conjoined = " AND " in plan.fts_query
+        join: Literal["AND", "OR"] = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
+        elsewhere, query = self.evidence.elsewhere, self.evidence.query
+        lacks = absent(plan, text) if conjoined else plan.words
+        nowhere = (word for word in plan.words if self._side.frequency.get(word, 1) == 0)
+        every, lacking, unknown = (tokens.as_asked(found, query) for found in (plan.words, lacks, nowhere))
+        # Of notes that wait and were not read nobody knows what they hold.
+        seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
+        return NotMatched(every, lacking, tuple(word for word in unknown if word not in seen), join)
+
+
+def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
+    """The words of `plan` that are not found in `text`, a word with inner signs counting as a phrase."""
+    if plan.inside:
+        return tuple(word for word in plan.words if word.lower() not in text.lower())
+    joined = f" {' '.join(tokens.tokens(text, stemmed=False))} "
+    return tuple(word for word in plan.words if f" {' '.join(tokens.tokens(word, stemmed=False))} " not in joined)
+
+
+def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
+    """Why the line at `place` was, or was not, recalled; the best of its chunks speaks, the next best are listed."""
+    evidence = _completed(evidence, place)
+    inquest = Inquest(evidence, settings, place.standings)
+    found = [(row, ref) for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None]
+    found.sort(key=lambda item: inquest.merit(item[0]), reverse=True)
+    accounts = [inquest.account(row, place.texts[ref.rowid]) for row, ref in found[:LISTED]]
+    best = accounts[0] if accounts else None
+    fate: Fate
+    if best is not None and (best.recalled or place.gate is None):
+        fate = best.fate
+    else:
+        fate = place.gate or ChangedSinceIndexed("new")
+    return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), len(found) - len(accounts))
+
+
+def _completed(evidence: Evidence, place: ExplainedLine) -> Evidence:
+    """Add the cosines of the chunks at `place` that `evidence` lacks."""
+    if not place.standings or evidence.cosine is None:
+        return evidence
+    cosine = evidence.cosine.copy()
+    for rowid, standing in place.standings.items():
+        row = row_of(evidence, rowid)
+        if row is not None and np.isnan(cosine[row]):
+            cosine[row] = standing.cosine
+    return replace(evidence, cosine=cosine)
+
+
+def against_their_index(answer: WhyNot, lacks: Callable[[str], str | None]) -> WhyNot:
+    """`answer` as it is for OpenClaw's own index; `lacks` tells why that cannot recall a note, None when it can."""
+    detail = lacks(answer.place.path) if isinstance(answer.fate, Recalled) else None
+    if detail is None or not isinstance(answer.fate, Recalled):
+        return answer
+    return replace(answer, fate=LostInTheirIndex(answer.fate.place, detail))
+
+
+_LINE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d+)(?:-\d+)?|#L(?P<cited>\d+)(?:-L?\d+)?)\Z", re.DOTALL)
+
+
+def parse(typed: str) -> tuple[str, int | None]:
+    """`path:12`, `path:12-24`, or a citation `path#L12-L24`, as path and first line; a bare path has no line."""
+    found = _LINE.match(typed)
+    return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
+
+
+def locate(
+    roots: Roots, store: ChunkSource, path: str, line: int | None, vector: Vectors | None = None
+) -> ExplainedLine:
+    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
+
+    With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
+    """
+    found, gate = _found(roots, store, path)
+    stored = found.path if isinstance(found, Found) else found
+    row = store.file(stored)
+    if isinstance(found, Found):
+        state = state_of(found, row, difference(found, row), None)
+        gate = _state_gate(state) if state else None
+    chunks = (
+        tuple(
+            ChunkRef(c.rowid, c.chunk_id, stored, row.source, c.start_line, c.end_line)
+            for c in store.chunks_of(stored)
+            if c.occurrence == 0
+        )
+        if row
+        else ()
+    )
+    held = tuple(c for c in chunks if line is None or c.start_line <= line <= c.end_line)
+    stale = isinstance(gate, ChangedSinceIndexed)
+    text = _lines(roots, found) if isinstance(found, Found) and (stale or not held) else []
+    if stale and line is not None:
+        held = _holding(store, chunks, text[line - 1] if 1 <= line <= len(text) else "", held)
+    if not held and gate is None:
+        gate = InNoChunk(line, len(text))
+    remark = _remark(gate) if held else ""
+    # A line that stands in the indexed text as it stands on disk was not lost to the change.
+    rowids = [c.rowid for c in held]
+    standings = store.standings(vector, rowids) if vector is not None and rowids else {}
+    return ExplainedLine(stored, line, held, store.texts(rowids), None if stale and held else gate, remark, standings)
+
+
+def _found(roots: Roots, store: ChunkSource, path: str) -> tuple[Found | str, FileGate | None]:
+    """The note on disk, or the stored path it would have with the rule that keeps it out."""
+    try:
+        note = workspace_roots.located(roots, path)
+    except PathRefused:
+        note = None
+    if note is not None and store.file(note.path) is not None:
+        return note, None
+    # A second name of a note, or one that only a listing of the folders can explain.
+    seen = scan(roots)
+    verdict = why_path(roots, path, seen)
+    if not verdict.included:
+        return verdict.path, _rule_gate(verdict)
+    return next(note for note in seen.found if note.path == verdict.path), None
+
+
+def _rule_gate(verdict: PathVerdict) -> FileGate:
+    if verdict.rule == "outside":
+        return OutsideRoots(verdict.detail)
+    if verdict.rule == "missing":
+        return NoSuchFile(verdict.detail)
+    if verdict.rule == "unreadable" or verdict.rule == "too big":
+        return UnreadableFile(verdict.rule, verdict.detail)  # type: ignore[arg-type]
+    return Excluded(verdict.rule, verdict.detail)
+
+
+def _state_gate(state: FileState) -> FileGate:
+    return UnreadableFile("failed", state.detail) if state.state == "failed" else ChangedSinceIndexed(state.detail)
+
+
+def _lines(roots: Roots, found: Found) -> list[str]:
+    try:
+        text = workspace_roots.shown(roots, found.path).text
+    except Unreadable:
+        # Then what the index says of the file is all there is to say.
+        return []
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _holding(
+    store: ChunkSource, chunks: tuple[ChunkRef, ...], wanted: str, by_number: tuple[ChunkRef, ...]
+) -> tuple[ChunkRef, ...]:
+    """The chunks of an older text that hold the line `wanted` of the new one; of a blank line those of its number."""
+    if not wanted.strip():
+        return by_number
+    texts = store.texts([c.rowid for c in chunks])
+    return tuple(c for c in chunks if wanted in texts[c.rowid].split("\n"))
+
+
+def _remark(gate: FileGate | None) -> str:
+    if isinstance(gate, ChangedSinceIndexed):
+        return "The note has changed since; this is about the text that is indexed."
+    return "The note is not on disk as it was indexed; this is about the text that is indexed." if gate else ""

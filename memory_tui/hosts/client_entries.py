@@ -1,0 +1,51 @@
+"""The entry that makes an MCP client start the server."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from memory_tui.hosts import codex
+
+CLIENTS = ("claude-code", "codex", "openclaw")
+SERVER = "memory"
+
+
+def command() -> tuple[str, ...]:
+    """How this program is started, by its whole path: agents often start programs without the user's PATH."""
+    here = Path(sys.argv[0])
+    if here.name == "memory-tui" and here.is_file():
+        return (str(here.absolute()),)
+    found = shutil.which("memory-tui", path=str(Path(sys.executable).parent)) or shutil.which("memory-tui")
+    return (found,) if found else (sys.executable, "-m", "memory_tui")
+
+
+def hooks(events: Sequence[str], host: str, arguments: Sequence[str]) -> dict[str, object]:
+    """What makes a host call the hook `host` at `events`; the files of Claude Code and of Codex have one shape."""
+    call = {"type": "command", "command": shlex.join((*command(), "hook", host, *arguments))}
+    return {"hooks": {event: [{"hooks": [call]}] for event in events}}
+
+
+def entry(client: str, arguments: Sequence[str]) -> str:
+    """What to write for `client`, to start the server with `arguments`."""
+    program, *first = command()
+    words = [*first, "mcp", *arguments]
+    match client:
+        case "codex":
+            return codex.server_entry(SERVER, program, words)
+        case "openclaw":
+            # OpenClaw makes four more tools of prompts and resources.
+            fewer = [*first, "mcp", "--no-prompts", "--no-resources", *arguments]
+            nested = {"mcp": {"servers": {SERVER: {"command": program, "args": fewer}}}}
+            return f"// openclaw.json, beside what is there\n{json.dumps(nested, ensure_ascii=False, indent=2)}"
+        case _:
+            shared = {"mcpServers": {SERVER: {"type": "stdio", "command": program, "args": words}}}
+            return (
+                f"# {shlex.join(['claude', 'mcp', 'add', SERVER, '--', program, *words])}\n"
+                f"# or in .mcp.json of a project, without these two lines:\n"
+                f"{json.dumps(shared, ensure_ascii=False, indent=2)}"
+            )

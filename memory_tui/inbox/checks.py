@@ -1,0 +1,347 @@
+"""Inbox checks find lines that may be outdated or never were memories."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from memory_tui.core import secret_finder
+from memory_tui.core.errors import Cancelled
+from memory_tui.core.formatting import plural
+from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Severity = Literal["danger", "warning", "hint"]
+
+_EXCERPT = 300
+"""Characters of a passage that a suggestion keeps."""
+_MOST_PARAPHRASES = 50
+_OLD_DAYS = 60
+"""A daily note younger than this may still be recalled."""
+
+_DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_DAY = r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)"
+_BETWEEN = r"[\s:*_(]*(?:(?:on|the|by|at|in|for|is|to|until|till|again|due|\w{3,6}day),?[\s:*_(]*){0,3}"
+_AHEAD = re.compile(
+    rf"\b(?P<end>by|until|till|before){_BETWEEN}(?P<day>{_DAY})"
+    r"|\b(?:due|deadline|expires?|expiring|expiry|valid|ends?|scheduled|planned|renew(?:s|al|als)?|starts?)"
+    rf"{_BETWEEN}(?P<planned>{_DAY})"
+    rf"|(?:截止|到期|有效期|期限|计划|計劃)[^。；\n\d]{{0,6}}(?P<before>{_DAY})"
+    rf"|(?P<after>{_DAY})[^。；\n\d]{{0,6}}(?:截止|到期|之前|过期|まで|까지)",
+    re.IGNORECASE,
+)
+"""A word that looks ahead, right beside a date."""
+_PAST = re.compile(
+    r"^\W*$|\b(?:was|were|had|been|did|led|ran|went|got|kept|took|held|paid|used|\w{2,}ed)\b", re.IGNORECASE
+)
+_TO_COME = re.compile(r"\b(?:be|must|should|shall|will|needs?|may|can|(?<!used )to)\b", re.IGNORECASE)
+"""What stands before "until 2026-01-01" tells what was where it is nothing ("Until ...: it was") or a past tense."""
+_RELATIVE = re.compile(
+    r"\b(?:tomorrow|tonight|yesterday|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+    r"|this (?:week|month)|currently|right now|these days)\b|明天|下周|下个?月|目前|最近|明日|来週",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"\]\(<?([^)>\s#]+\.md)[^)]*\)|\[\[([^\]|#]+)[^\]]*\]\]")
+_PATH = re.compile(r"`((?:~|/[\w.@-]+)/[\w.@/+-]*[\w+-])`")
+_OUTPUT = (
+    (re.compile(r"\x1b\[[0-9;]*m"), "it holds colour codes of a terminal"),
+    (
+        re.compile(
+            r"Traceback \(most recent call last\)|^\s+at [\w$.<>]+ ?\(.+:\d+:\d+\)|^\s+File \"[^\"]+\", line \d+",
+            re.MULTILINE,
+        ),
+        "it is the trace of an error",
+    ),
+    (
+        re.compile(
+            r"^(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[^\n]*(?:INFO|WARN|ERROR|DEBUG)[^\n]*\n?){3,}", re.MULTILINE
+        ),
+        "it is a log of a program",
+    ),
+    (re.compile(r"[A-Za-z0-9+/]{200,}={0,2}"), "it holds encoded data"),
+    (re.compile(r"^\s*[\[{](?:\"[^\"]*\"|[^\"]){300,}[\]}]\s*$", re.DOTALL), "it is data, not words"),
+    (
+        re.compile(r"(?:^(?:\$|>>>|\S+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
+        "it is a session of a shell",
+    ),
+)
+
+
+def passed(entry: NoteItem, today: dt.date) -> str:
+    """Say why a date in an item of a lasting note has passed; empty where it has not."""
+    if entry.note.day is not None or entry.fenced:
+        return ""
+    days = [day for year, month, number in _DATE.findall(entry.text) if (day := _day(year, month, number))]
+    ahead = _ahead(entry.text) if days and max(days) < today else None
+    if ahead is not None:
+        ago = (today - ahead).days
+        return f"It speaks of {ahead} as still to come, {plural(ago, 'day')} ago."
+    relative = _RELATIVE.search(entry.text) if not days else None
+    return f"“{relative[0]}” in a note without a date means another day each time it is read." if relative else ""
+
+
+def _ahead(text: str) -> dt.date | None:
+    """Return the last day that `text` announces; None where it reports the past or names no day."""
+    days = []
+    for found in _AHEAD.finditer(text):
+        clause = re.split(r"[.;!?(\n]", text[: found.start()])[-1]
+        if found["end"] and _PAST.search(clause) and not _TO_COME.search(clause):
+            continue
+        named = found["day"] or found["planned"] or found["before"] or found["after"]
+        if (day := _day(*named.split("-"))) is not None:
+            days.append(day)
+    return max(days, default=None)
+
+
+def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
+    """Return the missing path that an item names; empty where none is. `exists` checks paths in the workspace.
+
+    A path of this machine counts only where the folder above its parent is there: notes also speak of other machines.
+    """
+    for link, title in _LINK.findall(entry.text):
+        target = str(link or f"{title.strip()}.md")
+        if "://" in target:
+            continue
+        beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path
+        names: set[str] = {target, beside, f"memory/{target}", f"memory/{target.lower().replace(' ', '-')}"}
+        if not any(exists(name) for name in names):
+            return target
+    for found in _PATH.findall(entry.text):
+        path = Path(found).expanduser()
+        if len(path.parts) > 3 and path.parent.parent.is_dir() and not os.path.lexists(path):
+            return str(found)
+    return ""
+
+
+def output(entry: NoteItem) -> str:
+    """Say why an item looks like the output of a tool; empty where it does not."""
+    return next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
+
+
+def impossible(path: str, today: dt.date) -> tuple[str, str]:
+    """Return the fault of the date in a note's name and a better name; both empty where the date is valid."""
+    found = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
+    if not found:
+        return "", ""
+    day = _day(found[1], found[2], found[3])
+    folder, _, name = path.rpartition("/")
+    better = f"{folder}/undated-{name}".lstrip("/")
+    # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
+    if day is None or day.year < 100:
+        return "Invalid date: this note never fades.", better
+    if day > today + dt.timedelta(days=1):
+        return f"The day is {(day - today).days} days ahead, so that the note counts as new until then.", better
+    return "", ""
+
+
+def _day(year: str, month: str, number: str) -> dt.date | None:
+    try:
+        return dt.date(int(year), int(month), int(number))
+    except ValueError:
+        return None
+
+
+# --- the checks ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The indexed chunks of the notes: where each is, its file's number, and its unit vector or zeros.
+
+    `texts` gives the texts of some rows.
+    """
+
+    places: Sequence[tuple[str, int, int]]
+    texts: Callable[[Sequence[int]], Sequence[str]]
+    files: npt.NDArray[np.int32]
+    vectors: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class InboxInputs:
+    """What the checks read. `over` holds the first and the last line of a note that no session reads.
+
+    `recalled` holds the paths that recalls returned, None where the log has too few recalls.
+    """
+
+    notes: Sequence[DatedNote]
+    today: dt.date
+    exists: Callable[[str], bool]
+    chunks: Chunks | None = None
+    over: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    recalled: frozenset[str] | None = None
+
+
+class Examination:
+    """One run of the checks: the inputs, their items, whether to stop."""
+
+    def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool]) -> None:
+        self.inputs = inputs
+        self.stopped = stopped
+        self.items = [one for note in inputs.notes for one in note_items(note)]
+
+    @cached_property
+    def outputs(self) -> dict[int, str]:
+        """Number of an item in `items` -> why it looks like the output of a tool."""
+        found = ((at, output(one)) for at, one in enumerate(self.items))
+        return {at: reason for at, reason in found if reason}
+
+    def memories(self) -> Iterator[NoteItem]:
+        """Yield the items that do not look like the output of a tool."""
+        return (one for at, one in enumerate(self.items) if at not in self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class InboxCheck:
+    """One check: the kind of its suggestions, a title for people, its severity, the actions it offers, its search.
+
+    The first of `actions` is the proposed one. `find` gets the examination and this record.
+    """
+
+    kind: str
+    title: str
+    severity: Severity
+    actions: tuple[Action, ...]
+    find: Callable[[Examination, InboxCheck], Iterator[Suggestion]]
+
+
+def _suggestion(check: InboxCheck, one: NoteItem, reason: str, other: NoteItem | None = None) -> Suggestion:
+    twin = None if other is None else _passage(other)
+    return Suggestion(check.kind, _passage(one), reason, check.actions, digest(one.text), twin)
+
+
+def _passage(one: NoteItem) -> Passage:
+    return Passage(one.note.path, one.first, one.last, masked(one.text))
+
+
+def masked(text: str) -> str:
+    """Return the beginning of `text` without anything that looks like a secret."""
+    text = secret_finder.masked(text)
+    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
+
+
+def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes:
+        if run.stopped():
+            raise Cancelled
+        lines = note.text.split("\n")
+        for found in secret_finder.find(note.text):
+            last = found.line + note.text.count("\n", found.start, found.end)
+            secret = "\n".join(line.removesuffix("\r") for line in lines[found.line - 1 : last])
+            yield Suggestion(
+                check.kind,
+                Passage(note.path, found.line, last, masked(secret)),
+                f"It looks like a secret: {found.kind}. Agents can recall it, and providers may get it.",
+                check.actions,
+                digest(secret),
+            )
+
+
+def _bad_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes:
+        reason, better = impossible(note.path, run.inputs.today)
+        if reason:
+            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), reason, check.actions, "", None, better)
+
+
+def _exact_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    from memory_tui.inbox.duplicates import same
+
+    for keep, drop in same(run.items):
+        yield _suggestion(check, drop, f"{_passage(keep)} says the same.", keep)
+
+
+def _near_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    from memory_tui.inbox.duplicates import nearly_same
+
+    for keep, drop in nearly_same(run.items, run.stopped):
+        yield _suggestion(check, drop, f"{_passage(keep)} says nearly the same.", keep)
+
+
+def _paraphrases(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    from rapidfuzz import fuzz
+
+    from memory_tui.inbox.duplicates import NEAR, close
+
+    chunks = run.inputs.chunks
+    if chunks is None:
+        return
+    for one, other, cosine in close(chunks.vectors, chunks.files, stopped=run.stopped)[:_MOST_PARAPHRASES]:
+        text, twin = chunks.texts((one, other))
+        if not (text and twin):
+            # The index changed since: the next examination reads the new text.
+            continue
+        if fuzz.ratio(text, twin) < NEAR:
+            first, second = Passage(*chunks.places[one], masked(text)), Passage(*chunks.places[other], masked(twin))
+            reason = f"{first} is close in meaning (cosine {cosine:.2f})."
+            yield Suggestion(check.kind, second, reason, check.actions, digest(twin), first)
+
+
+def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for one in run.memories():
+        if reason := passed(one, run.inputs.today):
+            yield _suggestion(check, one, reason)
+
+
+def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for one in run.memories():
+        if path := dead(one, run.inputs.exists):
+            yield _suggestion(check, one, f"{path} is not there.")
+
+
+def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for one in run.items:
+        first, last = run.inputs.over.get(one.note.path, (0, 0))
+        if first and one.last >= first and (one.first <= last or not last):
+            until = f"to line {last}" if last else "on"
+            yield _suggestion(check, one, f"No session reads {one.note.path} from line {first} {until}.")
+
+
+def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for at, reason in run.outputs.items():
+        yield _suggestion(check, run.items[at], f"It looks like output of a tool: {reason}.")
+
+
+def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    from memory_tui.curate.planner import ARCHIVE
+
+    if run.inputs.recalled is None:
+        return
+    for note in run.inputs.notes:
+        age = (run.inputs.today - note.day).days if note.day else 0
+        if age > _OLD_DAYS and note.path not in run.inputs.recalled and not note.path.startswith(f"{ARCHIVE}/"):
+            reason = f"It is {age} days old, and no logged recall returned it."
+            yield Suggestion(check.kind, Passage(note.path, 1, 1, masked(note.text)), reason, check.actions, "")
+
+
+_LATER: tuple[Action, ...] = ("keep", "snooze")
+
+CHECKS: tuple[InboxCheck, ...] = (
+    InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
+    InboxCheck("bad date", "a date that cannot be", "warning", ("rename", *_LATER), _bad_dates),
+    InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
+    InboxCheck(
+        "near duplicate", "said twice in nearly the same words", "warning", ("merge", *_LATER), _near_duplicates
+    ),
+    InboxCheck("paraphrase", "perhaps the same in other words", "hint", ("keep", "merge", "snooze"), _paraphrases),
+    InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),
+    InboxCheck("dead path", "names a file that is not there", "warning", ("keep", "delete", "snooze"), _dead_paths),
+    InboxCheck("over budget", "beyond what a session reads", "warning", ("demote", *_LATER), _over_budget),
+    InboxCheck("junk", "looks like output of a tool", "warning", ("delete", *_LATER), _junk),
+    InboxCheck(
+        "never recalled", "never recalled so far", "hint", ("archive note", "trash note", *_LATER), _never_recalled
+    ),
+)
+"""Every check, the most pressing first."""
+
+BY_KIND: Mapping[str, InboxCheck] = MappingProxyType({check.kind: check for check in CHECKS})

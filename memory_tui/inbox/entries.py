@@ -1,0 +1,121 @@
+"""An inbox entry: which lines, why, what can be done."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from memory_tui.curate.changes import FENCE, HEADING, ITEM
+
+Action = Literal["merge", "delete", "demote", "trash note", "rename", "archive note", "keep", "snooze"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Lines `first` to `last` (from 1) of a note, and what stands there, safe to keep: secrets in it are masked."""
+
+    path: str
+    first: int
+    last: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A finding at `place`; `other` is the twin that would stay, None where there is none.
+
+    `digest` is that of the lines as they were seen, so that nothing is changed that was not looked at. The first of
+    `actions` is the one proposed.
+    """
+
+    kind: str
+    place: Passage
+    reason: str
+    actions: tuple[Action, ...]
+    digest: str
+    other: Passage | None = None
+    new_name: str = ""
+
+    @property
+    def id(self) -> str:
+        """Identify the finding: 12 hex digits, independent of its line number."""
+        parts = (self.kind, self.place.path, self.digest, self.other.path if self.other else "", self.new_name)
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def digest(lines: str) -> str:
+    """Hash lines, to notice a change: 16 hex digits."""
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+_TIME = re.compile(r"^\W{0,3}\d{1,2}:\d{2}(?::\d{2})?\W{0,4}\s*")
+_SOURCE = re.compile(r"\s*\(from [^()\s]+\.md\)\s*$")
+_MARKS = re.compile(r"[*_`~#>\[\]]+")
+
+
+@dataclass(frozen=True, slots=True)
+class DatedNote:
+    """A note to check: its path, its text, the day in its name (None for a note without one)."""
+
+    path: str
+    text: str
+    day: dt.date | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoteItem:
+    """A list item, paragraph or fenced block on lines `first` to `last`; `plain` is its text for comparing."""
+
+    note: DatedNote
+    first: int
+    last: int
+    text: str
+    plain: str
+    fenced: bool = False
+
+
+def note_items(note: DatedNote) -> Iterator[NoteItem]:
+    """Yield the list items, paragraphs and fenced blocks of a note in order; a heading is none of them."""
+    texts = [line.removesuffix("\r") for line in note.text.removeprefix("\ufeff").split("\n")]
+    start, fence = 0, ""
+    for number, text in enumerate(texts, 1):
+        mark = FENCE.match(text)
+        if fence:
+            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
+                yield _item(note, texts, start, number, fenced=True)
+                start, fence = 0, ""
+        elif mark:
+            if start:
+                yield _item(note, texts, start, number - 1)
+            start, fence = number, mark[1]
+        elif not text.strip() or HEADING.match(text):
+            if start:
+                yield _item(note, texts, start, number - 1)
+            start = 0
+        elif start and ITEM.match(text):
+            yield _item(note, texts, start, number - 1)
+            start = number
+        elif not start:
+            start = number
+    if start:
+        last = max(number for number, text in enumerate(texts, 1) if text.strip())
+        yield _item(note, texts, start, last, fenced=bool(fence))
+
+
+def plain(text: str) -> str:
+    """Strip list mark, time of day, emphasis, source and line breaks from an item; lower case."""
+    said = ITEM.sub("", text, count=1)
+    said = _SOURCE.sub("", _TIME.sub("", _MARKS.sub("", said).strip()))
+    return " ".join(said.lower().split())
+
+
+def _item(note: DatedNote, texts: Sequence[str], first: int, last: int, *, fenced: bool = False) -> NoteItem:
+    text = "\n".join(texts[first - 1 : last])
+    return NoteItem(note, first, last, text, plain(text), fenced)

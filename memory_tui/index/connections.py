@@ -1,0 +1,194 @@
+"""Read-only connections, one for each running query, reused by the next."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
+
+if TYPE_CHECKING:
+    from memory_tui.index.store import Store
+
+
+class Readers:
+    """Borrowed connections to an index; `expected` tells whether what lies in its place unreadable is, or was, ours."""
+
+    def __init__(self, use_vec0: bool = False, expected: Callable[[], bool] = lambda: False) -> None:
+        self._use_vec0 = use_vec0
+        self._expected = expected
+        self._lock = threading.Lock()
+        self._idle: list[Store] = []
+        self._busy: list[Store] = []
+        self._closed = Stop()
+
+    @contextmanager
+    def borrow(self, path: Path) -> Iterator[Store | None]:
+        """A connection of one's own; None while there is no index. Raises Cancelled after `close`."""
+        store = self._kept(path) or self._opened(path)
+        if store is None:
+            yield None
+            return
+        with self._lock:
+            self._busy.append(store)
+        try:
+            yield store
+        finally:
+            with self._lock:
+                self._busy.remove(store)
+                changed = store.changed
+                if self._closed.is_set() or store.moved or store.frozen:
+                    store.close()
+                else:
+                    self._idle.append(store)
+        if changed:
+            raise IndexBusy("The index was written while it was read without locks.", "Ask again in a moment.")
+
+    def _opened(self, path: Path) -> Store | None:
+        if not path.exists() or not path.stat().st_size:
+            return None
+        from memory_tui.index.store import Store
+
+        try:
+            return Store.open(path, read_only=True, use_vec0=self._use_vec0, expected=self._expected)
+        except IndexEmpty:
+            return None
+
+    def _kept(self, path: Path) -> Store | None:
+        """A connection that nobody uses, to the file that is at `path` now."""
+        with self._lock:
+            self._closed.check()
+            while self._idle:
+                store = self._idle.pop()
+                if store.path == path and not store.moved:
+                    return store
+                store.close()
+        return None
+
+    def close(self) -> None:
+        """Stop the searches that run, and close what nobody uses."""
+        with self._lock:
+            self._closed.set()
+            for store in self._idle:
+                store.close()
+            self._idle.clear()
+            for store in self._busy:
+                store.interrupt()
+
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    run: Callable[[Store], Any]
+    outcome: Future[Any]
+
+
+class Writer:
+    """A thread `engine-writer` that starts with its first job; `closing` is set as soon as it should give up.
+
+    `open_store` opens the index; its argument is what was found wrong with the file, empty mostly. A job that meets
+    damage is run once more with the index that takes the place of the damaged one.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[str], Store],
+        close_store: Callable[[Store], None],
+        on_failure: Callable[[MemoryTuiError], None],
+    ) -> None:
+        self.closing = Stop()
+        self._open_store = open_store
+        self._close_store = close_store
+        self._on_failure = on_failure
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._quiet = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._store: Store | None = None
+
+    def submit(self, run: Callable[[Store], Outcome]) -> Future[Outcome]:
+        """Have `run` called with the write connection; the future holds what it returns or raises."""
+        job = _Job(run, Future())
+        with self._quiet:
+            if self.closing.is_set():
+                job.outcome.set_exception(Cancelled())
+                return job.outcome
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="engine-writer", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    raise IndexUnavailable(
+                        f"The index cannot be written: {error}.", "Close other programs; memory or threads are used up."
+                    ) from None
+                self._thread = thread
+            self._waiting += 1
+            # Under the lock, so that no job comes after what `close` puts last: nobody would answer it.
+            self._jobs.put(job)
+        return job.outcome
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Wait until there is nothing to do; False when `timeout` seconds were not enough."""
+        with self._quiet:
+            return self._quiet.wait_for(lambda: self._waiting == 0, timeout)
+
+    def close(self, timeout: float) -> None:
+        """Give up what is under way and end, or be left behind after `timeout` seconds."""
+        self.closing.set()
+        with self._quiet:
+            thread = self._thread
+            self._jobs.put(None)
+        if thread is not None:
+            thread.join(timeout)
+
+    def _work(self) -> None:
+        try:
+            while (job := self._jobs.get()) is not None:
+                try:
+                    self.closing.check()
+                    job.outcome.set_result(self._run(job.run))
+                except MemoryTuiError as error:
+                    self._on_failure(error)
+                    job.outcome.set_exception(error)
+                except BaseException as error:  # noqa: BLE001 - raised by whoever asks for the outcome
+                    job.outcome.set_exception(error)
+                finally:
+                    with self._quiet:
+                        self._waiting -= 1
+                        self._quiet.notify_all()
+        finally:
+            self._let_go()
+
+    def _run(self, run: Callable[[Store], Any]) -> object:
+        """What `run` makes of the index, which is opened again where the file is another one or could not be used."""
+        if self._store is not None and self._store.moved:
+            self._let_go()
+        try:
+            return run(self._opened(""))
+        except IndexDamaged as error:
+            if self._store is None:
+                raise
+            self._let_go()
+            return run(self._opened(error.message))
+        except IndexUnavailable:
+            self._let_go()
+            raise
+
+    def _opened(self, damage: str) -> Store:
+        if self._store is None:
+            self._store = self._open_store(damage)
+        return self._store
+
+    def _let_go(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            self._close_store(store)

@@ -1,0 +1,88 @@
+"""Disk usage of an index, table by table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_tui.index import rebuild
+from memory_tui.index.store import Store
+from memory_tui.source.rows import TableSize
+
+_KINDS = (
+    ("files", ("files",), "SELECT count(*) FROM files", "the notes"),
+    ("chunks", ("chunks",), "SELECT count(*) FROM chunks", "their text, cut"),
+    (
+        "full text",
+        ("chunks_fts", "chunks_words"),
+        "SELECT count(*) FROM chunks",
+        "words, as OpenClaw has them and ours",
+    ),
+    ("vectors", ("embedding_cache",), "SELECT count(*) FROM embedding_cache", "of chunks, and of text that is gone"),
+    ("vec0", ("chunks_vec",), "SELECT count(*) FROM chunks WHERE embedding_id IS NOT NULL", "vectors for sqlite-vec"),
+    ("changes", ("changes",), "SELECT count(*) FROM changes", "what other processes follow"),
+    ("meta", ("meta",), "SELECT count(*) FROM meta", "what the index was made with"),
+)
+
+_VIRTUAL = frozenset({"chunks_fts", "chunks_words", "chunks_vec"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """A file that belongs to an index: `what` is index, log, beside, lock or aside."""
+
+    path: str
+    what: str
+    bytes: int
+
+
+def tables(store: Store) -> tuple[TableSize, ...]:
+    """The size of every kind of table, and of unused pages; reads every page, so it takes a while on a large index."""
+    pages: dict[str, int] = dict(
+        store.query("SELECT name, sum(pgsize) FROM dbstat WHERE aggregate = TRUE GROUP BY name")
+    )
+    tied: dict[str, str] = dict(
+        store.query("SELECT name, tbl_name FROM sqlite_schema WHERE type IN ('table', 'index')")
+    )
+    found, told = [], 0
+    for name, places, count, about in _KINDS:
+        size = sum(
+            size for page, size in pages.items() if any(_belongs(tied.get(page, page), place) for place in places)
+        )
+        told += size
+        exists = name != "vec0" or store.vec0_dims() > 0
+        found.append(TableSize(name, int(store.value(count)) if exists else 0, size, about))
+    whole = int(store.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
+    free = int(store.value("SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size"))
+    found.append(TableSize("unused", 0, free, "pages for what comes next"))
+    found.append(TableSize("other", 0, max(0, whole - told - free), "the schema"))
+    return tuple(found)
+
+
+def files(index: Path) -> tuple[FileSize, ...]:
+    """Every file of an index, what is being made beside it and what was moved aside included; biggest first."""
+    kinds = {index.name: "index", rebuild.path_of(index).name: "beside"}
+    found = []
+    for path in index.parent.glob(f"{index.name}*") if index.parent.is_dir() else ():
+        try:
+            size = path.stat().st_size
+        except OSError:
+            continue
+        found.append(FileSize(str(path), kinds.get(path.name) or _kind(path.name), size))
+    return tuple(sorted(found, key=lambda file: -file.bytes))
+
+
+def on_disk(index: Path) -> int:
+    """Bytes of the index and its write-ahead log."""
+    return sum(file.bytes for file in files(index) if file.path in (str(index), f"{index}-wal"))
+
+
+def _belongs(table: str, place: str) -> bool:
+    """Whether `table` is `place`, or one of the tables behind it where that is a virtual one."""
+    return table == place or (place in _VIRTUAL and table.startswith(place + "_"))
+
+
+def _kind(name: str) -> str:
+    if ".damaged-" in name:
+        return "aside"
+    return "log" if name.endswith(("-wal", "-shm")) else "lock"

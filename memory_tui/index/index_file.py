@@ -1,0 +1,274 @@
+"""The index file: where it lies, private to its user, never in the place of another file."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from memory_tui.core import atomic, files
+from memory_tui.core.errors import IndexRefused, IndexUnavailable
+from memory_tui.core.side_files import read_beside
+from memory_tui.index.schema import APPLICATION_ID
+
+SIDES = ("", "-wal", "-shm", "-journal")
+"""What SQLite can leave of one database, the database itself first."""
+_MAGIC = b"SQLite format 3\0"
+_MARK = APPLICATION_ID.to_bytes(4, "big")
+_HEADER = 100
+"""Bytes of the header of a database, https://www.sqlite.org/fileformat.html#the_database_header"""
+_SPOILED = 2
+"""So many bytes of magic and mark may differ in a header that was ours."""
+_LEAST = 1 << 18
+"""Bytes that have to be free for a new index to be begun."""
+_MEMORY = (Path("/dev/shm"),)
+"""File systems in memory."""
+_ANOTHER = "Name another file with --index."
+
+Kind = Literal["nothing", "empty", "ours", "database", "zeros", "other", "no file"]
+"""What lies somewhere: `ours` by its header, the `database` of another program, a header of `zeros`, `other` bytes."""
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """The file that `path` leads to. Raises IndexRefused for a name that leads nowhere."""
+    try:
+        where = Path(path).resolve()
+        where.stat()
+    except FileNotFoundError:
+        return where
+    except (OSError, ValueError, RuntimeError) as error:
+        loops = isinstance(error, RuntimeError) or getattr(error, "errno", 0) == errno.ELOOP
+        reason = "its links lead in a circle" if loops else getattr(error, "strerror", "") or str(error)
+        if isinstance(error, PermissionError | NotADirectoryError):
+            return where
+        raise IndexRefused(f"{os.fspath(path)!r} cannot be the index: {reason}.", _ANOTHER) from None
+    return where
+
+
+def kind(path: Path, header: Callable[[Path], bytes] | None = None) -> Kind:
+    """What lies at `path`. `header` reads the first bytes of a file that SQLite may have open in this process: to close
+    it otherwise would drop SQLite's locks.
+    """
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return "nothing"
+    if not stat.S_ISREG(status.st_mode):
+        return "no file"
+    if not status.st_size:
+        return "empty"
+    try:
+        found = (header or (lambda file: read_beside(file, _HEADER, whole=False)))(path)
+    except OSError:
+        return "other"
+    pairs = zip(_MAGIC + _MARK, found[:16] + found[68:72], strict=False)
+    if len(found) >= 72 and sum(one != other for one, other in pairs) <= _SPOILED:
+        return "ours"
+    if found.startswith(_MAGIC):
+        return "database"
+    return "zeros" if not any(found) else "other"
+
+
+def is_private(path: Path) -> bool:
+    """Whether `path` is in the cache folder of memory-tui, where nobody else puts files."""
+    import platformdirs
+
+    try:
+        return path.is_relative_to(platformdirs.user_cache_path("memory-tui", appauthor=False).resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
+def refused(path: Path, what: str) -> IndexRefused:
+    """That `path`, which `what` says more of, is left alone."""
+    return IndexRefused(
+        f"{path} {what}, so memory-tui leaves it alone.",
+        f"{_ANOTHER} If this was an index of memory-tui, delete it: it is made again from the notes.",
+    )
+
+
+def check(index: Path) -> None:
+    """Raises IndexRefused for what can be no index, and for links and pipes beside it that SQLite would use."""
+    if index.is_dir() or index.suffix.lower() == ".md":
+        what = "is a folder" if index.is_dir() else "is named like a note"
+        raise IndexRefused(f"{index} {what}, so it cannot be the index.", _ANOTHER)
+    for side in SIDES:
+        part = index.with_name(index.name + side)
+        if kind(part, lambda _: b"") == "no file":
+            raise refused(part, "is a folder" if part.is_dir() and not part.is_symlink() else "is a link or a pipe")
+
+
+def choose_path(path: str | os.PathLike[str], notices: list[str]) -> Path:
+    """Where the index of `path` can be written: there, or in this user's temporary folder, with a notice.
+
+    Makes the folder (0700) and an empty file (0600). Raises IndexUnavailable.
+    """
+    where = resolved(path)
+    if links(where) > 1:
+        raise IndexRefused(
+            f"{where} has another name as well (a hard link), so two programs could write it without knowing.",
+            "Name another file with --index, or delete this one; it is made again from the notes.",
+        )
+    if name := files.shared(where):
+        notices.append(
+            f"The index {where} lies on a file system that other machines can write to ({name}): it is kept "
+            "without a write-ahead log, so searches can wait for a moment while it is written. "
+            "Name a file on a local disk with --index to avoid that."
+        )
+    try:
+        return _with_room(where)
+    except OSError as error:
+        why = f"{error.strerror or error}{_how_full(error, where)}"
+        reasons = [f"{where}: {why}"]
+    for folder in (_temporary_folder, _memory_folder):
+        try:
+            other = _with_room(folder() / _temporary_name(where))
+        except OSError as error:
+            tried = Path(error.filename or tempfile.gettempdir())
+            reasons.append(f"{tried}: {error.strerror or error}{_how_full(error, tried)}")
+        else:
+            notices.append(f"The index {where} cannot be written ({why}); it is kept in {other} for now.")
+            return other
+    raise IndexUnavailable(
+        f"No index can be written: {'; '.join(reasons)}.",
+        "Free some space, or name a file in a folder that can be written with --index.",
+    )
+
+
+def find(path: str | os.PathLike[str]) -> Path:
+    """Where the index of `path` is to be read: there, or where `place` has put it for want of a writable folder."""
+    where = resolved(path)
+    if (where.exists() and os.access(where, os.W_OK)) or not hasattr(os, "geteuid"):
+        return where
+    found = (folder / _temporary_name(where) for folder in temporary_folders())
+    return next((other for other in found if other.exists()), where)
+
+
+def temporary_folders() -> list[Path]:
+    """Where `place` puts indexes of this user for want of a place of their own; they need not be there."""
+    if not hasattr(os, "geteuid"):
+        return [Path(tempfile.gettempdir()) / "memory-tui"]
+    return [folder / f"memory-tui-{os.geteuid()}" for folder in (Path(tempfile.gettempdir()), *_MEMORY)]
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether the index at `path` lies in one of the temporary folders."""
+    return path.parent in temporary_folders()
+
+
+def displaced(path: str | os.PathLike[str]) -> list[Path]:
+    """The temporary indexes that stand for the one of `path`."""
+    name = _temporary_name(resolved(path))
+    return [other for folder in temporary_folders() if (other := folder / name).exists()]
+
+
+def remove_temporary(path: Path) -> None:
+    """Remove a temporary index, everything beside it, and its folder when that is empty. Raises OSError."""
+    for part in sorted(path.parent.glob(f"{path.name}*"), reverse=True):
+        atomic.remove_file(part)
+    with contextlib.suppress(OSError):
+        path.parent.rmdir()
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Device and inode of the file at `path`; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def links(path: Path) -> int:
+    """How many names the file at `path` has; 0 when there is none."""
+    try:
+        return path.stat().st_nlink
+    except OSError:
+        return 0
+
+
+def _temporary_name(where: Path) -> str:
+    return f"{sha256(os.fsencode(where)).hexdigest()[:16]}.sqlite"
+
+
+def create(path: Path) -> Path:
+    """Make sure that `path` can be written by us and read by nobody else.
+
+    An existing file is not opened for that: closing it would drop the locks that SQLite holds on it in this process.
+    """
+    atomic.make_folder(path.parent)
+    # Log and shared memory of a file that was deleted would be taken for those of the new one. What was not there
+    # before the new file was is of another process that makes it, too.
+    orphans = [part for side in SIDES[1:] if (part := path.with_name(path.name + side)).exists()]
+    try:
+        os.close(atomic.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        for part in orphans:
+            atomic.remove_file(part)
+    except FileExistsError:
+        for needed in (path, path.parent):
+            if not os.access(needed, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise PermissionError(13, f"{needed} may not be written") from None
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            path.chmod(0o600)
+    return path
+
+
+def _with_room(path: Path) -> Path:
+    """`create`, where there is room for a new index. Raises OSError."""
+    new = create(path).stat().st_size == 0
+    room = files.room(path)
+    if new and room is not None and room < _LEAST:
+        path.unlink()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    return path
+
+
+def _how_full(error: OSError, path: Path) -> str:
+    return files.full(path) if error.errno == errno.ENOSPC else ""
+
+
+def _memory_folder() -> Path:
+    """Where files are kept in memory: for when no disk can be written. Raises OSError where there is no such place."""
+    for folder in _MEMORY:
+        if folder.is_dir():
+            return _temporary_folder(folder)
+    raise FileNotFoundError(errno.ENOENT, "no file system in memory", str(_MEMORY[0]))
+
+
+def _temporary_folder(within: Path | None = None) -> Path:
+    """The same folder at each start, unless somebody else has made it."""
+    within = within or Path(tempfile.gettempdir())
+    if not hasattr(os, "geteuid"):
+        return within / "memory-tui"
+    folder = within / f"memory-tui-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+            return Path(tempfile.mkdtemp(prefix="memory-tui-", dir=within))
+    return folder
+
+
+def move_aside(path: Path) -> Path:
+    """Rename the file and its write-ahead log; returns the new name."""
+    target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    number = 1
+    while target.exists():
+        number += 1
+        target = target.with_name(f"{target.name.partition('~')[0]}~{number}")
+    try:
+        for side in SIDES:
+            old = path.with_name(path.name + side)
+            if old.exists():
+                atomic.move_file(old, target.with_name(target.name + side))
+    except OSError as error:
+        raise IndexUnavailable(f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself.") from None
+    return target

@@ -1,0 +1,303 @@
+"""Writes to an index, one transaction each."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_tui.index import schema
+from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.index.store import Store
+from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.source.rows import IndexedNote
+from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
+
+VEC0_FROM = 200_000
+"""Chunks from which vectors are kept in vec0 as well. Below, a command that asks once reads all of them in less than
+half a second, and a second copy would make the index two fifths larger (4.5 and 6.1 KB a chunk at 384 dimensions) and
+each save slower.
+"""
+KEPT_CHANGES = 20_000
+"""How many entries of the change log stay for readers that follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk to store; `body` is what stemmed full-text search sees, empty for repeats (`occurrence` > 0)."""
+
+    chunk_id: str
+    occurrence: int
+    start_line: int
+    end_line: int
+    hash: str
+    text: str
+    body: str
+    said: Annotations = NOTHING_SAID
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A note to store, with everything that replaces its old rows; `indexed_at` is when its reading began."""
+
+    path: str
+    source: str
+    hash: str
+    mtime_ns: int
+    size: int
+    detail: str
+    indexed_at: float
+    chunks: Sequence[NewChunk]
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings: Mapping[str, int]) -> None:
+    """Put `files` in the place of what was stored of them; `embeddings` maps chunk hashes to embedding ids."""
+    with store.writing() as generation:
+        old = [row.id for file in files if (row := store.file(file.path))]
+        _drop_chunks(store, generation, old)
+        last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
+        rows, bodies, said, rowid = [], [], [], last
+        for file in files:
+            file_id = _put_file(store, generation, file)
+            for ordinal, chunk in enumerate(file.chunks):
+                rowid += 1
+                rows.append(
+                    (
+                        rowid,
+                        file_id,
+                        ordinal,
+                        chunk.occurrence,
+                        chunk.start_line,
+                        chunk.end_line,
+                        None if chunk.occurrence else embeddings.get(chunk.hash),
+                        file.indexed_at,
+                        chunk.chunk_id,
+                        chunk.hash,
+                        model,
+                        chunk.text,
+                    )
+                )
+                if not chunk.occurrence:
+                    bodies.append((rowid, chunk.body))
+                if chunk.said != NOTHING_SAID:
+                    said.append((rowid, *chunk.said))
+        store.many(
+            "INSERT INTO chunks(id, file_id, ordinal, occurrence, start_line, end_line, embedding_id, updated_at, "
+            "chunk_id, hash, model, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+        store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", said)
+        if store.words.cut():
+            store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
+            store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
+        store.query(
+            "INSERT INTO changes SELECT ?, 'add', id FROM chunks WHERE id > ? AND occurrence = 0", (generation, last)
+        )
+        _put_vec0(store, "c.id > ?", (last,))
+
+
+def remove_files(store: Store, files: Sequence[IndexedNote]) -> None:
+    """Forget `files` and their chunks; their vectors stay in the cache."""
+    ids = [file.id for file in files]
+    with store.writing() as generation:
+        _drop_chunks(store, generation, ids)
+        store.many("DELETE FROM files WHERE id = ?", [(number,) for number in ids])
+        _log_files(store, generation, ids)
+
+
+def touch_files(store: Store, files: Sequence[IndexedNote]) -> None:
+    """Store state, detail, time and size of `files`, whose text is as it was."""
+    with store.writing() as generation:
+        store.many(
+            "UPDATE files SET mtime = ?, size = ?, state = ?, detail = ?, indexed_at = ? WHERE id = ?",
+            [(f.mtime_ns, f.size, f.state, f.detail, f.indexed_at, f.id) for f in files],
+        )
+        _log_files(store, generation, [file.id for file in files])
+
+
+def fail_file(store: Store, path: str, source: str, reason: str, state: str = "failed") -> None:
+    """Note why a file could not be indexed; what was indexed of it before stays."""
+    with store.writing() as generation:
+        file_id = store.value(
+            "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at) "
+            "VALUES (?, ?, '', 0, 0, ?, ?, ?) "
+            "ON CONFLICT(path) DO UPDATE SET state = excluded.state, detail = excluded.detail RETURNING id",
+            (path, source, state, reason, time.time()),
+        )
+        _log_files(store, generation, [file_id])
+
+
+def _log_files(store: Store, generation: int, ids: Sequence[int]) -> None:
+    store.many("INSERT INTO changes VALUES (?, 'file', ?)", [(generation, number) for number in ids])
+
+
+def _put_file(store: Store, generation: int, file: NewFile) -> int:
+    file_id = int(
+        store.value(
+            "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, chunks) "
+            "VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?) ON CONFLICT(path) DO UPDATE SET source = excluded.source, "
+            "hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, state = 'ok', "
+            "detail = excluded.detail, "
+            "indexed_at = excluded.indexed_at, chunks = excluded.chunks RETURNING id",
+            (
+                file.path,
+                file.source,
+                file.hash,
+                file.mtime_ns,
+                file.size,
+                file.detail,
+                file.indexed_at,
+                sum(not chunk.occurrence for chunk in file.chunks),
+            ),
+        )
+    )
+    _log_files(store, generation, [file_id])
+    return file_id
+
+
+def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None:
+    one = [(number,) for number in file_ids]
+    live = "SELECT id FROM chunks WHERE file_id = ? AND occurrence = 0"
+    store.many(f"INSERT INTO changes SELECT ?, 'drop', id FROM ({live})", [(generation, number) for number in file_ids])
+    if store.words.cut():
+        # The text has to be handed back: an external-content table cannot find the words to take away by itself.
+        store.many(
+            "INSERT INTO chunks_fts(chunks_fts, rowid, text) SELECT 'delete', id, text FROM chunks WHERE file_id = ?",
+            one,
+        )
+        store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", one)
+    if mirrors(store):
+        store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", one)
+    store.many("DELETE FROM annotations WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", one)
+    store.many("DELETE FROM chunks WHERE file_id = ?", one)
+
+
+def prepare_full_text(store: Store, tokenizer: str) -> None:
+    """Have the full-text tables cut by `tokenizer`, or forget them where it is empty. Mostly nothing to do.
+
+    What stemmed search sees is not kept: after this its table fills as notes are cut again.
+    """
+    if store.words.cut() == tokenizer and (tokenizer or not store.meta("full_text")):
+        return
+    with store.writing():
+        store.query("DELETE FROM meta WHERE key = 'full_text'")
+        if tokenizer:
+            store.query(schema.full_text_tables(tokenizer))
+
+
+# --- vectors -------------------------------------------------------------------------------------------------------
+
+
+def add_embeddings(store: Store, identity: Identity, hashes: Sequence[str], vectors: Vectors) -> dict[str, int]:
+    """Keep the vectors of the texts with `hashes`; returns their embedding ids. Stops nobody if killed right after."""
+    now = time.time()
+    with store.writing():
+        ids = store.many(
+            "INSERT INTO embedding_cache(provider, model, provider_key, hash, dims, updated_at, embedding) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT(provider, model, provider_key, hash) DO UPDATE SET "
+            "dims = excluded.dims, updated_at = excluded.updated_at, embedding = excluded.embedding RETURNING id",
+            [
+                (identity.provider, identity.model, identity.key, digest, identity.dims, now, vector.tobytes())
+                for digest, vector in zip(hashes, vectors, strict=True)
+            ],
+        )
+    return dict(zip(hashes, (row[0] for row in ids), strict=True))
+
+
+def attach(store: Store, embeddings: Mapping[int, int]) -> None:
+    """Give chunks (by rowid) the vector with that embedding id."""
+    with store.writing() as generation:
+        store.many(
+            "UPDATE chunks SET embedding_id = ? WHERE id = ?", [(vector, row) for row, vector in embeddings.items()]
+        )
+        store.many("INSERT INTO changes VALUES (?, 'vector', ?)", [(generation, row) for row in embeddings])
+        _put_vec0(store, "c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(embeddings)),))
+
+
+def mirrors(store: Store) -> bool:
+    """Whether vec0 holds the vectors and can be written here."""
+    return store.vec0.ready and store.vec0_dims() > 0
+
+
+def prepare_vec0(store: Store, dims: int) -> None:
+    """Make the vec0 table hold what the chunks hold, or forget it where it cannot be written. Mostly nothing to do.
+
+    There is none before an index has VEC0_FROM chunks, and none any more when it has half of that.
+    """
+    enough = store.vec0.ready and store.at_least(VEC0_FROM // 2 if store.vec0_dims() else VEC0_FROM)
+    wanted = dims if enough else 0
+    if store.vec0_dims() == wanted:
+        return
+    with store.writing():
+        store.query("DELETE FROM meta WHERE key = 'vec0_dims'")
+        if store.vec0.ready:
+            store.query("DROP TABLE IF EXISTS chunks_vec")
+        if wanted:
+            store.query(f"CREATE VIRTUAL TABLE chunks_vec USING vec0(embedding float[{wanted}] distance_metric=cosine)")
+            store.query("INSERT INTO meta VALUES('vec0_dims', ?)", (wanted,))
+            _put_vec0(store, "true", ())
+
+
+def _put_vec0(store: Store, which: str, values: Sequence[int | str]) -> None:
+    """Insert the vectors of chunks into vec0, without those that are all zeros: they have no distance."""
+    if mirrors(store):
+        store.query(
+            "INSERT INTO chunks_vec(rowid, embedding) SELECT c.id, e.embedding FROM chunks c "
+            f"JOIN embedding_cache e ON e.id = c.embedding_id WHERE {which} AND c.occurrence = 0 "
+            "AND e.dims = (SELECT value FROM meta WHERE key = 'vec0_dims') "
+            "AND e.embedding <> zeroblob(length(e.embedding))",
+            values,
+        )
+
+
+def remember(store: Store, key: str, value: str) -> None:
+    """Put `value` under `key` into the index's notes about itself; an empty one forgets it."""
+    with store.writing():
+        store.query("DELETE FROM meta WHERE key = ?", (key,))
+        if value:
+            store.query("INSERT INTO meta VALUES(?, ?)", (key, value))
+
+
+_ORPHANS = "id NOT IN (SELECT embedding_id FROM chunks WHERE embedding_id > 0)"
+
+
+def prune(store: Store, most: int) -> None:
+    """Forget the oldest vectors of texts that are gone, but for `most` of them. Mostly nothing to do."""
+    if store.value(f"SELECT count(*) FROM embedding_cache WHERE {_ORPHANS}") > most:
+        with store.writing():
+            store.query(
+                f"DELETE FROM embedding_cache WHERE id IN (SELECT id FROM embedding_cache WHERE {_ORPHANS} "
+                "ORDER BY updated_at DESC, id DESC LIMIT -1 OFFSET ?)",
+                (most,),
+            )
+
+
+# --- the whole -----------------------------------------------------------------------------------------------------
+
+
+def reset(store: Store, recipe: Recipe) -> None:
+    """Have every note read and cut again after `recipe`. Old chunks answer until then, without foreign vectors."""
+    before = store.recipe()
+    with store.writing() as generation:
+        store.query("INSERT OR REPLACE INTO meta VALUES(?, ?)", (RECIPE, recipe.to_json()))
+        store.query("UPDATE files SET hash = ''")
+        if before is None or before.identity != recipe.identity:
+            store.query("UPDATE chunks SET embedding_id = NULL WHERE embedding_id IS NOT NULL")
+            store.query("DELETE FROM meta WHERE key = 'vec0_dims'")
+        store.query("DELETE FROM changes")
+        store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (generation,))
+
+
+def tidy(store: Store, *, keep_cache: bool) -> None:
+    """Cut the change log to KEPT_CHANGES, and without `keep_cache` forget vectors that no chunk has."""
+    surplus = store.value("SELECT generation FROM changes ORDER BY generation DESC LIMIT 1 OFFSET ?", (KEPT_CHANGES,))
+    if surplus is not None:
+        with store.writing():
+            store.query("DELETE FROM changes WHERE generation <= ?", (surplus,))
+            store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (surplus,))
+    if not keep_cache:
+        prune(store, 0)

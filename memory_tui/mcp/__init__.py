@@ -1,0 +1,13 @@
+"""The MCP server that gives agents the two tools of OpenClaw's memory.
+
+- dispatch: The Model Context Protocol as this server speaks it: both of its eras, their requests, their errors. ->
+  Connection
+- host: The host of the server's memory: opened when first needed, shared by threads, closed at the end. ->
+  ServedMemory
+- resources: Notes as MCP resources: a list with sizes, the text of one by its URI. -> page
+- schemas: The JSON schemas of the tools, as they are recorded in schemas.json. -> recorded
+- server: The MCP server of a memory: tools, notes as resources, the recall rule as a prompt. -> serve
+- tools: The two tools of OpenClaw's memory: memory_search, memory_get. -> memory_search
+- types: The types of the tools' arguments, of their answers; schemas.json is made of them. -> SearchAnswer
+- wire: JSON-RPC over standard input and output: one message a line, and an answer for each line that is none. -> Pipes
+"""

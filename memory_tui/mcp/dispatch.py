@@ -1,0 +1,292 @@
+"""The Model Context Protocol as this server speaks it: both of its eras, their requests, their errors.
+
+The handshake era (2024-11-05 to 2025-11-25) begins with `initialize`; since 2026-07-28 each request says by itself in
+`_meta` what it speaks. The first request of a connection decides. A batch, which only 2025-03-26 knows, is answered by
+one array; elsewhere each request of it is refused. What is not offered is no method; what is asked for in the wrong
+form is wrong parameters.
+
+The official SDK is not imported: its server costs four times the processor time that a client may wait for a start
+(tests/bench/agent.py measures both), and no smaller part of its own layout serves. Tests hold this module against it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.mcp import wire
+from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Batch, Id
+
+HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Revisions that a connection agrees on by `initialize`; a client that names another one is offered the last."""
+STATELESS = "2026-07-28"
+"""The revision in which each request carries what `initialize` said before."""
+WITH_BATCHES = "2025-03-26"
+UNSUPPORTED_VERSION = -32022
+_PREFIX = "io.modelcontextprotocol/"
+_VERSION, _CAPABILITIES, _CLIENT = f"{_PREFIX}protocolVersion", f"{_PREFIX}clientCapabilities", f"{_PREFIX}clientInfo"
+
+
+class Refusal(Exception):
+    """A request that is answered with an error of the protocol."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: name and version of the program, the `_meta` of the request, how to tell it of progress (or None)."""
+
+    client: str
+    meta: Mapping[str, Any]
+    report: Callable[[int, str], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What answers a method; `cached` results say since 2026-07-28 how long they may be kept: not at all."""
+
+    run: Callable[[Mapping[str, Any], Caller], Awaitable[dict[str, Any]]]
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a server offers: who it is, what it tells the agent, its methods."""
+
+    info: Mapping[str, str]
+    instructions: str
+    methods: Mapping[str, Method]
+
+    def described(self) -> dict[str, Any]:
+        """Capabilities and instructions."""
+        capabilities: dict[str, Any] = {
+            name: {"listChanged": False} for name in ("tools", "prompts", "resources") if f"{name}/list" in self.methods
+        }
+        if "resources" in capabilities:
+            capabilities["resources"]["subscribe"] = False
+        return {"capabilities": capabilities, "instructions": self.instructions}
+
+
+# --- parameters ----------------------------------------------------------------------------------------------------
+
+
+def text(params: Mapping[str, Any], name: str) -> str:
+    """A member that has to be text. Raises Refusal."""
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise Refusal(INVALID_PARAMS, f"Invalid parameters: {name} is text.")
+    return value
+
+
+def optional_text(params: Mapping[str, Any], name: str) -> str | None:
+    """A member that is text or not there. Raises Refusal."""
+    return None if params.get(name) is None else text(params, name)
+
+
+def members(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A member that is an object or not there. Raises Refusal."""
+    value = params.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Refusal(INVALID_PARAMS, f"Invalid parameters: {name} is an object.")
+    return value
+
+
+def only_page(params: Mapping[str, Any]) -> None:
+    """Raise Refusal where `params` ask for a page after the only one."""
+    if optional_text(params, "cursor") is not None:
+        raise Refusal(INVALID_PARAMS, "This is no cursor of this list. It has one page: leave cursor out.")
+
+
+def _program(info: Mapping[str, Any]) -> str:
+    """Name and version of a program. Raises Refusal."""
+    return f"{text(info, 'name')} {text(info, 'version')}"[:100]
+
+
+# --- a connection --------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Connection:
+    """One client: hears its lines in order, on the thread of the event loop, and sends what answers them."""
+
+    offer: Offer
+    send: Callable[[Any], None]
+    answered: Callable[[str], None]
+    """Called with the method of each request once its answer is under way."""
+    _stateless: bool | None = None
+    _version: str = ""
+    _client: str = ""
+    _running: dict[Id, asyncio.Task[None]] = field(default_factory=dict)
+
+    def hear(self, line: bytes) -> None:
+        """Take one line."""
+        found = wire.read_line(line)
+        if isinstance(found, list):
+            self._batch(found)
+        elif found is not None:
+            self._take(found, None)
+
+    def _batch(self, found: list[wire.Message]) -> None:
+        if self._version != WITH_BATCHES:
+            why = f"Invalid request: only revision {WITH_BATCHES} knows batches. Send one message a line."
+            asking = [one for one in found if not isinstance(one, wire.Notification)]
+            ids: list[Id | None] = [one.id for one in asking if one.id is not None]
+            for asked in ids or [None]:
+                self.send(wire.error(asked, INVALID_REQUEST, why))
+            return
+        batch = Batch({one.id for one in found if isinstance(one, wire.Request)})
+        batch.answers += [
+            wire.error(one.id, one.code, one.message) for one in found if isinstance(one, wire.InvalidMessage)
+        ]
+        if not batch.waits and batch.answers:
+            self.send(batch.answers)
+        for one in found:
+            if not isinstance(one, wire.InvalidMessage):
+                self._take(one, batch)
+
+    def _take(self, message: wire.Message, batch: Batch | None) -> None:
+        match message:
+            case wire.InvalidMessage():
+                self.send(wire.error(message.id, message.code, message.message))
+            case wire.Notification(method="notifications/cancelled"):
+                asked = message.params.get("requestId")
+                if isinstance(asked, str | int) and (task := self._running.get(asked)) is not None:
+                    task.cancel()
+            case wire.Request():
+                self._request(message, batch)
+
+    def _request(self, request: wire.Request, batch: Batch | None) -> None:
+        try:
+            if self._stateless is None:
+                self._stateless = request.method != "initialize" and _VERSION in _meta_of(request)
+            caller = self._caller(request)
+            at_once = self._at_once(request)
+            method = None if at_once is not None else self._method(request.method)
+        except Refusal as refusal:
+            self._answer(request, wire.error(request.id, refusal.code, refusal.message, refusal.data), batch)
+            return
+        if method is None:
+            self._answer(request, wire.result(request.id, at_once or {}), batch)
+            return
+        task = asyncio.create_task(self._run(request, method, caller, batch))
+        self._running[request.id] = task
+        task.add_done_callback(lambda _: self._running.pop(request.id, None))
+
+    def _answer(self, request: wire.Request, answer: dict[str, Any] | None, batch: Batch | None) -> None:
+        """Send an answer, or put it to its batch; None where the request was cancelled and gets none."""
+        if batch is None:
+            if answer is not None:
+                self.send(answer)
+        elif whole := batch.add(request.id, answer):
+            self.send(whole)
+        self.answered(request.method)
+
+    async def _run(self, request: wire.Request, method: Method, caller: Caller, batch: Batch | None) -> None:
+        answer: dict[str, Any] | None = None
+        try:
+            found = await method.run(request.params, caller)
+            answer = wire.result(request.id, self._complete(found, cached=method.cached) if self._stateless else found)
+        except Refusal as refusal:
+            answer = wire.error(request.id, refusal.code, refusal.message, refusal.data)
+        except MemoryTuiError as error:
+            code = INVALID_PARAMS if error.exit_status == 2 else INTERNAL_ERROR
+            answer = wire.error(request.id, code, f"{error.message} {error.next_step}".rstrip(), error.as_dict())
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
+            report_fault()
+            answer = wire.error(request.id, INTERNAL_ERROR, f"memory-tui failed inside: {type(error).__name__}.")
+        finally:
+            self._answer(request, answer, batch)
+
+    # --- what a request has to say of itself ---
+
+    def _caller(self, request: wire.Request) -> Caller:
+        """Who asks; the connection's era is kept to. Raises Refusal."""
+        meta = _meta_of(request)
+        report = self._reporting(meta)
+        if not self._stateless:
+            if _VERSION in meta and request.method != "initialize":
+                raise Refusal(INVALID_REQUEST, f"This connection began with initialize; {STATELESS} needs its own.")
+            return Caller(self._client, meta, report)
+        if request.method == "initialize":
+            asked = request.params.get("protocolVersion")
+            raise Refusal(
+                UNSUPPORTED_VERSION,
+                f"This connection speaks {STATELESS}, which has no handshake.",
+                {"supported": [STATELESS], **({"requested": asked} if isinstance(asked, str) else {})},
+            )
+        if missing := [key for key in (_VERSION, _CAPABILITIES) if key not in meta]:
+            raise Refusal(INVALID_PARAMS, f"Invalid parameters: _meta lacks {', '.join(missing)}.")
+        version = text(meta, _VERSION)
+        if version != STATELESS:
+            why = "Unsupported protocol version."
+            raise Refusal(UNSUPPORTED_VERSION, why, {"supported": [STATELESS], "requested": version})
+        if request.method != "server/discover":
+            self._method(request.method)
+        members(meta, _CAPABILITIES)
+        client = members(meta, _CLIENT)
+        return Caller(_program(client) if client else "", meta, report)
+
+    def _reporting(self, meta: Mapping[str, Any]) -> Callable[[int, str], None] | None:
+        token = meta.get("progressToken")
+        if token is None:
+            return None
+        if not isinstance(token, str | int) or isinstance(token, bool):
+            raise Refusal(INVALID_PARAMS, "Invalid parameters: progressToken is text or a whole number.")
+
+        def report(steps: int, message: str) -> None:
+            params = {"progressToken": token, "progress": steps, "message": message}
+            self.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+        return report
+
+    def _at_once(self, request: wire.Request) -> dict[str, Any] | None:
+        """The result of what needs no work, None for the rest. Raises Refusal."""
+        if self._stateless:
+            if request.method != "server/discover":
+                return None
+            return self._complete({"supportedVersions": [STATELESS], **self.offer.described()}, cached=True)
+        if request.method == "ping":
+            return {}
+        if request.method != "initialize":
+            self._method(request.method)
+            if not self._version:
+                raise Refusal(INVALID_PARAMS, "Invalid request: initialize comes first.")
+            return None
+        wanted = text(request.params, "protocolVersion")
+        if not isinstance(request.params.get("capabilities"), dict):
+            raise Refusal(INVALID_PARAMS, "Invalid parameters: capabilities is an object.")
+        self._client = _program(members(request.params, "clientInfo"))
+        self._version = wanted if wanted in HANDSHAKES else HANDSHAKES[-1]
+        return {"protocolVersion": self._version, "serverInfo": dict(self.offer.info), **self.offer.described()}
+
+    def _method(self, name: str) -> Method:
+        method = self.offer.methods.get(name)
+        if method is None:
+            raise Refusal(METHOD_NOT_FOUND, "Method not found.", name)
+        return method
+
+    def _complete(self, found: dict[str, Any], *, cached: bool) -> dict[str, Any]:
+        """`found` with what each result holds since 2026-07-28."""
+        kept = {"ttlMs": 0, "cacheScope": "private"} if cached else {}
+        return {**found, **kept, "resultType": "complete", "_meta": {f"{_PREFIX}serverInfo": dict(self.offer.info)}}
+
+
+def _meta_of(request: wire.Request) -> Mapping[str, Any]:
+    """The `_meta` of a request. Raises Refusal."""
+    return members(request.params, "_meta")
+
+
+def report_fault() -> None:
+    """Write the exception that is being handled to stderr, which clients keep as the log of the server."""
+    import traceback
+
+    traceback.print_exc(file=sys.stderr)

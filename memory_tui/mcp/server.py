@@ -1,0 +1,324 @@
+"""The MCP server of a memory: tools, notes as resources, the recall rule as a prompt.
+
+Standard output carries the protocol and nothing else. A request that is wrong is answered, and the server lives on; it
+ends when its input ends, and takes its threads with it. The handshake and the lists are answered before anything is
+imported that opens the memory; that begins when the tools were listed, or soon after the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import functools
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory_tui import __version__
+from memory_tui.core import jsstring, stop_signals
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.mcp import dispatch
+from memory_tui.mcp.dispatch import Caller, Connection, Method, Offer, Refusal
+from memory_tui.mcp.schemas import UNTRUSTED, recorded
+from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
+from memory_tui.openclaw.prompt import GET, SEARCH
+
+if TYPE_CHECKING:
+    from memory_tui.mcp.host import ServedMemory
+    from memory_tui.mcp.resources import File
+    from memory_tui.mcp.types import GetAnswer, SearchAnswer
+
+Outcome = TypeVar("Outcome")
+
+SESSION_KEY = "memory-tui/sessionKey"
+"""Member of a request's `_meta` that says in which session it is asked."""
+PATIENCE_SECONDS = 25.0
+"""How long a question may take; after that there is only what its words find."""
+LAST_SECONDS = 5.0
+WORKERS = 4
+"""Questions that are answered at the same time; more wait. A search keeps a processor busy."""
+_THREADS = 64
+"""Threads for questions: one that hangs keeps its own."""
+_NEWS_SECONDS = 0.5
+_GOODBYE_SECONDS = 1.0
+_OPENING_SECONDS = 1.0
+"""How long after its first request a client may take to list the tools, before the memory is opened for it."""
+RECALL = "recall"
+_RULE = "When to search the memory, and how to cite it."
+_ALWAYS = {"anthropic/alwaysLoad": True}
+"""Claude Code puts the tool before the model from the start, so that no search for tools comes before a recall."""
+
+
+def tools() -> list[dict[str, Any]]:
+    """Both tools, with the schemas of what they take and give."""
+    schemas = recorded()
+    reading = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+    return [
+        {
+            "name": SEARCH,
+            "title": "Search the memory",
+            "description": "Recall, before you answer anything about earlier work, decisions, dates, people, "
+            "preferences or todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
+            "configured) by meaning and by words, and gives the best pieces with path and lines. With disabled=true "
+            "the memory could not be searched: tell the user.",
+            "inputSchema": schemas["SearchArguments"],
+            "outputSchema": schemas["SearchAnswer"],
+            "annotations": reading,
+            "_meta": _ALWAYS,
+        },
+        {
+            "name": GET,
+            "title": "Read from the memory",
+            "description": "Read lines of a note that memory_search named, MEMORY.md or memory/*.md: at most 120 lines "
+            "and 12,000 characters at once, with where to go on. A note that does not exist is empty text.",
+            "inputSchema": schemas["GetArguments"],
+            "outputSchema": schemas["GetAnswer"],
+            "annotations": reading,
+            "_meta": _ALWAYS,
+        },
+    ]
+
+
+@dataclass(slots=True)
+class Handlers:
+    """What is done for each request."""
+
+    host: ServedMemory
+    limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WORKERS))
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "mcp-question"))
+
+    def offer(self) -> Offer:
+        """What this server can be asked."""
+        methods = {"tools/list": Method(self.list_tools, cached=True), "tools/call": Method(self.call_tool)}
+        if self.host.wishes.prompts:
+            methods["prompts/list"] = Method(self.list_prompts, cached=True)
+            methods["prompts/get"] = Method(self.get_prompt)
+        if self.host.wishes.resources:
+            methods["resources/list"] = Method(self.list_resources, cached=True)
+            methods["resources/templates/list"] = Method(self.list_templates, cached=True)
+            methods["resources/read"] = Method(self.read_resource, cached=True)
+        info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
+        return Offer(info, self.host.rule("auto"), methods)
+
+    async def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Both tools."""
+        del caller
+        dispatch.only_page(params)
+        return {"tools": tools()}
+
+    async def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
+        name, given = dispatch.text(params, "name"), dispatch.members(params, "arguments")
+        session = caller.meta.get(SESSION_KEY, "")
+        key = session if isinstance(session, str) else ""
+        runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
+            SEARCH: lambda cancel, late: self.host.search(given, key, caller.client, cancel, late),
+            GET: lambda *_: self.host.get(given, caller.client),
+        }
+        run = runs.get(name)
+        if run is None:
+            raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": list(runs)})
+        reporting = asyncio.create_task(self._report(caller)) if caller.report is not None else None
+        try:
+            for late, seconds in ((False, PATIENCE_SECONDS), (True, LAST_SECONDS)):
+                answer = await self._within(seconds, functools.partial(_ask, run, late))
+                if answer is not None:
+                    return _result(answer)
+            return _result(_timed_out(name, str(given.get("path", ""))))
+        except MemoryTuiError as error:
+            return _failed(f"{error.message} {error.next_step}".rstrip())
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
+            dispatch.report_fault()
+            return _failed(f"memory-tui failed inside: {type(error).__name__}.")
+        finally:
+            if reporting is not None:
+                reporting.cancel()
+
+    async def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """The notes, a page at a time."""
+        del caller
+        cursor = dispatch.optional_text(params, "cursor")
+        from memory_tui.mcp import resources
+
+        found, following = await self._in_thread(lambda _: resources.page(self.host.memory(), cursor))
+        after = {} if following is None else {"nextCursor": following}
+        return {"resources": [_resource(file) for file in found], **after}
+
+    async def list_templates(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """How the URI of a note is made."""
+        del caller
+        dispatch.only_page(params)
+        made = {
+            "name": "note",
+            "uriTemplate": "memory:{+path}",
+            "description": "A note by its path.",
+            "mimeType": "text/markdown",
+        }
+        return {"resourceTemplates": [made]}
+
+    async def read_resource(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """The text of a note."""
+        del caller
+        address = dispatch.text(params, "uri")
+        from memory_tui.mcp import resources
+
+        text = await self._in_thread(lambda _: resources.text(self.host.memory(), address))
+        meta = {"memory-tui/untrusted": UNTRUSTED}
+        return {"contents": [{"uri": address, "mimeType": "text/markdown", "text": text, "_meta": meta}]}
+
+    async def list_prompts(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """The rule of recall."""
+        del caller
+        dispatch.only_page(params)
+        question = {"name": "question", "description": "What to answer from memory."}
+        return {"prompts": [{"name": RECALL, "title": "Recall", "description": _RULE, "arguments": [question]}]}
+
+    async def get_prompt(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """The rule of recall, with a question where one is given."""
+        del caller
+        name, given = dispatch.text(params, "name"), dispatch.members(params, "arguments")
+        if name != RECALL:
+            raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:100]}", {"prompts": [RECALL]})
+        question = (dispatch.optional_text(given, "question") or "").strip()
+        rule = self.host.rule(await self._in_thread(lambda _: self.host.citations()))
+        text = jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)
+        return {"description": _RULE, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+
+    async def _within(self, seconds: float, run: Callable[[Stop], Outcome]) -> Outcome | None:
+        """What `run` returns, None when it takes longer than `seconds`."""
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await self._in_thread(run)
+        except TimeoutError:
+            if limit.expired():
+                return None
+            raise
+
+    async def _in_thread(self, run: Callable[[Stop], Outcome]) -> Outcome:
+        """What `run` returns, on a thread of its own; it is told to stop when nobody waits any more."""
+        cancel = Stop()
+        try:
+            async with self.limit:
+                return await asyncio.get_running_loop().run_in_executor(self.pool, run, cancel)
+        except asyncio.CancelledError:
+            cancel.set()
+            raise
+
+    async def _report(self, caller: Caller) -> None:
+        """Tell a client that asked for progress what is going on."""
+        steps = 0
+        while caller.report is not None:
+            caller.report(steps, self.host.news or "searching")
+            steps += 1
+            await asyncio.sleep(_NEWS_SECONDS)
+
+
+def _ask(run: Callable[[Stop, bool], Outcome], late: bool, cancel: Stop) -> Outcome:
+    return run(cancel, late)
+
+
+def _resource(file: File) -> dict[str, Any]:
+    changed = dt.datetime.fromtimestamp(file.mtime, dt.UTC).isoformat()
+    return {
+        "name": file.path,
+        "uri": file.uri,
+        "size": file.size,
+        "mimeType": "text/markdown",
+        "annotations": {"lastModified": changed},
+    }
+
+
+def _result(answer: SearchAnswer | GetAnswer) -> dict[str, Any]:
+    """An answer as one text of JSON, and the same as data, as the protocol wants it."""
+    return {
+        "content": [{"type": "text", "text": json.dumps(answer, ensure_ascii=False)}],
+        "structuredContent": answer,
+        "isError": answer.get("status") == "error",
+    }
+
+
+def _timed_out(tool: str, path: str) -> SearchAnswer | GetAnswer:
+    """What is said when not even words were looked for in time."""
+    from memory_tui.mcp.tools import refused, unavailable
+
+    late = IndexUnavailable(f"No answer within {PATIENCE_SECONDS + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
+    return unavailable(late, timed_out=True) if tool == SEARCH else refused(path, late)
+
+
+def _failed(message: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": jsstring.well_formed(message)}], "isError": True}
+
+
+async def _serve(host: ServedMemory, pipes: Pipes) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def answered(method: str) -> None:
+        if method in ("tools/list", "tools/call"):
+            host.warm()
+        else:
+            loop.call_later(_OPENING_SECONDS, host.warm)
+
+    connection = Connection(Handlers(host).offer(), pipes.send, answered)
+
+    def heard(line: bytes) -> None:
+        """The next line is read when this one was taken, so that a flood waits in the pipe."""
+        taken = threading.Event()
+
+        def take() -> None:
+            try:
+                connection.hear(line)
+            finally:
+                taken.set()
+
+        try:
+            loop.call_soon_threadsafe(take)
+        except RuntimeError:
+            # The server has ended meanwhile.
+            return
+        taken.wait()
+
+    def over() -> None:
+        # The loop may be over already.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set)
+
+    pipes.start(heard, over, over)
+    await ended.wait()
+
+
+def serve(host: ServedMemory) -> None:
+    """Serve until the input ends, nobody reads the output any more, or a signal says so."""
+
+    def stop(number: int, frame: object) -> None:
+        """Leave at once: the thread that reads the input cannot be called back from it."""
+        del frame
+        host.close()
+        stop_signals.report(number)
+        os._exit(stop_signals.exit_status(number))
+
+    pipes = Pipes()
+    with stop_signals.heard(stop):
+        try:
+            asyncio.run(_serve(host, pipes))
+        finally:
+            host.close()
+    pipes.close(_GOODBYE_SECONDS)
+    _part()
+
+
+def _part() -> None:
+    """Do not wait for a thread that hangs in the disk, the network or a pipe, as Python would for ever."""
+    end = time.monotonic() + _GOODBYE_SECONDS
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    for thread in others:
+        if not thread.daemon:
+            thread.join(max(0.0, end - time.monotonic()))
+    if any(thread.is_alive() for thread in others):
+        os._exit(0)

@@ -1,0 +1,416 @@
+"""The two tools of OpenClaw's memory: memory_search, memory_get."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.core import jsstring
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.core.settings import Settings
+from memory_tui.explain import wording
+from memory_tui.explain.trace_json import kind
+from memory_tui.mcp import types
+from memory_tui.mcp.schemas import UNTRUSTED
+from memory_tui.mcp.types import (
+    AnswerMode,
+    Clamped,
+    GetAnswer,
+    GetArguments,
+    Miss,
+    ProviderFallback,
+    RecalledHit,
+    Root,
+    SearchAnswer,
+    SearchArguments,
+)
+from memory_tui.recalls import recalled_lines
+from memory_tui.search.rank import NOT_COPIED
+from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
+from memory_tui.workspace import root_state
+from memory_tui.workspace.root_state import RootState
+from memory_tui.workspace.roots import NoteMissing
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+
+NEAREST_MISSES = 3
+LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
+"""A citation where a path is wanted."""
+_STARTING_SECONDS = 25.0
+"""How long the first answer waits for the first index."""
+_UNDER_WAY_SECONDS = 0.25
+"""How long any answer waits for notes that are being indexed already."""
+_PAUSE_SECONDS = 0.05
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """How answers are given: citations, the session they depend on, and a bound on injected characters (0: none)."""
+
+    citations: recalled_lines.Mode = "auto"
+    session_key: str = ""
+    max_injected_chars: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """An answer, and the trace it was made of; None where there was no search."""
+
+    answer: SearchAnswer
+    trace: Trace | None
+
+
+def memory_search(
+    memory: Engine,
+    given: Mapping[str, Any],
+    manner: AnswerRules | None = None,
+    cancel: Stop | None = None,
+    *,
+    late: bool = False,
+) -> Searched:
+    """Ask the memory; `late` asks for what can be had at once: words of what is indexed by now, marked as partial.
+
+    A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
+    """
+    request = types.search_arguments(given)
+    if not jsstring.trim(request["query"]):
+        raise QueryError("query required", "Say what to look for.")
+    manner, cancel = manner or AnswerRules(), cancel or Stop()
+    try:
+        memory.plan.require_enabled()
+        _require(memory, request)
+        settings = asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
+        trace = _at_once(memory, request, settings, cancel) if late else _trace(memory, request, settings, cancel)
+    except (QueryError, Cancelled):
+        raise
+    except MemoryTuiError as error:
+        return Searched(unavailable(error), None)
+    found = answer(trace, memory.plan.provider, manner)
+    _say_what_is_lost(found, memory.indexer.root_watch.states())
+    if late:
+        found.update(
+            {
+                "partial": True,
+                "timedOut": True,
+                "fallback": {
+                    "from": memory.plan.provider,
+                    "reason": "The whole search took too long; only words were looked for.",
+                },
+            }
+        )
+    return Searched(found, trace)
+
+
+def _require(memory: Engine, request: SearchArguments) -> None:
+    corpus = request.get("corpus", "all")
+    if corpus == "all" or corpus in memory.plan.roots.sources:
+        return
+    what = "The transcripts of sessions are" if corpus == "sessions" else "The notes are"
+    raise IndexUnavailable(
+        f"{what} not part of this memory.",
+        "Leave corpus out, or add the source to sources in the configuration"
+        + (" and set experimental.sessionMemory." if corpus == "sessions" else "."),
+    )
+
+
+def asked(settings: Settings, max_results: int | None, min_score: float | None) -> Settings:
+    """`settings` with what an agent asked for."""
+    changes: dict[str, object] = {"query.maxResults": max_results, "query.minScore": min_score}
+    return settings.update({key: value for key, value in changes.items() if value is not None}, "the agent")
+
+
+def _trace(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
+    """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
+    _wait(memory, _UNDER_WAY_SECONDS, cancel)
+    if (trace := _indexed(memory, request, settings, cancel)) is not None:
+        return trace
+    memory.indexer.request_sync("search")
+    end = time.monotonic() + _STARTING_SECONDS
+    while time.monotonic() < end:
+        _wait(memory, end - time.monotonic(), cancel)
+        # The first index may be made by another process, whose end cannot be waited for.
+        if not memory.indexer.written_elsewhere or (trace := _indexed(memory, request, settings, cancel)) is not None:
+            break
+        time.sleep(_PAUSE_SECONDS)
+    return trace or memory.queries.rank(memory.queries.gather(request["query"], cancel, _source(request)), settings)
+
+
+def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace | None:
+    """The ranking, None while nothing is indexed."""
+    try:
+        trace = memory.queries.rank(memory.queries.gather(request["query"], cancel, _source(request)), settings)
+    except IndexUnavailable:
+        return None
+    return None if isinstance(trace.empty, EmptyIndex) else trace
+
+
+def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
+    """The ranking by words, without waiting for a provider or an index."""
+    return memory.queries.rank(
+        memory.queries.gather(request["query"], cancel, _source(request), by_words=True), settings
+    )
+
+
+def _source(request: SearchArguments) -> str:
+    corpus = request.get("corpus", "all")
+    return "" if corpus == "all" else corpus
+
+
+def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
+    """Until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
+    for _ in range(round(seconds / _PAUSE_SECONDS)):
+        with cancel.around(_nothing):
+            if memory.indexer.writer.wait_idle(_PAUSE_SECONDS):
+                return
+
+
+def _nothing() -> None:
+    """There is nothing to stop: the wait is short."""
+
+
+# --- answers -------------------------------------------------------------------------------------------------------
+
+
+def answer(trace: Trace, provider: str, manner: AnswerRules) -> SearchAnswer:
+    """What an agent is told of `trace`; `provider` is the one that was asked for."""
+    with_source = recalled_lines.included(manner.citations, manner.session_key)
+    found: SearchAnswer = {
+        "about": UNTRUSTED,
+        "results": [_hit(hit, with_source) for hit in trace.recalled],
+        "provider": trace.provider,
+        "citations": manner.citations,
+        "mode": _MODES[trace.mode],
+    }
+    if trace.provider != "none":
+        found["model"] = trace.model
+    if (instead := _instead(trace, provider)) is not None:
+        found["fallback"] = instead
+    if trace.empty is not None:
+        sentence, step = wording.empty(trace.empty, trace.profile)
+        found["empty"] = {
+            "reason": kind(type(trace.empty).__name__),
+            "sentence": one_line(sentence),
+            "nextStep": one_line(step),
+        }
+        found["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]
+    if clamped := clamp(found["results"], manner.max_injected_chars):
+        found["clamped"] = clamped
+    _say_what_is_stale(found, trace)
+    # What OpenClaw would have answered helps a person, not an agent.
+    if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
+        found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
+    return found
+
+
+def _instead(trace: Trace, provider: str) -> ProviderFallback | None:
+    """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
+    told = trace.who.instead if trace.who else None
+    if told is not None:
+        found: ProviderFallback = {"from": told["from"], "to": told["to"], "reason": one_line(told["reason"])}
+        if told["model"]:
+            found["model"] = told["model"]
+        if told["since"] is not None:
+            found["since"] = told["since"]
+        if told["retryAt"] is not None:
+            found["retryAt"] = told["retryAt"]
+        return found
+    lost = next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None)
+    return {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")} if lost else None
+
+
+_MODES: dict[Mode, AnswerMode] = {
+    "hybrid": "hybrid",
+    "keywords only": "fts-only",
+    "vectors only": "vector-only",
+    "nothing": "none",
+}
+
+
+def shown(text: str) -> str:
+    """`text` of a note for an agent: tabs and line ends stay, what hides or steers is made visible."""
+    return "\t".join(safe(part, keep_newlines=True) for part in text.split("\t"))
+
+
+def _hit(hit: Candidate, with_source: bool) -> RecalledHit:
+    chunk, first, last = hit.chunk, hit.chunk.start_line, hit.last_line
+    found: RecalledHit = {
+        "path": chunk.path,
+        "startLine": first,
+        "endLine": last,
+        "score": hit.score,
+        "vectorScore": hit.vector.score,
+        "textScore": hit.text.score,
+        "snippet": shown(hit.snippet),
+        "source": chunk.source,
+    }
+    if with_source:
+        found["citation"] = recalled_lines.citation(chunk.path, first, last)
+    return found
+
+
+def _miss(lost: Candidate) -> Miss:
+    chunk, first, last = lost.chunk, lost.chunk.start_line, lost.last_line
+    return {
+        "path": chunk.path,
+        "startLine": first,
+        "endLine": last,
+        "score": lost.score,
+        "reason": one_line(wording.sentence(lost.verdict)),
+    }
+
+
+def clamp(results: list[RecalledHit], most: int) -> Clamped | None:
+    """Keep `most` UTF-16 units of snippets in all: the one that does not fit is cut, those after it are left out.
+
+    OpenClaw does this for QMD (`memory.qmd.limits.maxInjectedChars`). None when everything fits, or `most` is 0.
+    """
+    room = most
+    for at, hit in enumerate(results if most else ()):
+        size = jsstring.utf16_len(hit["snippet"])
+        if size > room:
+            hit["snippet"] = jsstring.utf16_head(hit["snippet"], room)
+            kept = at + bool(hit["snippet"])
+            dropped = len(results) - kept
+            del results[kept:]
+            return {"maxInjectedChars": most, "cut": kept - at, "dropped": dropped}
+        room -= size
+    return None
+
+
+def _say_what_is_stale(found: SearchAnswer, trace: Trace) -> None:
+    pending = [item for item in trace.unsearchable if item.state == "pending"]
+    if not pending:
+        return
+    found["stale"] = True
+    found["warning"] = f"Not in this answer as on disk: {_listed([item.path for item in pending])}."
+    due = [item for item in pending if not item.patient]
+    settings = trace.settings
+    by_itself = any(settings.on(f"sync.{name}") for name in ("onSearch", "watch"))
+    steps = []
+    if due and by_itself:
+        steps.append("They are being indexed: ask again in a moment, or read them with memory_get.")
+    elif due:
+        steps.append("Nothing indexes them by itself: run memory-tui index, or read them with memory_get.")
+    if len(due) < len(pending):
+        first = next(item for item in pending if item.patient)
+        steps.append(f"Below the threshold, and not being indexed: {one_line(first.path)} ({one_line(first.detail)}).")
+    found["action"] = " ".join(steps)
+
+
+def _say_what_is_lost(found: SearchAnswer, states: Iterable[RootState]) -> None:
+    """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
+    for root in root_state.lost(states):
+        if root.state != "there":
+            named: Root = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
+            found.setdefault("roots", []).append(named)
+            if not root.readable:
+                found["stale"] = True
+                found["warning"] = f"{named['detail']} Hits from there are what the index keeps of it."
+                found["action"] = "Tell the user that these notes cannot be read now."
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(one_line(path) for path in paths[:_NAMED]) + more
+
+
+_QUOTA = re.compile(r"insufficient_quota|quota|429")
+
+
+def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnswer:
+    """What an agent is told when there was no search: that the memory was not asked, why, and what to do."""
+    reason = one_line(error.message) or "memory search unavailable"
+    if isinstance(error, ProviderError) and _QUOTA.search(reason.lower()):
+        warning = "Memory search is unavailable: the quota of the embedding provider is exhausted."
+        action = "Top up or switch the embedding provider, then ask again."
+    elif isinstance(error, ProviderError):
+        warning = "Memory search is unavailable: the embedding provider failed."
+        action = one_line(error.next_step) or "Check the configuration of the embedding provider, then ask again."
+    else:
+        warning = "Memory search is unavailable. Tell the user that the memory was not searched."
+        action = one_line(error.next_step) or "Run memory-tui status."
+    found: SearchAnswer = {
+        "results": [],
+        "disabled": True,
+        "unavailable": True,
+        "error": reason,
+        "warning": warning,
+        "action": action,
+    }
+    if timed_out:
+        found["timedOut"] = True
+    return found
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def memory_get(memory: Engine, given: Mapping[str, Any]) -> GetAnswer:
+    """Lines of a note below the roots, at most 120 and 12,000 characters. Raises QueryError for wrong arguments.
+
+    A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
+    """
+    request = types.get_arguments(given)
+    path, start, lines = _range(request)
+    if not path:
+        raise QueryError("path required", "Name a note, for instance MEMORY.md.")
+    try:
+        memory.plan.require_enabled()
+        if "://" in path:
+            raise PathRefused("This is a URL, not the path of a note.", "Name it as memory_search does.")
+        note = memory.notes.get(path, start, lines)
+    except NoteMissing:
+        return {"status": "not_found", "path": jsstring.well_formed(path), "text": ""}
+    except MemoryTuiError as error:
+        return refused(path, error)
+    found: GetAnswer = {
+        "about": UNTRUSTED,
+        "status": "ok",
+        "path": note.path,
+        "text": shown(note.text.removesuffix("\n")),
+        "from": note.start,
+        "lines": note.lines,
+        "totalLines": note.total_lines,
+    }
+    if note.cut_line is not None or note.next_from is not None:
+        found["truncated"] = True
+        found["text"] += _more(note.next_from, note.cut_line)
+    if note.next_from is not None:
+        found["nextFrom"] = note.next_from
+    return found
+
+
+def _range(request: GetArguments) -> tuple[str, int, int | None]:
+    """Path, first line and number of lines; a citation says them all."""
+    path, start, lines = jsstring.trim(request["path"]), request.get("from", 0), request.get("lines", 0)
+    if linked := LINKED.match(path):
+        first, last = int(linked["start"]), int(linked["end"] or linked["start"])
+        return (linked["path"], start or max(1, first), lines or (max(1, last - first + 1) if not start else None))
+    return path, start or 1, lines or None
+
+
+def _more(next_from: int | None, cut_line: int | None) -> str:
+    cut = f"Line {cut_line} is longer than what is read at once, and was cut. " if cut_line is not None else ""
+    more = f"There is more: go on with from={next_from}." if next_from is not None else ""
+    return f"\n\n[{(cut + more).rstrip()}]"
+
+
+def refused(path: str, error: MemoryTuiError) -> GetAnswer:
+    """What an agent is told when a note cannot be read."""
+    code = "MEMORY_PATH_NOT_ALLOWED" if isinstance(error, PathRefused) else error.code.upper()
+    return {
+        "status": "error",
+        "path": one_line(path, 200),
+        "text": "",
+        "disabled": True,
+        "error": one_line(error.message, 500),
+        "code": code,
+        "action": one_line(error.next_step),
+    }

@@ -1,0 +1,255 @@
+"""The types of the tools' arguments, of their answers; schemas.json is made of them.
+
+Names and meaning are OpenClaw's (2026.3.13, with the scores, the bound and the staleness of later releases). Only
+memory-tui has `about`, `nearestMisses`, `empty`, `notices`, `roots` and `clamped`. `about` comes first in every order:
+hosts that sort the keys put it before what it speaks of, too.
+
+A number may be written as text (`"5"`), as OpenClaw allows; where a whole number is wanted, a fraction is cut off. What
+is null counts as left out. Nothing else is guessed: true is no number, and a name that is unknown is an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
+
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+from typing_extensions import TypedDict
+
+from memory_tui.core.errors import QueryError
+from memory_tui.core.sanitize import one_line
+from memory_tui.mcp.schemas import recorded
+
+
+def _number(value: object) -> float:
+    """A finite number, written as one or as text."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise PydanticCustomError("number", "no number")
+
+
+def _whole(value: object) -> int:
+    """The same without its fraction."""
+    try:
+        return math.trunc(_number(value))
+    except PydanticCustomError:
+        raise PydanticCustomError("whole", "no whole number") from None
+
+
+_WHOLE, _NUMBER = BeforeValidator(_whole), BeforeValidator(_number)
+Corpus = Literal["memory", "sessions", "all"]
+AnswerMode = Literal["hybrid", "fts-only", "vector-only", "none"]
+
+
+class SearchArguments(TypedDict):
+    """The arguments of memory_search."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    query: Annotated[str, Field(description="What to look for, in words or as a question.")]
+    maxResults: NotRequired[
+        Annotated[int, Field(ge=1, le=1000, description="How many hits at most; without it, as configured."), _WHOLE]
+    ]
+    minScore: NotRequired[
+        Annotated[float, Field(ge=0, le=1, description="What a hit has to score; without it, as configured."), _NUMBER]
+    ]
+    corpus: NotRequired[
+        Annotated[
+            Corpus,
+            Field(
+                description="Where to look: the notes, the transcripts of sessions, or all that is configured "
+                "(default)."
+            ),
+        ]
+    ]
+
+
+GetArguments = TypedDict(
+    "GetArguments",
+    {
+        "path": Annotated[str, Field(description="A note as memory_search names it: MEMORY.md, memory/2026-11-20.md.")],
+        "from": NotRequired[
+            Annotated[int, Field(ge=0, description="First line, counted from 1; 0 counts as left out."), _WHOLE]
+        ],
+        "lines": NotRequired[
+            Annotated[int, Field(ge=0, description="How many lines, 120 at most; 0 counts as left out."), _WHOLE]
+        ],
+    },
+)
+"""The arguments of memory_get."""
+GetArguments.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+
+
+class RecalledHit(TypedDict):
+    """One recalled piece of a note; lines are counted from 1, and both are included."""
+
+    path: str
+    startLine: int
+    endLine: int
+    score: float
+    vectorScore: float
+    textScore: float
+    snippet: str
+    source: str
+    citation: NotRequired[str]
+
+
+class Miss(TypedDict):
+    """A piece of a note that came near and was not recalled, and why."""
+
+    path: str
+    startLine: int
+    endLine: int
+    score: float
+    reason: str
+
+
+ProviderFallback = TypedDict(
+    "ProviderFallback",
+    {
+        "from": str,
+        "to": NotRequired[str],
+        "model": NotRequired[str],
+        "reason": str,
+        "since": NotRequired[float],
+        "retryAt": NotRequired[float],
+    },
+)
+"""What answered instead of the provider that was asked for; `to` none is words alone, times are epoch seconds."""
+
+
+class Empty(TypedDict):
+    """Why nothing was recalled."""
+
+    reason: str
+    sentence: str
+    nextStep: str
+
+
+class Clamped(TypedDict):
+    """What the bound on characters cost: snippets that were cut, and hits that were left out."""
+
+    maxInjectedChars: int
+    cut: int
+    dropped: int
+
+
+class Root(TypedDict):
+    """A place where notes are read, whose notes cannot be read now or are not watched."""
+
+    path: str
+    state: Literal["gone", "unreadable", "another device", "watcher stalled"]
+    detail: str
+
+
+class SearchAnswer(TypedDict):
+    """What memory_search gives; with `disabled` there was no search at all, and `error`, `action` say why."""
+
+    about: NotRequired[str]
+    results: list[RecalledHit]
+    provider: NotRequired[str]
+    model: NotRequired[str]
+    fallback: NotRequired[ProviderFallback]
+    citations: NotRequired[Literal["auto", "on", "off"]]
+    mode: NotRequired[AnswerMode]
+    empty: NotRequired[Empty]
+    nearestMisses: NotRequired[list[Miss]]
+    clamped: NotRequired[Clamped]
+    stale: NotRequired[bool]
+    notices: NotRequired[list[str]]
+    roots: NotRequired[list[Root]]
+    disabled: NotRequired[bool]
+    unavailable: NotRequired[bool]
+    partial: NotRequired[bool]
+    timedOut: NotRequired[bool]
+    error: NotRequired[str]
+    warning: NotRequired[str]
+    action: NotRequired[str]
+
+
+GetAnswer = TypedDict(
+    "GetAnswer",
+    {
+        "about": NotRequired[str],
+        "status": Literal["ok", "not_found", "error"],
+        "path": str,
+        "text": str,
+        "from": NotRequired[int],
+        "lines": NotRequired[int],
+        "totalLines": NotRequired[int],
+        "truncated": NotRequired[bool],
+        "nextFrom": NotRequired[int],
+        "disabled": NotRequired[bool],
+        "error": NotRequired[str],
+        "code": NotRequired[str],
+        "action": NotRequired[str],
+    },
+)
+"""What memory_get gives: lines of a note, where to go on, or why there are none."""
+
+Arguments = TypeVar("Arguments")
+
+
+def search_arguments(given: Mapping[str, Any]) -> SearchArguments:
+    """`given` as the arguments of memory_search. Raises QueryError."""
+    return _read(SearchArguments, given)
+
+
+def get_arguments(given: Mapping[str, Any]) -> GetArguments:
+    """`given` as the arguments of memory_get. Raises QueryError."""
+    return _read(GetArguments, given)
+
+
+def _read(kind: type[Arguments], given: Mapping[str, Any]) -> Arguments:
+    present = {name: value for name, value in given.items() if value is not None}
+    try:
+        return _adapter(kind).validate_python(present)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=True)
+        # A name that is unknown is the likelier cause of one that is missing.
+        first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+        raise _sentence(first, recorded()[kind.__name__]["properties"], given) from None
+
+
+_ADAPTERS: dict[str, TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type[Arguments]) -> TypeAdapter[Arguments]:
+    if kind.__name__ not in _ADAPTERS:
+        _ADAPTERS[kind.__name__] = TypeAdapter(kind)
+    return cast("TypeAdapter[Arguments]", _ADAPTERS[kind.__name__])
+
+
+def _sentence(error: ErrorDetails, fields: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> QueryError:
+    """What is wrong, for an agent."""
+    name, kind, context = str(error["loc"][0]), error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        import difflib
+
+        near = difflib.get_close_matches(name, fields, n=1, cutoff=0.6)
+        return QueryError(
+            f"There is no argument {_shown(name)}.",
+            f"Did you mean {near[0]}?" if near else f"There are {', '.join(fields)}.",
+        )
+    meaning = str(fields[name].get("description", ""))
+    if kind == "missing":
+        return QueryError(f"{name} is required.", meaning)
+    wanted = {
+        "whole": "a whole number",
+        "number": "a number",
+        "greater_than_equal": f"at least {context.get('ge', 0):g}",
+        "less_than_equal": f"at most {context.get('le', 0):g}",
+        "literal_error": f"one of {', '.join(fields[name].get('enum', ()))}",
+    }.get(kind, "text")
+    return QueryError(f"{name} is {wanted}, not {_shown(given[name])}.", meaning)
+
+
+def _shown(value: object) -> str:
+    return one_line(repr(value), 60)

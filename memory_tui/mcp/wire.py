@@ -1,0 +1,248 @@
+"""JSON-RPC over standard input and output: one message a line, and an answer for each line that is none.
+
+JavaScript writes half of a character as `"\\ud83d"`, which is JSON, but no text: such a half becomes U+FFFD, and the
+request is answered like any other. A blank line is nothing. A line that cannot be read is answered under the id that
+it uses, if it has one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from memory_tui.core import jsstring
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+
+Id = str | int
+_NOTIFICATIONS = "notifications/"
+_NO_ID = "Invalid request: a request needs an id, which is text or a whole number."
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+_SHORTEST_ID = re.compile(r'\s*:\s*(-?\d{1,300}(?![\d.eE])|"(?:[^"\\]|\\.){0,300}")')
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A message that wants an answer."""
+
+    id: Id
+    method: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message that wants no answer."""
+
+    method: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidMessage:
+    """A line, or a part of one, that is no message: the error that answers it."""
+
+    code: int
+    message: str
+    id: Id | None = None
+
+
+Message = Request | Notification | InvalidMessage
+
+
+# --- what a line says ----------------------------------------------------------------------------------------------
+
+
+def read_line(line: bytes) -> Message | list[Message] | None:
+    """The message in `line`; a list for a batch; None for a blank line or for an answer, which nobody waits for."""
+    text = line.decode("utf-8", "replace")
+    if not text.strip():
+        return None
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: it is nested too deeply.", _id_in(text))
+    except ValueError:
+        return InvalidMessage(
+            PARSE_ERROR, "Parse error: not JSON.", _id_in(text) if text.rstrip().endswith("}") else None
+        )
+    if "\\u" in text:
+        value = _well_formed(value)
+    if isinstance(value, list) and value:
+        return [message for member in value if (message := _message(member)) is not None]
+    found = _message(value)
+    if isinstance(found, Notification) and not found.method.startswith(_NOTIFICATIONS):
+        return InvalidMessage(INVALID_REQUEST, _NO_ID)
+    return found
+
+
+def _message(value: object) -> Message | None:
+    """`value` as a message; None for an answer."""
+    if not isinstance(value, dict):
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.")
+    asked = value.get("id")
+    known = asked if _is_id(asked) else None
+    method, params = value.get("method"), value.get("params")
+    if value.get("jsonrpc") != "2.0" or not (params is None or isinstance(params, dict)):
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.", known)
+    if method is None and ("result" in value or "error" in value):
+        return None
+    if not isinstance(method, str):
+        return InvalidMessage(INVALID_REQUEST, "Invalid request: it names no method.", known)
+    if known is not None:
+        return Request(known, method, params or {})
+    return InvalidMessage(INVALID_REQUEST, _NO_ID) if "id" in value else Notification(method, params or {})
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _well_formed(value: object) -> object:
+    """`value` with every half of a character as U+FFFD; no recursion, so that no depth is too much."""
+    holder: list[Any] = [value]
+    todo: list[Any] = [holder]
+    while todo:
+        inside = todo.pop()
+        members = list(inside.items()) if isinstance(inside, dict) else list(enumerate(inside))
+        for key, member in members:
+            if isinstance(member, str):
+                inside[key] = jsstring.well_formed(member)
+            elif isinstance(member, dict | list):
+                todo.append(member)
+            if isinstance(key, str) and (name := jsstring.well_formed(key)) != key:
+                inside[name] = inside.pop(key)
+    return holder[0]
+
+
+def _id_in(line: str) -> Id | None:
+    """The id of the message in `line`, which cannot be read as a whole."""
+    for at in _top_level(line, '"id"'):
+        if found := _SHORTEST_ID.match(line, at):
+            try:
+                asked = json.loads(found[1])
+            except ValueError:
+                return None
+            return jsstring.well_formed(asked) if isinstance(asked, str) else int(asked)
+    return None
+
+
+def _top_level(line: str, name: str) -> Iterator[int]:
+    """Where `name` ends, each time it stands directly in the outermost braces."""
+    depth = 0
+    for token in _TOKEN.finditer(line):
+        if token[0] in "{[":
+            depth += 1
+        elif token[0] in "}]":
+            depth -= 1
+        elif depth == 1 and token[0] == name:
+            yield token.end()
+
+
+# --- answers -------------------------------------------------------------------------------------------------------
+
+
+def error(asked: Id | None, code: int, message: str, data: object = None) -> dict[str, Any]:
+    """The answer that says why a request failed."""
+    told: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        told["data"] = data
+    return {"jsonrpc": "2.0", "id": asked, "error": told}
+
+
+def result(asked: Id, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer that holds what was asked for."""
+    return {"jsonrpc": "2.0", "id": asked, "result": value}
+
+
+@dataclass(slots=True)
+class Batch:
+    """The answers to one batch: the ids it waits for, and those that are there; they go out together."""
+
+    waits: set[Id]
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, asked: Id, answer: dict[str, Any] | None) -> list[dict[str, Any]] | None:
+        """Take the answer to `asked`, None where it gets none; the whole list when it was the last."""
+        self.waits.discard(asked)
+        if answer is not None:
+            self.answers.append(answer)
+        if self.waits:
+            return None
+        # Two requests may use one id: the second answer then goes out by itself.
+        whole, self.answers = self.answers, []
+        return whole or None
+
+
+# --- the pipes -----------------------------------------------------------------------------------------------------
+
+
+class Pipes:
+    """Standard input and output for the protocol alone: what is printed by accident goes to standard error."""
+
+    def __init__(self) -> None:
+        self._input = _claimed(0, "rb", lambda: os.open(os.devnull, os.O_RDONLY))
+        self._output = _claimed(1, "wb", _beside)
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._writer = threading.Thread(target=self._write, name="mcp-writer", daemon=True)
+        self._gone: Callable[[], None] = _nothing
+
+    def start(self, heard: Callable[[bytes], None], ended: Callable[[], None], gone: Callable[[], None]) -> None:
+        """Call, on threads of their own, `heard` for each line, `ended` after the last one, `gone` if nobody reads."""
+        self._gone = gone
+        self._writer.start()
+
+        def read() -> None:
+            try:
+                for line in self._input:
+                    heard(line)
+            finally:
+                ended()
+
+        threading.Thread(target=read, name="mcp-reader", daemon=True).start()
+
+    def send(self, message: dict[str, Any] | list[dict[str, Any]]) -> None:
+        """Have a message written; it waits for nobody."""
+        self._lines.put(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+
+    def close(self, seconds: float) -> None:
+        """Write what is waiting, for so long at most."""
+        self._lines.put(None)
+        self._writer.join(seconds)
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            try:
+                self._output.write(line + b"\n")
+                self._output.flush()
+            except (OSError, ValueError):
+                # The client is gone, and with it everybody who could be told.
+                self._gone()
+                return
+
+
+def _nothing() -> None:
+    """Nobody asked to be told."""
+
+
+def _claimed(number: int, mode: str, beside: Callable[[], int]) -> BinaryIO:
+    """A private copy of a standard stream, whose own number then leads to what `beside` opens."""
+    own = os.dup(number)
+    other = beside()
+    os.dup2(other, number)
+    os.close(other)
+    return os.fdopen(own, mode, closefd=False)  # type: ignore[return-value]
+
+
+def _beside() -> int:
+    try:
+        return os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)
+    except (OSError, ValueError):
+        return os.open(os.devnull, os.O_WRONLY)

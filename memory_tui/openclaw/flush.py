@@ -1,0 +1,303 @@
+"""The memory flush before compaction: when a session must write down what it knows.
+
+The decision is OpenClaw's (2026.3.13, `memory-flush`): a session is flushed once in each compaction cycle, when its
+tokens come near the context window, or when its transcript has grown past a size.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from memory_tui.core.errors import Unreadable
+
+SILENT = "NO_REPLY"
+"""What the agent answers when there is nothing to store; hosts show nothing of it."""
+DEFAULT_WINDOW = 200_000
+DEFAULT_RESERVE = 20_000
+DEFAULT_SOFT = 4_000
+DEFAULT_FORCE_BYTES = 2_097_152
+NEAR_TOKENS = 8_192
+"""So near the threshold a transcript is read, although the token count that is kept is fresh."""
+
+Skip = Literal[
+    "disabled",
+    "heartbeat",
+    "cli provider",
+    "read-only sandbox",
+    "unknown session",
+    "already flushed",
+    "window too small",
+    "tokens unknown",
+    "below threshold",
+]
+Cause = Literal["tokens", "transcript size"]
+
+_SKIPPED: dict[Skip, str] = {
+    "disabled": "memoryFlush.enabled is false",
+    "heartbeat": "a heartbeat run is no conversation",
+    "cli provider": "the provider is a command line program that manages its own context",
+    "read-only sandbox": "the sandbox may not write to the workspace",
+    "unknown session": "nothing is known of this session yet",
+    "already flushed": "it was flushed already since the last compaction",
+    "window too small": "reserve and soft threshold together leave no room in the context window",
+    "tokens unknown": "nobody knows how many tokens the session has",
+    "below threshold": "the session is still small enough",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FlushRules:
+    """The settings of `agents.defaults.compaction`; tokens and bytes, 0 bytes never forces."""
+
+    enabled: bool = True
+    reserve_floor: int = DEFAULT_RESERVE
+    soft_threshold: int = DEFAULT_SOFT
+    force_bytes: int = DEFAULT_FORCE_BYTES
+    prompt: str = ""
+    system_prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What is known of a session; None where something is not.
+
+    `total_tokens` is the count that the host keeps, `fresh` whether it is of the last turn; `prompt_tokens` and
+    `output_tokens` are the last usage in the transcript, `next_tokens` an estimate of the coming message.
+    `flushed_in` is the compaction count of the last flush.
+    """
+
+    known: bool = True
+    total_tokens: int | None = None
+    fresh: bool = False
+    prompt_tokens: int | None = None
+    output_tokens: int = 0
+    next_tokens: int = 0
+    transcript_bytes: int | None = None
+    compactions: int = 0
+    flushed_in: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """How the agent runs at the moment."""
+
+    heartbeat: bool = False
+    cli_provider: bool = False
+    writable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FlushDecision:
+    """Whether to flush, and why (not): `tokens` counted, None when unknown; `left` tokens until then."""
+
+    flush: bool
+    cause: Cause | Skip
+    detail: str
+    tokens: int | None
+    threshold: int
+    window: int
+    left: int | None
+
+
+def threshold(window: int, rules: FlushRules) -> int:
+    """Tokens from which on a session is flushed: window - reserve floor - soft threshold; not positive is never."""
+    return window - rules.reserve_floor - rules.soft_threshold
+
+
+def projected(session: Session) -> int | None:
+    """The tokens of the coming turn: the larger of the kept fresh count and the transcript's, plus answer and message.
+
+    None when neither is known.
+    """
+    kept = session.total_tokens if session.fresh and session.total_tokens else 0
+    snapshot = max(kept, session.prompt_tokens or 0)
+    return snapshot + session.output_tokens + session.next_tokens if snapshot > 0 else None
+
+
+def reads_transcript(session: Session, limit: int) -> bool:
+    """Whether the end of the transcript has to be read to know the tokens."""
+    if not session.fresh or not session.total_tokens:
+        return True
+    return session.total_tokens + session.next_tokens >= limit - NEAR_TOKENS
+
+
+def decide(rules: FlushRules, session: Session, run: AgentRun, window: int) -> FlushDecision:
+    """Whether this session should be flushed before its next turn; pure."""
+    limit, tokens = threshold(window, rules), projected(session)
+    left = None if tokens is None or limit <= 0 else max(0, limit - tokens)
+
+    def because(flush: bool, cause: Cause | Skip, detail: str) -> FlushDecision:
+        return FlushDecision(flush, cause, detail, tokens, limit, window, left)
+
+    refused = _refusal(rules, session, run)
+    if refused:
+        return because(False, refused, _SKIPPED[refused])
+    if limit > 0 and tokens is not None and tokens >= limit:
+        return because(True, "tokens", f"{tokens:,} tokens reach the threshold of {limit:,} (window {window:,})")
+    size = session.transcript_bytes
+    if rules.force_bytes > 0 and size is not None and size >= rules.force_bytes:
+        return because(True, "transcript size", f"the transcript has {size:,} bytes, at least {rules.force_bytes:,}")
+    skip: Skip = "window too small" if limit <= 0 else "tokens unknown" if tokens is None else "below threshold"
+    more = f": {tokens:,} of {limit:,} tokens" if skip == "below threshold" and tokens is not None else ""
+    return because(False, skip, _SKIPPED[skip] + more)
+
+
+def _refusal(rules: FlushRules, session: Session, run: AgentRun) -> Skip | None:
+    if not rules.enabled:
+        return "disabled"
+    if run.heartbeat:
+        return "heartbeat"
+    if run.cli_provider:
+        return "cli provider"
+    if not run.writable:
+        return "read-only sandbox"
+    if not session.known:
+        return "unknown session"
+    return "already flushed" if session.flushed_in == session.compactions else None
+
+
+# --- the turn ------------------------------------------------------------------------------------------------------
+
+_DAY = "YYYY-MM-DD"
+_HINTS = (
+    f"Store durable memories only in memory/{_DAY}.md; create the folder when it is missing.",
+    "Treat MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md as read-only: do not edit, replace or overwrite them now.",
+    f"When memory/{_DAY}.md exists, append to it and leave what it holds as it is.",
+)
+_ONE_FILE = f"Do not create variants of the name such as {_DAY}-HHMM.md."
+_NOTHING = f"If there is nothing to store, reply with {SILENT}."
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn to run: what the agent is asked and told, and the one file it may write."""
+
+    prompt: str
+    system_prompt: str
+    file: str
+    silent: str = SILENT
+
+
+def turn(rules: FlushRules, day: str, now: str) -> Turn:
+    """The turn for `day` (YYYY-MM-DD) at `now`, a time in words; own prompts get what they lack."""
+    asked = rules.prompt or "\n".join(("Pre-compaction memory flush.", *_HINTS, _ONE_FILE, _NOTHING))
+    told = rules.system_prompt or "\n".join(
+        (
+            "The session is near compaction: save what should outlive it to disk.",
+            *_HINTS,
+            f"You may answer, but usually {SILENT} is right.",
+        )
+    )
+    asked = _completed(asked).replace(_DAY, day)
+    if "Current time:" not in asked:
+        asked = f"{asked}\nCurrent time: {now}"
+    return Turn(asked, _completed(told), f"memory/{day}.md")
+
+
+def _completed(text: str) -> str:
+    """A prompt with every hint that it does not hold word for word, and a way to say nothing."""
+    for hint in _HINTS:
+        if hint not in text:
+            text = f"{text}\n\n{hint}"
+    return text if SILENT in text else f"{text}\n\nIf no user-visible reply is needed, start with {SILENT}."
+
+
+BLOCK = 65_536
+_PROMPT = (
+    ("input", "cacheRead", "cacheWrite"),
+    ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+)
+_OUTPUT = ("output", "output_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The last usage that is not zero: tokens of the prompt, with what came from a cache, and of the answer."""
+
+    prompt: int
+    output: int
+
+
+def last_usage(path: Path) -> Usage | None:
+    """The last usage in a transcript, read from its end in blocks of 64 KiB; None where there is none.
+
+    Knows the forms of OpenClaw and of Claude Code. Raises Unreadable.
+    """
+    try:
+        for line in _backwards(path):
+            if b"usage" in line and (found := _usage(line)) is not None:
+                return found
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return None
+
+
+def size(path: Path) -> int:
+    """The bytes of a transcript. Raises Unreadable."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def compactions(path: Path) -> int:
+    """How often the session was compacted, by the entries that say so. Raises Unreadable."""
+    count = 0
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                if b"compact" in line and _is_compaction(line):
+                    count += 1
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return count
+
+
+def _unreadable(path: Path, error: OSError) -> Unreadable:
+    return Unreadable(f"The transcript {path} cannot be read: {error.strerror or error}.", "Check the path.")
+
+
+def _backwards(path: Path) -> Iterator[bytes]:
+    """The lines of a file, the last one first."""
+    with path.open("rb") as file:
+        at = file.seek(0, 2)
+        rest = b""
+        while at:
+            start = max(0, at - BLOCK)
+            file.seek(start)
+            lines = (file.read(at - start) + rest).split(b"\n")
+            rest, at = lines[0], start
+            yield from reversed(lines[1:])
+        yield rest
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _usage(line: bytes) -> Usage | None:
+    record = _record(line)
+    message = record.get("message")
+    held = message.get("usage") if isinstance(message, dict) else record.get("usage")
+    if not isinstance(held, dict):
+        return None
+    prompt = max(sum(_whole(held.get(name)) for name in names) for names in _PROMPT)
+    output = max(_whole(held.get(name)) for name in _OUTPUT)
+    return Usage(prompt, output) if prompt or output else None
+
+
+def _whole(value: object) -> int:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _is_compaction(line: bytes) -> bool:
+    record = _record(line)
+    return record.get("type") == "compaction" or record.get("subtype") == "compact_boundary"

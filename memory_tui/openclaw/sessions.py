@@ -1,0 +1,218 @@
+"""The sessions of an agent as its host records them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from memory_tui.config.json5 import Node
+from memory_tui.config.model import Agent, Config
+from memory_tui.config.places import state_folder
+from memory_tui.core import state_db
+from memory_tui.core.errors import MemoryTuiError, StateUnavailable
+from memory_tui.openclaw import flush
+
+TABLE = state_db.Table("flush_marks", most=1000)
+_COMPACTION = "agents.defaults.compaction"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What is kept of a session between two turns; `at` is the time of the last flush in seconds."""
+
+    tokens: int | None = None
+    fresh: bool = False
+    compactions: int = 0
+    flushed_in: int | None = None
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near a session's flush is: the decision now, and when it was flushed last (seconds, None for never)."""
+
+    session: str
+    transcript: Path
+    modified: float
+    decision: flush.FlushDecision
+    flushed_at: float | None
+
+
+def folder(agent: Agent) -> Path:
+    """Where the host keeps the transcripts of `agent`."""
+    return state_folder() / "agents" / agent.id / "sessions"
+
+
+def rules_of(config: Config) -> flush.FlushRules:
+    """The flush settings of a configuration; what is missing or cannot be used counts as documented."""
+
+    def whole(key: str, default: int) -> int:
+        value = config.value(f"{_COMPACTION}.{key}")
+        return int(value) if isinstance(value, int | float) and value >= 0 else default
+
+    return flush.FlushRules(
+        enabled=config.value(f"{_COMPACTION}.memoryFlush.enabled") is not False,
+        reserve_floor=whole("reserveTokensFloor", flush.DEFAULT_RESERVE),
+        soft_threshold=whole("memoryFlush.softThresholdTokens", flush.DEFAULT_SOFT),
+        force_bytes=whole("memoryFlush.forceFlushTranscriptBytes", flush.DEFAULT_FORCE_BYTES),
+        prompt=str(config.value(f"{_COMPACTION}.memoryFlush.prompt") or ""),
+        system_prompt=str(config.value(f"{_COMPACTION}.memoryFlush.systemPrompt") or ""),
+    )
+
+
+def writable(config: Config, session: str = "") -> bool:
+    """Whether the agent may write to its workspace in `session`: in a sandbox only where that may (workspaceAccess rw).
+
+    Of a session without a known key the main one is taken, which `non-main` leaves outside.
+    """
+    mode = config.value("agents.defaults.sandbox.mode")
+    inside = mode == "all" or (mode == "non-main" and _key_of(config.agent, session) not in ("", _main(config.agent)))
+    return not inside or config.value("agents.defaults.sandbox.workspaceAccess") == "rw"
+
+
+def _main(agent: Agent) -> str:
+    return f"agent:{agent.id}:main"
+
+
+def _key_of(agent: Agent, session: str) -> str:
+    """The session key that the host keeps for a session's id; empty where it keeps none."""
+    data = _sessions_of_host(folder(agent))
+    return next((key for key, entry in data.items() if session and entry.get("sessionId") == session), "")
+
+
+def window_of(config: Config, model: str = "") -> int:
+    """The context window in tokens: of `model` where the configuration knows it, else contextTokens, else 200,000."""
+    tree = config.tree
+    provider, _, name = model.partition("/")
+    models = tree.get("models", "providers", provider, "models") if tree and name else None
+    for one in models.value if models is not None and isinstance(models.value, list) else []:
+        found = one.get("id")
+        if found is not None and found.value in (name, model) and (size := _positive(one.get("contextWindow"))):
+            return size
+    return _positive(tree.get("agents", "defaults", "contextTokens") if tree else None) or flush.DEFAULT_WINDOW
+
+
+def _positive(node: Node | None) -> int:
+    value = node.value if node is not None else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def session_of(transcript: Path, facts: SessionFacts, limit: int, next_tokens: int = 0) -> flush.Session:
+    """What is known of the session in `transcript`, reading no more of it than needed. Raises Unreadable."""
+    session = flush.Session(
+        total_tokens=facts.tokens,
+        fresh=facts.fresh,
+        next_tokens=next_tokens,
+        transcript_bytes=flush.size(transcript),
+        compactions=facts.compactions,
+        flushed_in=facts.flushed_in,
+    )
+    if not flush.reads_transcript(session, limit):
+        return session
+    last = flush.last_usage(transcript)
+    return (
+        session
+        if last is None
+        else flush.Session(
+            total_tokens=facts.tokens,
+            fresh=facts.fresh,
+            prompt_tokens=last.prompt,
+            output_tokens=last.output,
+            next_tokens=next_tokens,
+            transcript_bytes=session.transcript_bytes,
+            compactions=facts.compactions,
+            flushed_in=facts.flushed_in,
+        )
+    )
+
+
+def near(config: Config) -> tuple[Nearness, ...]:
+    """Every live session of the configuration's agent, the last one used first. Raises Unreadable."""
+    place, rules, window = folder(config.agent), rules_of(config), window_of(config)
+    of_host, marks = _by_host(place), FlushMarks(config.agent.id)
+    found = []
+    for path in sorted(place.glob("*.jsonl")) if place.is_dir() else []:
+        facts = marks.merged(path.stem, of_host.get(path.stem))
+        run = flush.AgentRun(writable=writable(config, path.stem))
+        decision = flush.decide(rules, session_of(path, facts, flush.threshold(window, rules)), run, window)
+        found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, facts.at))
+    return tuple(sorted(found, key=lambda one: -one.modified))
+
+
+def facts_of(agent: Agent, session: str, transcript: Path | None) -> SessionFacts:
+    """What is kept of a session: by its host, by us, or read from the transcript itself. Raises Unreadable."""
+    merged = FlushMarks(agent.id).merged(session, _by_host(folder(agent)).get(session))
+    if merged.compactions or transcript is None:
+        return merged
+    return SessionFacts(merged.tokens, merged.fresh, flush.compactions(transcript), merged.flushed_in, merged.at)
+
+
+def _by_host(place: Path) -> Mapping[str, SessionFacts]:
+    """What the host keeps in its sessions.json, by session id; empty where there is none that can be read."""
+    found = {}
+    for entry in _sessions_of_host(place).values():
+        if isinstance(entry.get("sessionId"), str):
+            at = entry.get("memoryFlushAt")
+            found[entry["sessionId"]] = SessionFacts(
+                tokens=_count(entry.get("totalTokens")),
+                fresh=entry.get("totalTokensFresh") is True,
+                compactions=_count(entry.get("compactionCount")) or 0,
+                flushed_in=_count(entry.get("memoryFlushCompactionCount")),
+                at=at / 1000 if isinstance(at, int | float) else None,
+            )
+    return MappingProxyType(found)
+
+
+def _sessions_of_host(place: Path) -> dict[str, dict[str, Any]]:
+    """The entries of the host's sessions.json by session key; empty where there is none that can be read."""
+    try:
+        data = json.loads((place / "sessions.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
+
+
+def _count(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+
+
+class FlushMarks:
+    """Which sessions of an agent were flushed, for hosts that keep no such thing; in the state database."""
+
+    def __init__(self, agent: str) -> None:
+        self._old = state_db.default_path().with_name(f"flush-{agent}.json")
+        self._records = TABLE.of(agent, self._read_old)
+
+    def _read_old(self) -> dict[str, dict[str, Any]]:
+        """What earlier releases facts in a file, the oldest first. Raises OSError, ValueError."""
+        try:
+            data = json.loads(self._old.read_bytes())
+        except FileNotFoundError:
+            return {}
+        marks = {key: one for key, one in data.items() if isinstance(one, dict)} if isinstance(data, dict) else {}
+        return dict(sorted(marks.items(), key=lambda item: item[1].get("at", 0)))
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return self._records.read()
+
+    def merged(self, session: str, of_host: SessionFacts | None) -> SessionFacts:
+        """What is known of a session; the later flush of the two counts. Raises StateUnavailable."""
+        facts, ours = of_host or SessionFacts(), self._known.get(session)
+        if not isinstance(ours, dict) or (facts.at or 0) > ours.get("at", 0):
+            return facts
+        count = _count(ours.get("compactions"))
+        return SessionFacts(facts.tokens, facts.fresh, facts.compactions, count, ours.get("at"))
+
+    def done(self, session: str, compactions: int) -> None:
+        """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""
+        try:
+            self._records.put(session, {"compactions": compactions, "at": time.time()})
+        except StateUnavailable as error:
+            raise MemoryTuiError(error.message, "The session may be flushed twice.") from error

@@ -1,0 +1,431 @@
+"""A plan is everything the engine must know before it opens or writes a file.
+
+A configuration that names a remote provider was written for the agent, and a key in the environment for another
+program: following them silently would send every note to that host and cost money. So nothing is sent before a person
+has agreed once, for this workspace, provider and host; `--provider NAME` on the command line is such a word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_tui.config import keys, model, places, provider_accounts, release
+from memory_tui.config import load as configuration
+from memory_tui.config.model import Agent, Config, Problem
+from memory_tui.core import profiles
+from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
+from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
+from memory_tui.providers import registry
+from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
+from memory_tui.workspace.roots import Roots
+
+if TYPE_CHECKING:
+    from memory_tui.approval import Consents
+
+DEFAULT_PROVIDER = "auto"
+_ASKED_OTHERWISE = {
+    "provider": "Use --provider NAME.",
+    "extraPaths": "Use --extra PATH.",
+    "workspace": "Use --workspace DIR.",
+    "memory.citations": "Use --citations, where a command has it.",
+}
+"""What a person does for a setting that `--set` does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asked for; None or empty where it said nothing. `now` is in seconds, for ages."""
+
+    workspace: str | None = None
+    config: str | None = None
+    index: str | None = None
+    provider: str = ""
+    read_only: bool = False
+    now: float | None = None
+    changes: tuple[tuple[str, str], ...] = ()
+    agent: str = ""
+    once: bool = False
+    """Whether one question will be asked and no more, so that little should be read for it."""
+    extra: tuple[str, ...] = ()
+    """Notes and folders of notes besides those that the configuration names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a configuration comes to, for people and programs; `path` is empty where there is no file."""
+
+    path: str
+    kind: str
+    layout: str
+    profile: str
+    profile_origin: str
+    agent: str
+    agents: tuple[model.AgentRow, ...]
+    workspace: str
+    index: str
+    openclaw_index: str
+    values: tuple[model.KeyRow, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is decided before the workspace has to exist: whose notes, which settings hold and why, which provider."""
+
+    asked: Options
+    config: Config
+    workspace: Path
+    """Where the notes should be."""
+    own: dict[str, Value]
+    """What memory-tui's own configuration says of its own rules, where OpenClaw's is the one that applies."""
+    chosen: dict[str, Value]
+    settings: Settings
+    provider: str
+    provider_origin: str
+    index: Path
+
+    @property
+    def agent(self) -> Agent:
+        """The agent whose memory this is."""
+        return self.config.agent
+
+    def with_profile(self, name: str) -> Settings:
+        """The settings under profile `name` (auto included), keeping what was explicitly chosen."""
+        return _compose(name, self.config, self.own, self.chosen)
+
+    def as_written(self) -> Settings:
+        """What holds under the profile in force without anything that was only asked for now."""
+        return _compose(self.settings.word("profile"), self.config, self.own, {})
+
+    @property
+    def own_named(self) -> Path | None:
+        """The file of memory-tui's own configuration that was named for this run, None where none was."""
+        return self.config.path if self.asked.config and self.config.kind == "own" else None
+
+    def require_enabled(self) -> None:
+        """Raises ConfigError when the configuration says that the agent has no memory search."""
+        if self.config.disabled:
+            place = self.config.entries["enabled"].places[-1]
+            raise ConfigError(
+                self.config.disabled,
+                "Set it to true, or search with another one: --config FILE.",
+                place.line,
+                place.column,
+            )
+
+    def survey(self) -> Survey:
+        """Every documented value, and what the choices came to."""
+        return Survey(
+            path=str(self.config.path or ""),
+            kind=self.config.kind,
+            layout=self.config.layout,
+            profile=self.settings.word("profile"),
+            profile_origin=self.settings.values["profile"].origin,
+            agent=self.agent.id,
+            agents=tuple(model.agent_rows(self.config)),
+            workspace=str(self.workspace),
+            index=str(self.index),
+            openclaw_index=str(self.config.store_path),
+            values=tuple(model.rows(self.config, self.settings, registry.NAMES)),
+            problems=self.config.found,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Choices):
+    """Everything decided: the choices, and the roots of a workspace that is there."""
+
+    roots: Roots
+    read_only: bool
+    now: float | None
+    once: bool
+
+
+def choose(options: Options) -> Choices:
+    """Decide everything but whether the workspace is there. Raises ConfigError or SettingError."""
+    given = Path(options.workspace).expanduser() if options.workspace else None if options.agent else _here()
+    config = configuration.load(
+        options.config, None if options.config and not options.workspace else given, options.agent
+    )
+    if not options.workspace and options.config and config.workspace:
+        given = None
+    chosen = {}
+    for name, text in options.changes:
+        knob = _knob(name)
+        chosen[knob.key] = Value(parse(knob, text), "the command line")
+    own = _own_rules(config)
+    asked = chosen.get("profile") or config.values.get("profile")
+    provider = options.provider or config.provider
+    automatic = provider in ("", "auto")
+    if options.provider and not automatic and provider not in registry.NAMES:
+        raise SettingError(f"There is no provider {provider!r}.", f"Choose one of auto, {', '.join(registry.NAMES)}.")
+    origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
+    workspace = given or config.agent.workspace
+    settings = _compose(str(asked.value) if asked else "auto", config, own, chosen)
+    return Choices(
+        asked=options,
+        config=config,
+        workspace=workspace,
+        own=own,
+        chosen=chosen,
+        settings=settings,
+        provider=DEFAULT_PROVIDER if automatic else provider,
+        provider_origin=origin,
+        index=_home(options.index)
+        if options.index
+        else _index_path(
+            workspace,
+            config.agent,
+            DEFAULT_PROVIDER if automatic else provider,
+            options.extra,
+            profiles.get(settings.word("profile")).chunking,
+        ),
+    )
+
+
+def _knob(name: str) -> Knob:
+    """The knob called `name`. Raises SettingError, for a documented setting that is none with how it is set."""
+    try:
+        return find_knob(name)
+    except SettingError:
+        key = keys.find(name)
+        if key is None:
+            raise
+    raise SettingError(
+        f"--set does not change {key.path}: it is read from a configuration.",
+        _ASKED_OTHERWISE.get(
+            key.path, "Write it into the file that memory-tui config names, or give another: --config."
+        ),
+    )
+
+
+def plan(options: Options) -> Plan:
+    """Decide everything. Raises WorkspaceError, ConfigError or SettingError."""
+    choices = choose(options)
+    if not options.workspace and choices.workspace == choices.agent.workspace and not choices.workspace.is_dir():
+        raise WorkspaceError(
+            f"The workspace of agent {choices.agent.id} is not there: {choices.workspace}."
+            if options.agent
+            else "There is no workspace here: neither MEMORY.md nor memory/ in this folder, "
+            f"and no {choices.workspace}.",
+            "Name one (memory-tui PATH), or look at a sample first: memory-tui demo.",
+        )
+    return Plan(
+        asked=options,
+        config=choices.config,
+        workspace=choices.workspace,
+        own=choices.own,
+        chosen=choices.chosen,
+        settings=choices.settings,
+        provider=choices.provider,
+        provider_origin=choices.provider_origin,
+        index=choices.index,
+        roots=_roots(choices),
+        read_only=options.read_only,
+        now=options.now,
+        once=options.once,
+    )
+
+
+def renewed(plan: Plan) -> Plan:
+    """`plan` with the configuration as it is on disk now; the settings in force stay. Raises ConfigError."""
+    choices = choose(plan.asked)
+    return replace(plan, config=choices.config, own=choices.own)
+
+
+def of_agent(options: Options, agent: str) -> Options:
+    """`options` for another agent of the same configuration, with the notes and the index that are its own."""
+    return replace(options, agent=agent, workspace=None, index=None)
+
+
+def _roots(choices: Choices) -> Roots:
+    """The notes, and the agent's transcripts where the configuration asks for them twice, as documented."""
+    config = choices.config
+    asked = config.value("sources")
+    sources = [str(name) for name in asked] if isinstance(asked, tuple) else []
+    if config.value("experimental.sessionMemory") is not True:
+        sources = [name for name in sources if name != "sessions"]
+    folder = places.state_folder() / "agents" / choices.agent.id / "sessions"
+    return Roots.open(
+        choices.workspace,
+        (*config.extra_paths, *choices.asked.extra),
+        sources=sources or ["memory"],
+        sessions=folder,
+        archives=choices.settings.on("sessions.archives"),
+        chunking=profiles.get(choices.settings.word("profile")).chunking,
+    )
+
+
+def _own_rules(config: Config) -> dict[str, Value]:
+    """The knobs of memory-tui's own configuration: of `config` where it is that, else of the file beside OpenClaw's."""
+    if config.kind == "openclaw" and places.own_path().is_file():
+        config = configuration.load(str(places.own_path()), None)
+    values = config.values if config.kind == "own" else {}
+    return {key: value for key, value in values.items() if key != "profile"}
+
+
+def _compose(name: str, config: Config, own: dict[str, Value], chosen: dict[str, Value]) -> Settings:
+    """Settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
+    found = release.meant(name, config)
+    profile = found.profile
+    # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
+    mine = own if config.kind == "own" or profile == profiles.OWN else {}
+    settings = profiles.compose(profile, config.values, {**mine, **chosen})
+    if found.reason:
+        concluded = Value(profile, f"auto: {found.reason}")
+        settings = Settings({**settings.values, "profile": concluded})
+    tokens = settings.whole("chunking.tokens")
+    if settings.whole("chunking.overlap") < tokens:
+        return settings
+    return settings.set("chunking.overlap", tokens - 1, f"one less than chunking.tokens, {tokens}")
+
+
+def _here() -> Path | None:
+    """The current folder, when it looks like a workspace."""
+    here = Path.cwd()
+    signs = ("MEMORY.md", "memory.md", "memory")
+    return here if any((here / sign).exists() for sign in signs) else None
+
+
+def _home(index: str) -> Path:
+    """`index` with a home folder for a tilde. Raises IndexRefused where nobody has that name."""
+    try:
+        return Path(index).expanduser()
+    except RuntimeError:
+        raise IndexRefused(
+            f"{index} cannot be the index: there is no such home folder.", "Name another file."
+        ) from None
+
+
+def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, ...], chunking: str) -> Path:
+    """One index a workspace, agent and provider, in the user's cache folder; two names of one folder share it.
+
+    Each provider has its own, and so have `extra` notes and the rules of `chunking`, so that asking once in another way
+    makes no index anew. Chunks of two releases in one index would share a full-text table, whose bm25 then counts
+    every text twice and is that of neither.
+    """
+    import platformdirs
+
+    real = os.path.realpath(workspace)
+    # Two agents can share a folder and read it differently; the default one has the key of the folder alone.
+    own = b"" if agent.default else b"\0" + agent.id.encode()
+    more = b"".join(b"\0\0" + os.fsencode(os.path.realpath(path)) for path in extra)
+    key = hashlib.sha256(os.fsencode(real) + own + more).hexdigest()[:16]
+    folder = platformdirs.user_cache_path("memory-tui", appauthor=False)
+    name = Path(real).name[:40] or "root"
+    return (
+        folder
+        / f"{name}{'' if agent.default else f'-{agent.id}'}-{key}"
+        / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX.get(chunking, '')}.sqlite"
+    )
+
+
+_SUFFIX = {"2026.9": "-2026.9"}
+"""What the name of an index has that is cut by the rules of a release; those up to 2026.7 share one."""
+
+NAMED = "--provider"
+
+
+def settings(choices: Choices, consents: Consents) -> ProviderSettings:
+    """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
+    config = choices.config
+    may_send = _may_send(choices, consents)
+    if config.provider not in ("", "auto", choices.provider):
+        return ProviderSettings(
+            requested=choices.provider,
+            env=_lookup(config),
+            may_send=may_send,
+            batches=_batches(choices),
+            shared=_shared(config),
+        )
+    dims = config.value("outputDimensionality")
+    fallback = str(config.value("fallback") or "")
+    folder = config.value("local.modelCacheDir")
+    return ProviderSettings(
+        requested=choices.provider,
+        model=config.model,
+        fallback=fallback if fallback in registry.NAMES else "",
+        base_url=str(config.value("remote.baseUrl") or ""),
+        api_keys=_keys(config),
+        headers={name: found.value for name, found in config.headers() if found.known},
+        output_dimensionality=dims if isinstance(dims, int) else None,
+        input_type=str(config.value("inputType") or ""),
+        query_input_type=str(config.value("queryInputType") or ""),
+        document_input_type=str(config.value("documentInputType") or ""),
+        jobs=_jobs(config),
+        model_path=str(config.value("local.modelPath") or ""),
+        model_cache=Path(folder).expanduser() if isinstance(folder, str) and folder else None,
+        env=_lookup(config),
+        may_send=may_send,
+        batches=_batches(choices),
+        shared=_shared(config),
+    )
+
+
+def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool]:
+    named = choices.provider if choices.provider_origin == NAMED else ""
+
+    def may_send(provider: str, host: str) -> bool:
+        return provider == named or consents.given(provider, host) is not None
+
+    return may_send
+
+
+def _batches(choices: Choices) -> RequestLimits:
+    seconds = choices.config.value("sync.embeddingBatchTimeoutSeconds")
+    return RequestLimits(
+        concurrency=choices.settings.whole("remote.concurrency"),
+        batch_seconds=float(seconds) if isinstance(seconds, int) else None,
+    )
+
+
+def _jobs(config: Config) -> BatchOptions:
+    """`remote.batch`, with the documented values where it says nothing."""
+    usual = BatchOptions()
+
+    def number(name: str, otherwise: float) -> float:
+        value = config.value(f"remote.batch.{name}")
+        return float(value) if isinstance(value, int | float) else otherwise
+
+    return BatchOptions(
+        enabled=config.value("remote.batch.enabled") is True,
+        wait=config.value("remote.batch.wait") is not False,
+        concurrency=int(number("concurrency", usual.concurrency)),
+        poll_seconds=number("pollIntervalMs", usual.poll_seconds * 1000) / 1000,
+        timeout_seconds=number("timeoutMinutes", usual.timeout_seconds / 60) * 60,
+    )
+
+
+def _keys(config: Config) -> tuple[Secret, ...]:
+    found = config.secret("remote.apiKey")
+    return (Secret(found.value),) if found and found.known else ()
+
+
+def _shared(config: Config) -> Callable[[str], Shared]:
+    """What OpenClaw is told of a provider, looked up once for each."""
+
+    @cache
+    def shared(name: str) -> Shared:
+        found = provider_accounts.shared(config, name)
+        return Shared(
+            found.base_url,
+            tuple(Secret(login.value) for login in found.logins),
+            (Secret(found.key.value),) if found.key is not None and found.key.known else (),
+            found.headers,
+        )
+
+    return shared
+
+
+def _lookup(config: Config) -> Callable[[str], str | None]:
+    def look(name: str) -> str | None:
+        found = config.environment.lookup(name)
+        return found[0] if found else None
+
+    return look

@@ -1,0 +1,23 @@
+"""Embedding providers: from texts to unit vectors, with every failure as a value.
+
+- answer_rows: The rows of an answer, put into the order of the texts. -> in_order
+- batch: A batch service turns a file of texts into a file of vectors. -> BatchService
+- batch_format: The wire format of a batch service, as data: how a job is written, where its answers hold what. ->
+  BatchFormat
+- chain: The chain of providers: the one in use, then its fallback. -> Chain
+- chain_member: A chain member is one provider with its health, its failures, its pauses. -> ChainMember
+- download: The download of a model file: resumed after a break, checked by size, by checksum. -> fetch
+- failures: Why a provider gave no vectors: a closed set of states, each with its remedy. -> ProviderFailure
+- http_client: The HTTP client posts JSON to a provider; a failure never shows a secret. -> Http
+- http_provider: A provider over HTTP: grouped requests, retries, a breaker, long texts cut. -> Remote
+- prices: List prices of embedding models, for an estimate before anything is sent. -> per_million
+- protocol: The protocol of a provider: texts to unit vectors, an identity, health as a value. -> Provider
+- provider_options: The options of a provider: endpoint, model, headers, secrets that are never shown. ->
+  ProviderSettings
+- provider_row: A provider row holds every fact of one provider: hosts, key variables, models, prices, wire format. ->
+  ProviderRow
+- registry: The table of providers, of which one is created by its name. -> TABLE
+- serving: The serving provider: which one was asked for, which one answers, why. -> Who
+- vector_math: Vectors of length one, from whatever a provider answered. -> unit_vectors
+- wires: One file for each provider: its row with hosts, key variables, models, prices, and its wire format.
+"""

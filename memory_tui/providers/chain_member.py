@@ -1,0 +1,306 @@
+"""A chain member is one provider with its health, its failures, its pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers import registry
+from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, state_of
+from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_consent
+
+if TYPE_CHECKING:
+    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.protocol import Health, Identity, Provider, Vectors
+
+Role = Literal["chosen", "automatic", "fallback"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberState:
+    """One provider of the chain for the screen.
+
+    `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
+    its last call failed), "paused" (the same, not asked before `next_try`, in epoch seconds) or "given up" (another
+    one has its place). `error` and `next_step` are about its last failure, `failed_at` (epoch seconds) is when it was.
+    `last_ms` is the time of its last call. `agreed` tells whether notes may be sent to `host`; nothing has to be
+    agreed about this machine, where `host` is empty or loopback.
+    """
+
+    name: str
+    role: Role
+    state: Literal["in use", "waiting", "passed over", "failing", "paused", "given up"]
+    detail: str
+    host: str = ""
+    error: str = ""
+    cause: str = ""
+    next_step: str = ""
+    next_try: float | None = None
+    failed_at: float | None = None
+    last_ms: float = 0.0
+    calls: int = 0
+    texts: int = 0
+    model: str = ""
+    agreed: bool = True
+    worked: bool = False
+    """Whether it has answered this process, a test call included."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderPreview:
+    """What can be told of a provider before it is asked anything: which one, where, and the space of its vectors.
+
+    `key` is empty for a local model, and `dims` 0 where only an answer tells. `elsewhere` says that text leaves this
+    machine, `agreed` that it may.
+    """
+
+    provider: str
+    model: str
+    host: str
+    key: str
+    dims: int
+    max_input_bytes: int
+    elsewhere: bool
+    agreed: bool
+
+    @property
+    def identity(self) -> Identity:
+        """The space, as far as it is known."""
+        from memory_tui.providers.protocol import Identity
+
+        return Identity(self.provider, self.model, self.key, self.dims)
+
+
+@runtime_checkable
+class Pausing(Protocol):
+    """A provider that is left alone for a while after a failure."""
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second before which it is not asked."""
+        ...
+
+    def reset(self) -> None:
+        """Ask again at once."""
+        ...
+
+    def leave(self, failure: ProviderFailure, until: float) -> None:
+        """Do not ask before epoch second `until`, because of `failure`."""
+        ...
+
+
+class ChainMember:
+    """A provider of the chain; `embed` and `identity` report to the chain how they went. Safe for any thread."""
+
+    def __init__(
+        self,
+        name: str,
+        role: Role,
+        settings: ProviderSettings,
+        on_failure: Callable[[ChainMember, ProviderError], bool],
+    ) -> None:
+        self.name, self.role, self.settings = name, role, settings
+        self.error: ProviderError | None = None
+        self.failed_at: float | None = None
+        self.failed_before: LastFailure | None = None
+        """How it failed when an earlier process asked it; None once it has answered."""
+        self.worked = False
+        self.calls = self.texts = 0
+        self._on_failure = on_failure
+        self._provider: Provider | None = None
+        self._batches: BatchService | None = None
+
+    @property
+    def host(self) -> str:
+        """Where it sends text; empty when it sends none, or lacks too much to be asked."""
+        try:
+            return registry.host(self.name, self.settings)
+        except ProviderError:
+            return ""
+
+    @property
+    def remote(self) -> bool:
+        """Whether text leaves this machine."""
+        host = self.host
+        return bool(host) and not on_this_machine(host)
+
+    @property
+    def next_try(self) -> float | None:
+        """Epoch second before which it is not asked."""
+        pausing = self._pausing
+        return pausing.next_try if pausing else None
+
+    def make(self) -> None:
+        """Make the provider, once. Raises ProviderError, also when nobody agreed that it gets notes."""
+        require_consent(self.name, self.host, self.settings)
+        self._create()
+
+    def batches(self) -> BatchService | None:
+        """Its batch service, where it has one and it is switched on; asks nobody. Raises ProviderError."""
+        if self._batches is None and self.settings.jobs.enabled:
+            self._batches = registry.batch_service(self.name, self.settings)
+        return self._batches
+
+    def lacks(self) -> ProviderError | None:
+        """Why `auto` cannot choose it, if it cannot; asks nobody."""
+        try:
+            registry.check(self.name, self.settings)
+            require_consent(self.name, self.host, self.settings)
+        except ProviderError as error:
+            return error
+        return None
+
+    @property
+    def model(self) -> str:
+        """The model it asks for; empty where there is only one."""
+        return registry.model(self.name, self.settings)
+
+    @property
+    def lacks_consent(self) -> bool:
+        """Whether nothing may be sent, because nobody agreed to it."""
+        return not may_send(self.name, self.host, self.settings)
+
+    def _create(self) -> Provider:
+        if self._provider is None:
+            self._provider = registry.create(self.name, self.settings)
+        return self._provider
+
+    def try_out(self, text: str) -> tuple[Vectors, Identity]:
+        """The vectors of `text`, twice, and their space. For a text of the program's own: nobody has to agree to it.
+
+        Raises ProviderError, Cancelled.
+        """
+        self.reset()
+        try:
+            provider = self._create()
+            vectors = provider.embed([text, text], "document")
+            identity = provider.identity
+        except ProviderError as error:
+            self._on_failure(self, error)
+            raise
+        self.worked, self.failed_before = True, None
+        if not self.lacks_consent:
+            self.error = None
+        return vectors, identity
+
+    def preview(self) -> ProviderPreview:
+        """What can be told before it is asked anything. Raises ProviderError for what it lacks, agreement apart."""
+        model, key, dims, most = registry.preview(self.name, self.settings)
+        return ProviderPreview(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_consent)
+
+    def leave(self, failure: LastFailure) -> None:
+        """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""
+        found = ProviderFailure(Cause(failure.state), failure.message, failure.next_step)
+        self.make()
+        if (pausing := self._pausing) is not None and failure.next_try is not None:
+            pausing.leave(found, failure.next_try)
+            self.error, self.failed_at = found, failure.at
+
+    def reset(self) -> None:
+        """Let it be asked again although it failed."""
+        self.error = None
+        if (pausing := self._pausing) is not None:
+            pausing.reset()
+
+    def show(self, active: bool, before: bool) -> MemberState:
+        """Its state, where it is the `active` one or comes `before` that."""
+        provider, error = self._provider, self.error
+        health = provider.health() if provider else None
+        next_try = self.next_try
+        if active:
+            state: Literal["in use", "waiting", "failing", "paused", "given up"] = (
+                "in use" if error is None else "paused" if next_try else "failing"
+            )
+        else:
+            state = "given up" if before else "waiting"
+        return MemberState(
+            self.name,
+            self.role,
+            state,
+            detail=health.detail if health else error.message if error else "not used yet",
+            host=self.host,
+            error=error.message if error else "",
+            cause=state_of(error).value if error else "",
+            next_step=error.next_step if error else "",
+            next_try=next_try,
+            failed_at=self.failed_at,
+            last_ms=health.last_ms if health else 0.0,
+            calls=self.calls,
+            texts=self.texts,
+            model=self.model,
+            agreed=not self.lacks_consent,
+            worked=self.worked,
+        )
+
+    # --- what a provider does --------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> Identity:
+        """The space of its vectors; may block on the network, so not for the screen's thread. Raises ProviderError."""
+        try:
+            return self._made.identity
+        except ProviderError as error:
+            self._on_failure(self, error)
+            raise
+
+    @property
+    def known_identity(self) -> Identity | None:
+        """The space of its vectors where that can be told without asking anybody."""
+        made = self._made
+        return made.identity if getattr(made, "identity_known", True) else None
+
+    def expected(self, space: Identity) -> Identity:
+        """The space of its vectors as far as can be told without asking anybody; the rest is taken from `space`.
+
+        Raises ProviderError for what it lacks.
+        """
+        from memory_tui.providers.protocol import Identity
+
+        if (known := self.known_identity) is not None:
+            return known
+        told = self.preview()
+        return Identity(told.provider, told.model, told.key or space.key, told.dims or space.dims)
+
+    @property
+    def max_input_bytes(self) -> int:
+        """UTF-8 bytes of the longest text that it takes whole."""
+        return self._made.max_input_bytes
+
+    def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:
+        """Float32 array (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
+        self.calls += 1
+        self.texts += len(texts)
+        try:
+            # Agreement can be taken back at any time, by another process too.
+            require_consent(self.name, self.host, self.settings)
+            vectors = self._made.embed(texts, kind)
+        except ProviderError as error:
+            self._on_failure(self, error)
+            raise
+        self.worked, self.error, self.failed_before = True, None, None
+        return vectors
+
+    def health(self) -> Health:
+        """Its state after the last call; makes no call."""
+        return self._made.health()
+
+    def close(self) -> None:
+        """Release what it holds, and give up what it does."""
+        if self._batches is not None:
+            self._batches.close()
+        if self._provider is not None:
+            self._provider.close()
+
+    @property
+    def _pausing(self) -> Pausing | None:
+        provider: object = self._provider
+        return provider if isinstance(provider, Pausing) else None
+
+    @property
+    def _made(self) -> Provider:
+        if self._provider is None:
+            self.make()
+        assert self._provider is not None
+        return self._provider

@@ -1,0 +1,256 @@
+"""The download of a model file: resumed after a break, checked by size, by checksum."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpx
+import tenacity
+
+from memory_tui import __version__
+from memory_tui.core import atomic
+from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
+from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings, host_of
+
+_HUB = "https://huggingface.co"
+_HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.gguf)(?:#([\w./-]+))?")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MOST_HOPS = 5
+_PIECE = 1 << 18
+_HASHED_AT_ONCE = 1 << 23
+_SILENCE_SECONDS = 60.0
+_PROGRESS_SECONDS = 0.1
+
+
+class ModelSource(NamedTuple):
+    """Where a model file is, the name it has on this machine, and its SHA-256 where that is known beforehand."""
+
+    url: str
+    name: str
+    sha256: str = ""
+
+
+class _Found(NamedTuple):
+    """What the server says about the file: where it really is, bytes (0: unknown), what tells its version."""
+
+    url: str
+    size: int
+    tag: str
+    sha256: str
+
+
+def source_of(text: str, hub: str = _HUB) -> ModelSource:
+    """The file that `hf:user/repo/file.gguf#branch` or a URL (with `#sha256=...`) names. Raises ProviderFailure."""
+    if text.startswith("hf:"):
+        found = _HF.fullmatch(text)
+        if found is None:
+            raise ProviderFailure(Cause.NO_FILE, f"{text} names no model file.", "Write hf:user/repository/file.gguf.")
+        user, repository, file, branch = found.groups()
+        url = f"{hub.rstrip('/')}/{user}/{repository}/resolve/{quote(branch or 'main', safe='')}/{quote(file)}"
+        return ModelSource(url, _safe(f"hf_{user}_{repository}_{f'{branch}_' if branch else ''}{file}"))
+    url, _, mark = text.partition("#")
+    digest = mark.removeprefix("sha256=").lower()
+    address = hashlib.sha256(url.encode()).hexdigest()[:8]
+    return ModelSource(
+        url,
+        _safe(f"{address}_{urlsplit(url).path.rpartition('/')[2] or 'model.gguf'}"),
+        digest if _SHA256.fullmatch(digest) else "",
+    )
+
+
+async def _sha256(path: Path) -> str:
+    """Checksum of a file, with a pause after each piece in which the fetch can be given up."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_HASHED_AT_ONCE):
+            digest.update(piece)
+            await asyncio.sleep(0)
+    return digest.hexdigest()
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^\w.-]", "_", name)[-200:]
+
+
+def cache_folder(settings: ProviderSettings) -> Path:
+    """Where model files are kept: `local.modelCacheDir`, else below the user's cache folder."""
+    if settings.model_cache is not None:
+        return settings.model_cache.expanduser()
+    import platformdirs
+
+    return platformdirs.user_cache_path("memory-tui", appauthor=False) / "models"
+
+
+async def fetch(text: str, settings: ProviderSettings) -> Path:
+    """The file that `text` names, fetched into the cache folder unless it is there. Raises ProviderFailure.
+
+    An interrupted fetch leaves its part, with which the next one goes on. `settings.on_progress` is told how far it is.
+    """
+    source = source_of(text, settings.env("HF_ENDPOINT") or _HUB)
+    folder = cache_folder(settings)
+    target = folder / source.name
+    if target.exists():
+        return target
+    attempts = tenacity.AsyncRetrying(
+        sleep=settings.clock.sleep,
+        stop=tenacity.stop_after_attempt(settings.batches.attempts),
+        wait=tenacity.wait_exponential(settings.batches.first_wait, settings.batches.longest_wait),
+        reraise=True,
+        retry=tenacity.retry_if_exception(lambda e: isinstance(e, ProviderFailure) and e.state in RETRIED),
+    )
+    try:
+        atomic.make_folder(folder, 0o777)
+        await attempts(_Fetch(source, settings, folder).run)
+    except OSError as error:
+        failure = ProviderFailure(
+            Cause.NO_FILE,
+            f"The model {source.name} cannot be kept in {folder}: {error.strerror or error}.",
+            "Free some space there, or set local.modelCacheDir.",
+        )
+    else:
+        return target
+    raise failure
+
+
+class _Fetch:
+    """One attempt after the other at one file."""
+
+    def __init__(self, source: ModelSource, settings: ProviderSettings, folder: Path) -> None:
+        self._source, self._folder = source, folder
+        self._tell: Callable[[DownloadProgress], None] = settings.on_progress
+        self._told = 0.0
+        self._token = settings.env("HF_TOKEN") if "/resolve/" in source.url else None
+
+    async def run(self) -> None:
+        """Fetch what is missing, check it, and give it its name."""
+        limits = httpx.Timeout(_SILENCE_SECONDS, connect=10.0)
+        agent = {"User-Agent": f"memory-tui/{__version__}", "Accept-Encoding": "identity"}
+        try:
+            async with httpx.AsyncClient(timeout=limits, headers=agent, follow_redirects=False) as client:
+                found = await self._look(client)
+                part = self._part(found)
+                await self._complete(client, found, part)
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            failure = ProviderFailure(
+                Cause.NETWORK,
+                f"The model {self._source.name} could not be fetched from {host_of(self._source.url)}: "
+                f"{error or type(error).__name__}",
+                "Try again: it goes on from where it stopped.",
+            )
+        else:
+            await self._check(part, found)
+            self._publish(part)
+            return
+        raise failure
+
+    async def _look(self, client: httpx.AsyncClient) -> _Found:
+        """Follow redirects to the file. The token is for the first host only."""
+        url, sha256, size = self._source.url, self._source.sha256, 0
+        for hop in range(_MOST_HOPS):
+            # Not HEAD, because addresses that are signed for GET refuse it.
+            asked = {
+                "Range": "bytes=0-0",
+                **({"Authorization": f"Bearer {self._token}"} if hop == 0 and self._token else {}),
+            }
+            async with client.stream("GET", url, headers=asked) as response:
+                told = response.headers
+            linked = told.get("x-linked-etag", "").strip('"')
+            sha256 = sha256 or (linked if _SHA256.fullmatch(linked) else "")
+            size = size or _number(told.get("x-linked-size", ""))
+            if not response.is_redirect:
+                if response.status_code not in (200, 206):
+                    raise self._refused(response.status_code, told, "")
+                whole = told.get("content-range", "").rpartition("/")[2] or told.get("content-length", "")
+                tag = sha256 or told.get("etag", "") or told.get("last-modified", "")
+                return _Found(url, size or _number(whole), tag, sha256)
+            to = urljoin(url, told.get("location", ""))
+            if urlsplit(url).scheme == "https" and urlsplit(to).scheme != "https":
+                raise ProviderFailure(Cause.REFUSED, f"{host_of(url)} points to an address without encryption.")
+            url = to
+        raise ProviderFailure(Cause.REFUSED, f"{host_of(self._source.url)} redirects without end.")
+
+    def _refused(self, status: int, headers: httpx.Headers, text: str) -> ProviderFailure:
+        state, words, wait = diagnose(status, headers, text)
+        return ProviderFailure(
+            Cause.NO_FILE if status == 404 else state,
+            f"{host_of(self._source.url)} answered {status} for {self._source.name}: {words or 'nothing else'}",
+            "Check local.modelPath; a model that asks for consent needs HF_TOKEN.",
+            wait,
+        )
+
+    def _part(self, found: _Found) -> Path:
+        """The unfinished file; its name tells source and version, so that no part of another one is continued."""
+        version = hashlib.sha256(f"{self._source.url}\n{found.tag}\n{found.size}".encode()).hexdigest()[:16]
+        return self._folder / f"{self._source.name}.{version}.memory-tui-part"
+
+    async def _complete(self, client: httpx.AsyncClient, found: _Found, part: Path) -> None:
+        have = part.stat().st_size if part.exists() else 0
+        missing = found.size - have
+        if found.size and missing == 0:
+            return
+        free = shutil.disk_usage(self._folder).free
+        if missing > free:
+            raise ProviderFailure(
+                Cause.NO_FILE,
+                f"The model {self._source.name} needs {missing >> 20} MiB in {self._folder}, where "
+                f"{free >> 20} MiB are free.",
+                "Free some space there, or set local.modelCacheDir.",
+            )
+        wanted = {"Range": f"bytes={have}-"} if 0 < have < found.size and found.tag else {}
+        async with client.stream("GET", found.url, headers=wanted) as response:
+            if response.status_code not in (200, 206):
+                raise self._refused(response.status_code, response.headers, "")
+            goes_on = response.status_code == 206 and response.headers.get("content-range", "").startswith(
+                f"bytes {have}-"
+            )
+            have = have if goes_on else 0
+            with atomic.growing(part, have) as write:
+                async for piece in response.aiter_bytes(_PIECE):
+                    write(piece)
+                    have += len(piece)
+                    self._progress(have, found.size)
+        self._progress(have, found.size, last=True)
+
+    def _progress(self, done: int, total: int, last: bool = False) -> None:
+        now = time.monotonic()
+        if last or now - self._told >= _PROGRESS_SECONDS:
+            self._told = now
+            self._tell(DownloadProgress(self._source.name, done, total))
+
+    async def _check(self, part: Path, found: _Found) -> None:
+        """Raises ProviderFailure when the file is not what was announced; a wrong one is removed."""
+        size = part.stat().st_size
+        if found.size and size < found.size:
+            raise ProviderFailure(
+                Cause.NETWORK,
+                f"The model {self._source.name} broke off at {size:,} bytes of {found.size:,}.",
+                "Try again: it goes on from where it stopped.",
+            )
+        digest = await _sha256(part) if found.sha256 else ""
+        with part.open("rb") as file:
+            magic = file.read(4)
+        if (found.size and size != found.size) or digest != found.sha256 or magic != b"GGUF":
+            atomic.remove_file(part)
+            raise ProviderFailure(
+                Cause.MALFORMED,
+                f"What came from {host_of(found.url)} is not the model {self._source.name}: "
+                "its size, checksum or format is another.",
+                "Try again, or fetch the file by other means.",
+            )
+
+    def _publish(self, part: Path) -> None:
+        """Give the file its name, unless somebody else has put one there meanwhile."""
+        target = self._folder / self._source.name
+        atomic.publish_file(part, target)

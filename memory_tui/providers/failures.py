@@ -1,0 +1,265 @@
+"""Why a provider gave no vectors: a closed set of states, each with its remedy."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memory_tui.core.errors import ProviderError
+
+if TYPE_CHECKING:
+    from memory_tui.providers.protocol import Vectors
+
+
+class Cause(Enum):
+    """What is wrong, in the words that the screen shows."""
+
+    RATE_LIMIT = "rate limit"
+    QUOTA = "quota exhausted"
+    NO_CONSENT = "needs your word"
+    NO_KEY = "no key"
+    BAD_KEY = "bad key"
+    UNKNOWN_MODEL = "unknown model"
+    TOO_LONG = "text too long"
+    TOO_LARGE = "batch too large"
+    NO_VECTOR = "no vector for a text"
+    REFUSED = "request refused"
+    SERVER = "server error"
+    NETWORK = "network down"
+    TIMEOUT = "no answer in time"
+    MALFORMED = "malformed answer"
+    NOT_INSTALLED = "not installed"
+    NO_FILE = "model file missing"
+    CRASHED = "local model crashed"
+    BROKEN = "broken"
+
+
+RETRIED = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.NETWORK})
+"""Worth another attempt within the same call."""
+PASSING = RETRIED | {Cause.TIMEOUT, Cause.MALFORMED}
+"""Likely to be over after a while, without anybody doing anything."""
+OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
+"""About what was sent, not about the provider."""
+
+ADVICE: Mapping[Cause, str] = {
+    Cause.RATE_LIMIT: "Wait; memory-tui tries again by itself, with one request at a time.",
+    Cause.QUOTA: "Look at plan and billing of the account, or choose another provider.",
+    Cause.NO_CONSENT: "See what would be sent: memory-tui index --dry-run. To agree: memory-tui index --yes.",
+    Cause.NO_KEY: "Put the key into the environment or into remote.apiKey, or choose another provider.",
+    Cause.BAD_KEY: "Check the key, and that it may be used for embeddings.",
+    Cause.UNKNOWN_MODEL: "Check model and remote.baseUrl.",
+    Cause.TOO_LONG: "Make chunking.tokens smaller, or choose a model that takes longer text.",
+    Cause.TOO_LARGE: "Nothing to do: smaller batches are sent from now on.",
+    Cause.NO_VECTOR: "Nothing to do: words still find it. Other words in that note, or another model, may help.",
+    Cause.REFUSED: "Check model, remote.baseUrl and remote.headers.",
+    Cause.SERVER: "Wait; memory-tui tries again by itself.",
+    Cause.NETWORK: "Check the network, a proxy if there is one, and remote.baseUrl.",
+    Cause.TIMEOUT: "Check the network, or whether the server is overloaded.",
+    Cause.MALFORMED: "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
+    Cause.NOT_INSTALLED: "Install it: pip install 'memory-tui[local]' (llama-cpp-python is compiled, which takes "
+    "minutes).",
+    Cause.NO_FILE: "Check local.modelPath.",
+    Cause.CRASHED: "Try another GGUF file; this one does not work with the installed llama-cpp-python.",
+    Cause.BROKEN: "Choose another provider.",
+}
+
+
+class ProviderFailure(ProviderError):
+    """A ProviderError with its `state`.
+
+    `retry_after` is how many seconds the provider asked to be left alone, `next_try` the epoch second before which it
+    is not asked again. `done` holds the unit vectors of those texts of the call, by position, that were made (and
+    paid for) before it failed. `broke_off` tells that a connection was made and broke, as servers do with requests
+    that are too much for them.
+    """
+
+    def __init__(self, state: Cause, message: str, next_step: str = "", retry_after: float | None = None) -> None:
+        # What comes from a program ends as it likes, and more is said behind it.
+        ended = message if message.rstrip().endswith((".", "!", "?", ":")) else f"{message.rstrip()}."
+        super().__init__(ended, next_step or ADVICE[state])
+        self.state = state
+        self.retry_after = retry_after
+        self.next_try: float | None = None
+        self.broke_off = False
+        self.done: dict[int, Vectors] = {}
+
+    def as_dict(self) -> dict[str, str]:
+        """The error as JSON-ready fields: code, message, nextStep, state."""
+        return {**super().as_dict(), "state": self.state.value}
+
+
+def state_of(error: ProviderError) -> Cause:
+    """The state that `error` tells, BROKEN for one that tells none."""
+    return error.state if isinstance(error, ProviderFailure) else Cause.BROKEN
+
+
+_LONGEST = 300
+_LONGEST_WAIT = 86_400.0
+_QUOTA_CODES = frozenset({"insufficient_quota", "quota_exceeded", "billing_hard_limit_reached", "billing_not_active"})
+_BY_STATUS = {
+    401: Cause.BAD_KEY,
+    402: Cause.QUOTA,
+    403: Cause.BAD_KEY,
+    404: Cause.UNKNOWN_MODEL,
+    408: Cause.SERVER,
+    413: Cause.TOO_LARGE,
+    425: Cause.SERVER,
+    429: Cause.RATE_LIMIT,
+    431: Cause.TOO_LARGE,
+}
+# Looked for in this order in the text of a 400, 404 or 422, and of a 5xx, which some servers use for bad input.
+_BY_WORDS = (
+    (Cause.BAD_KEY, re.compile(r"api[ _-]?key (not valid|expired|not found)|invalid api[ _-]?key|api_key_invalid")),
+    (
+        Cause.TOO_LARGE,
+        re.compile(
+            r"(?<!physical )batch ?size|too many (inputs|requests in|texts|items)|array too long|payload size|"
+            r"\bbatch\b(?! size).{0,60}(limit|exceed|larg|most)|number of (inputs|texts)|"
+            r"(max(imum)?|at most) .{0,30}(inputs|items|requests|texts)"
+        ),
+    ),
+    (
+        Cause.TOO_LONG,
+        re.compile(
+            r"context length|context window|too long|max(imum)? input|input length|max(imum)?[ _]tokens?|"
+            r"too many tokens|tokens? limit|is too large to process"
+        ),
+    ),
+    # What a server says whose JSON cannot hold the vector that its model made of the text.
+    (Cause.NO_VECTOR, re.compile(r"unsupported value: [+-]?(nan|inf)|out of range float values are not json")),
+    (
+        Cause.UNKNOWN_MODEL,
+        re.compile(
+            r"model.{0,120}(not exist|not found|not supported|unknown|invalid|unavailable|not available)|"
+            r"(unknown|invalid|no such|unsupported|does not support).{0,20} model|model_not_found"
+        ),
+    ),
+)
+_WORDS_COUNT = frozenset({400, 404, 422, 500})
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+
+
+class Diagnosis(NamedTuple):
+    """A state, the provider's own words in one line, and the seconds it asked to be left alone."""
+
+    state: Cause
+    words: str
+    retry_after: float | None
+
+
+def diagnose(status: int, headers: Mapping[str, str], body: str) -> Diagnosis:
+    """What an answer with that `status` means. `headers` are looked up in lower case."""
+    fields = _error_fields(body)
+    words = _one_line(fields.get("message", "") or _MARKUP.sub(" ", body))
+    wait = _retry_after(headers, body)
+    return Diagnosis(
+        _state(status, fields, f"{fields.get('code', '')} {words} {body[:2000]}".lower(), wait), words, wait
+    )
+
+
+def _state(status: int, fields: Mapping[str, str], text: str, wait: float | None) -> Cause:
+    if status == 429:
+        spent = {fields.get("code", ""), fields.get("type", "")} & _QUOTA_CODES
+        return Cause.QUOTA if (spent and wait is None) or "perday" in text else Cause.RATE_LIMIT
+    if status in _WORDS_COUNT:
+        for state, pattern in _BY_WORDS:
+            if pattern.search(text):
+                return state
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return Cause.SERVER if status >= 500 else Cause.REFUSED
+
+
+def _error_fields(body: str) -> dict[str, str]:
+    """Message, code and type, from `{error: {...}}`, `{error: "..."}`, `{detail}` or `{message}`."""
+    try:
+        tree = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(tree, list) and tree:
+        tree = tree[0]
+    if not isinstance(tree, dict):
+        return {}
+    error = tree.get("error", tree)
+    if not isinstance(error, dict):
+        return {"message": str(error)}
+    said = error.get("message") or error.get("detail") or error.get("msg") or ""
+    if not isinstance(said, str):
+        said = json.dumps(said, ensure_ascii=False)
+    return {"message": said, "code": str(error.get("code") or ""), "type": str(error.get("type") or "")}
+
+
+def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
+    """Seconds from `Retry-After` (a number or a date), `retry-after-ms`, or Gemini's `retryDelay`; a day at most."""
+    asked = _asked_wait(headers, body)
+    return None if asked is None else min(max(0.0, asked), _LONGEST_WAIT)
+
+
+def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
+    said = headers.get("retry-after", "").strip()
+    delay = re.search(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', body)
+    try:
+        if "retry-after-ms" in headers:
+            return float(headers["retry-after-ms"]) / 1000
+        if re.fullmatch(r"\d+(\.\d+)?", said):
+            return float(said)
+        if said:
+            return parsedate_to_datetime(said).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return float(delay[1]) if delay else None
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class LastFailure:
+    """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
+
+    `at` and `next_try` are in epoch seconds; `state` is a value of `Cause`.
+    """
+
+    provider: str
+    model: str
+    host: str
+    state: str
+    message: str
+    next_step: str
+    at: float
+    next_try: float | None = None
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """JSON-ready fields, for the index's notes about itself."""
+        return {
+            "provider": self.provider,
+            "model": self.model,
+            "host": self.host,
+            "state": self.state,
+            "message": self.message,
+            "nextStep": self.next_step,
+            "at": self.at,
+            "nextTry": self.next_try,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> LastFailure:
+        """What `as_dict` gave. Raises KeyError."""
+        return cls(
+            fields["provider"],
+            fields["model"],
+            fields["host"],
+            fields["state"],
+            fields["message"],
+            fields["nextStep"],
+            fields["at"],
+            fields["nextTry"],
+        )

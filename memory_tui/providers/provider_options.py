@@ -1,0 +1,317 @@
+"""The options of a provider: endpoint, model, headers, secrets that are never shown."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from memory_tui.providers.failures import Cause, ProviderFailure
+
+HIDDEN = "[hidden]"
+_PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})
+_SHORTEST = 4
+"""Shorter values are no secrets, and hiding them would make sentences unreadable."""
+
+
+class Secret:
+    """A string that shows itself only to who asks with `reveal`."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return HIDDEN
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def reveal(self) -> str:
+        """The string itself."""
+        return self._value
+
+
+class Redactor:
+    """Takes known secrets out of text that comes from outside."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        found = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
+        # The longest first, so that no part of one secret stays when another one is a piece of it.
+        self._secrets = tuple(Secret(part) for part in sorted(found - {"Bearer"}, key=len, reverse=True))
+
+    @classmethod
+    def of_headers(cls, *headers: Mapping[str, str]) -> Redactor:
+        """One that hides the value of every header that is not known to be public."""
+        return cls(value for each in headers for name, value in each.items() if name.lower() not in _PUBLIC_HEADERS)
+
+    def __call__(self, text: str) -> str:
+        """`text` with each secret replaced by [hidden]."""
+        for secret in self._secrets:
+            text = text.replace(secret.reveal(), HIDDEN)
+        return text
+
+
+async def _sleep(seconds: float) -> None:
+    import asyncio
+
+    await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryClock:
+    """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry."""
+
+    now: Callable[[], float] = time.time
+    jitter: Callable[[], float] = random.random
+    sleep: Callable[[float], Awaitable[None]] = _sleep
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, seconds allowed (None: as usual for
+    the provider), and the first and longest wait between attempts in seconds.
+    """
+
+    most_bytes: int = 8000
+    concurrency: int = 4
+    attempts: int = 3
+    query_seconds: float | None = None
+    batch_seconds: float | None = None
+    first_wait: float = 0.5
+    longest_wait: float = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """Whether many texts go to the provider's batch service, which is slow and cheap (`remote.batch`).
+
+    `wait`: whether a command stays until the job is done. `concurrency` jobs at once, a look at each every
+    `poll_seconds` at first, and given up `timeout_seconds` after it was submitted. Fewer texts than `least` are sent
+    directly: a job takes minutes at best.
+    """
+
+    enabled: bool = False
+    wait: bool = True
+    concurrency: int = 2
+    poll_seconds: float = 2.0
+    timeout_seconds: float = 3600.0
+    least: int = 256
+    attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadProgress:
+    """A model file on its way: bytes that are there, and bytes it will have (0 when unknown)."""
+
+    name: str
+    done: int
+    total: int
+
+
+def nobody(provider: str, host: str) -> bool:
+    """Who may be sent notes as long as nobody has agreed to anything: no provider at any host."""
+    del provider, host
+    return False
+
+
+def no_progress(progress: DownloadProgress) -> None:
+    """The listener of those who do not listen."""
+    del progress
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Settings of one provider for all who use it: `logins` come before its variable, `spare_keys` after it."""
+
+    base_url: str = field(default="", repr=False)
+    logins: tuple[Secret, ...] = ()
+    spare_keys: tuple[Secret, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def nothing_shared(provider: str) -> Shared:
+    """Settings of providers where the configuration has none."""
+    del provider
+    return Shared()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """Everything that decides which vectors there are; keys as documented below `memorySearch`.
+
+    `requested` is a provider's name, or auto. `model` is the requested provider's; a fallback has its own default.
+    `api_keys` come before the environment, and are tried in turn where the provider allows several. `env` looks a
+    variable up, `spare_keys` are used where it has none. `shared` holds the settings of a provider for everything that
+    uses it. `may_send` tells whether a person agreed that notes go to a provider at a host; it is asked before
+    each call, and not about this machine.
+    """
+
+    requested: str = "auto"
+    model: str = ""
+    fallback: str = ""
+    base_url: str = field(default="", repr=False)
+    api_keys: tuple[Secret, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    spare_keys: tuple[Secret, ...] = ()
+    shared: Callable[[str], Shared] = field(default=nothing_shared, repr=False)
+    output_dimensionality: int | None = None
+    input_type: str = ""
+    query_input_type: str = ""
+    document_input_type: str = ""
+    model_path: str = ""
+    model_cache: Path | None = None
+    threads: int = 1
+    batches: RequestLimits = RequestLimits()
+    jobs: BatchOptions = BatchOptions()
+    env: Callable[[str], str | None] = field(default=os.environ.get, repr=False)
+    may_send: Callable[[str, str], bool] = field(default=nobody, repr=False)
+    on_progress: Callable[[DownloadProgress], None] = field(default=no_progress, repr=False)
+    clock: RetryClock = RetryClock()
+
+    @property
+    def automatic(self) -> bool:
+        """Whether nobody chose a provider."""
+        return self.requested in ("", "auto")
+
+    def with_shared(self, name: str) -> ProviderSettings:
+        """These settings, completed by those that the provider `name` has for everything."""
+        said = self.shared(name)
+        return replace(
+            self,
+            base_url=self.base_url.strip() or said.base_url,
+            api_keys=self.api_keys or said.logins,
+            spare_keys=said.spare_keys,
+            headers={**said.headers, **self.headers},
+        )
+
+    def for_provider(self, name: str) -> ProviderSettings:
+        """The settings of another provider: its own model and endpoint; what was said about this one stays here."""
+        return replace(
+            self,
+            requested=name,
+            model="",
+            fallback="",
+            base_url="",
+            api_keys=(),
+            headers={},
+            output_dimensionality=None,
+            input_type="",
+            query_input_type="",
+            document_input_type="",
+        )
+
+
+Kind = Literal["document", "query"]
+Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """How to ask: `request` makes path and body for some texts, `rows` finds the vectors in an answer (Malformed).
+
+    `key` is the fingerprint of the space. `dims` is None where only an answer can tell. `auth` holds the headers of
+    each key. `older` is tried instead when the server does not know the path.
+    """
+
+    name: str
+    label: str
+    model: str
+    base_url: str = field(repr=False)
+    key: str
+    dims: int | None
+    max_input_bytes: int
+    request: Callable[[Sequence[str], Kind], tuple[str, Mapping[str, object]]]
+    rows: Callable[[object], list[object]]
+    headers: Headers = field(default_factory=dict, repr=False)
+    auth: tuple[Headers, ...] = field(default=(), repr=False)
+    most_items: int = 2048
+    concurrency: int = 64
+    query_seconds: float = 60.0
+    batch_seconds: float = 120.0
+    older: Wire | None = None
+
+
+def fingerprint(**fields: object) -> str:
+    """SHA-256 of `fields` as JSON in the order given, as JavaScript writes it."""
+    return hashlib.sha256(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+
+
+_HOLD_A_KEY = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
+"""A new key makes no other vectors, so none of these is in a fingerprint (2026.9.6)."""
+
+
+def listed(headers: Headers) -> list[list[str]]:
+    """`headers` as sorted pairs for a fingerprint, without those that hold a key."""
+    kept = [[name, value] for name, value in headers.items() if name.lower() not in _HOLD_A_KEY]
+    return sorted(kept, key=lambda pair: (pair[0].lower(), pair[0].swapcase()))
+
+
+def variant(settings: ProviderSettings) -> dict[str, object]:
+    """What changes the vectors of notes beside the model."""
+    said = settings.document_input_type or settings.input_type
+    return {
+        **({"outputDimensionality": settings.output_dimensionality} if settings.output_dimensionality else {}),
+        **({"inputType": said} if said else {}),
+    }
+
+
+def host_of(url: str) -> str:
+    """The host and port in `url`, without user and password; empty when there is none."""
+    try:
+        parts = urlsplit(url)
+        name = parts.hostname or ""
+        return f"{f'[{name}]' if ':' in name else name}{f':{parts.port}' if parts.port else ''}"
+    except ValueError:
+        return ""
+
+
+def on_this_machine(host: str) -> bool:
+    """Whether `host`, with a port or without, is this machine's loopback: what is sent there goes to nobody else."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def may_send(name: str, host: str, settings: ProviderSettings) -> bool:
+    """Whether notes may be sent to the provider `name` at `host`: always on this machine, else where it was agreed."""
+    return not host or on_this_machine(host) or settings.may_send(name, host)
+
+
+def require_consent(name: str, host: str, settings: ProviderSettings) -> None:
+    """Raises ProviderFailure unless notes may be sent to the provider `name` at `host`."""
+    if not may_send(name, host, settings):
+        raise ProviderFailure(
+            Cause.NO_CONSENT,
+            f"Your notes would be sent to {host} ({name}), and you have not agreed to that yet; nothing was sent.",
+        )
+
+
+def without_slash(base: str) -> str:
+    """`base` without one trailing slash."""
+    return base.removesuffix("/")
+
+
+def without_prefix(model: str, *prefixes: str) -> str:
+    """`model` without the first of `prefixes` that it has."""
+    for prefix in prefixes:
+        if model.startswith(prefix):
+            return model.removeprefix(prefix)
+    return model

@@ -1,0 +1,145 @@
+"""The table of providers, of which one is created by its name."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers.provider_options import ProviderSettings, host_of
+from memory_tui.providers.provider_row import ProviderRow
+
+if TYPE_CHECKING:
+    from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.protocol import Provider
+    from memory_tui.providers.provider_options import Wire
+
+_WIRES = "memory_tui.providers.wires"
+TABLE: Mapping[str, str] = MappingProxyType(
+    {
+        "builtin": f"{_WIRES}.builtin:BUILTIN",
+        "local": f"{_WIRES}.local:LOCAL",
+        "openai": f"{_WIRES}.openai:OPENAI",
+        "gemini": f"{_WIRES}.gemini:GEMINI",
+        "voyage": f"{_WIRES}.voyage:VOYAGE",
+        "mistral": f"{_WIRES}.mistral:MISTRAL",
+        "ollama": f"{_WIRES}.ollama:OLLAMA",
+        "scripted": f"{_WIRES}.scripted:SCRIPTED",
+        "none": f"{_WIRES}.none:NONE",
+    }
+)
+"""Name -> module and object of its row, imported on use; the default first."""
+NAMES = tuple(TABLE)
+
+
+@cache
+def row(name: str) -> ProviderRow:
+    """Every fact of the provider `name`. Raises ProviderError for a name that is not in NAMES."""
+    if name not in TABLE:
+        raise _unknown(name)
+    module, _, attribute = TABLE[name].partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    assert isinstance(found, ProviderRow)
+    return found
+
+
+def rows() -> tuple[ProviderRow, ...]:
+    """The rows of all providers, in the order of NAMES."""
+    return tuple(row(name) for name in NAMES)
+
+
+def automatic() -> tuple[str, ...]:
+    """What `auto` chooses from: the first that has what it needs."""
+    return tuple(one.name for one in sorted(rows(), key=lambda one: one.auto) if one.auto)
+
+
+def batching() -> tuple[str, ...]:
+    """The providers with a batch service."""
+    return tuple(one.name for one in rows() if one.batch)
+
+
+def sends(name: str) -> bool:
+    """Whether `name` is a provider that the text of notes is sent to over HTTP."""
+    return name in TABLE and row(name).wire is not None
+
+
+def _wire(name: str, settings: ProviderSettings) -> Wire | None:
+    wire = row(name).wire
+    return wire(settings.with_shared(name)) if wire else None
+
+
+def check(name: str, settings: ProviderSettings) -> None:
+    """Raises ProviderError when `auto` cannot choose `name` as `settings` are; loads no client and asks nobody."""
+    if _wire(name, settings) is None:
+        row(name).check(settings)
+
+
+def host(name: str, settings: ProviderSettings) -> str:
+    """Where `name` sends text, with the port where one is named; empty when it sends none. Asks nobody.
+
+    Raises ProviderError for what `settings` lack.
+    """
+    wire = _wire(name, settings) if name in TABLE else None
+    return host_of(wire.base_url) if wire else ""
+
+
+def model(name: str, settings: ProviderSettings) -> str:
+    """The model that `name` will ask for, as far as is known before it is made; asks nobody."""
+    if name not in TABLE:
+        return ""
+    try:
+        wire = _wire(name, settings)
+    except ProviderError:
+        return settings.model
+    return wire.model if wire else row(name).asked_model(settings)
+
+
+def preview(name: str, settings: ProviderSettings) -> tuple[str, str, int, int]:
+    """Model, key of the space (empty for a local model), dimensions (0 where unknown), and the longest input in bytes.
+
+    Asks nobody. Raises ProviderError as `create` does.
+    """
+    wire = _wire(name, settings)
+    if wire:
+        return wire.model, wire.key, wire.dims or 0, wire.max_input_bytes
+    made = create(name, settings)
+    if not getattr(made, "identity_known", True):
+        return model(name, settings), "", 0, made.max_input_bytes
+    identity = made.identity
+    return identity.model, identity.key, identity.dims, made.max_input_bytes
+
+
+def create(name: str, settings: ProviderSettings | None = None) -> Provider:
+    """The provider called `name`, made as `settings` say; asks nothing of anybody yet.
+
+    Raises ProviderError for a name that is not in NAMES, and for what `settings` lack, a key for instance.
+    """
+    settings = settings or ProviderSettings(requested=name)
+    wire, make = _wire(name, settings), row(name).make
+    if wire:
+        from memory_tui.providers.http_provider import Remote
+
+        return Remote(wire, settings)
+    assert make is not None
+    return make(settings)
+
+
+def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
+    """The batch service of the provider `name`, None where it has none. Raises ProviderError as `create` does."""
+    wire, batch = _wire(name, settings), row(name).batch
+    if wire is None or batch is None:
+        return None
+    from memory_tui.providers.batch import BatchService
+
+    return BatchService(batch(wire), wire, settings)
+
+
+def _unknown(name: str) -> ProviderError:
+    known = ", ".join(NAMES)
+    near = difflib.get_close_matches(name, NAMES, n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"Choose one of: {known}."
+    return ProviderError(f"There is no embedding provider {name!r}; memory-tui knows {known}.", hint)

@@ -1,0 +1,173 @@
+"""The default provider: a static table of token vectors; no key, no network.
+
+A text's vector is the unit-length sum of its tokens' vectors, so word order says nothing and a text costs microseconds.
+`tests/tools/distill_table.py` makes the table from all-MiniLM-L6-v2; `table/NOTICE` says under which licence.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.provider_row import ProviderRow
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+DIMS = 256
+MODEL = "minilm-static-256"
+TABLE = Path(__file__).parent / "table" / "minilm-static-256.npz"
+UNKNOWN = "[UNK]"
+MAX_INPUT_BYTES = 8000
+LONGEST_WORD = 100
+"""Characters of a word beyond which BERT's tokenizer takes it for unknown."""
+
+# White space, ASCII punctuation, ideographs and full-width punctuation always end a word, so what lies between them is
+# tokenised alike in every text and can be remembered. The cut at 4,096 characters, far beyond any word, bounds memory.
+_PIECE = re.compile(
+    r"[^ \t\r\n!-/:-@\[-`{-~\u3001\u3002\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff0f\uff1a-\uff20]{1,4096}|[^ \t\r\n]"
+)
+_PIECES_A_CALL = 4096
+_REMEMBERED_CHARACTERS = 600_000
+
+
+class _Words:
+    """Text to token ids with the `tokenizers` package, which sees each distinct piece of text once.
+
+    Safe to call from several threads: a remembered piece never changes, and a full memory is replaced, not emptied.
+    """
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+        ids = {token: at for at, token in enumerate(vocabulary)}
+        model = models.WordPiece(ids, unk_token=UNKNOWN, max_input_chars_per_word=LONGEST_WORD)
+        self._tokenizer = Tokenizer(model)
+        self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
+        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        self._known: dict[str, tuple[int, ...]] = {}
+        self._characters = 0
+
+    def ids(self, text: str) -> list[int]:
+        """Token ids of `text`, without special tokens, not cut."""
+        pieces = _PIECE.findall(text)
+        known = self._known
+        fresh = [piece for piece in set(pieces) if piece not in known]
+        if fresh:
+            for start in range(0, len(fresh), _PIECES_A_CALL):
+                known.update(self._tokenise(fresh[start : start + _PIECES_A_CALL]))
+            self._characters += sum(map(len, fresh))
+            if self._characters > _REMEMBERED_CHARACTERS:
+                self._known, self._characters = {}, 0
+        return list(chain.from_iterable(map(known.__getitem__, pieces)))
+
+    def _tokenise(self, pieces: list[str]) -> dict[str, tuple[int, ...]]:
+        # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
+        encoding = self._tokenizer.encode(
+            [well_formed(piece) for piece in pieces], is_pretokenized=True, add_special_tokens=False
+        )
+        found: list[list[int]] = [[] for _ in pieces]
+        for at, token in zip(encoding.word_ids, encoding.ids, strict=True):
+            if at is not None:
+                found[at].append(token)
+        return dict(zip(pieces, map(tuple, found), strict=True))
+
+
+class _Table:
+    """The token vectors in memory: `q` int8 (tokens, DIMS) and the `scale` float32 (tokens,) of its rows."""
+
+    def __init__(self, path: Path) -> None:
+        import numpy as np
+
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
+            self.q: npt.NDArray[np.int8] = data["q"]
+            self.scale: npt.NDArray[np.float32] = data["scale"]
+            vocabulary = data["vocabulary"].tobytes().decode().split("\n")
+        if not len(self.q) == len(self.scale) == len(vocabulary):
+            raise ValueError("its parts differ in length")
+        self.words = _Words(vocabulary)
+
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        """Float32 array (len(texts), DIMS) of unit vectors, or zeros for a text without any known token."""
+        import numpy as np
+
+        out = np.zeros((len(texts), DIMS), np.float32)
+        for row, text in zip(out, texts, strict=True):
+            tokens, counts = np.unique(np.array(self.words.ids(text), np.intp), return_counts=True)
+            # einsum, not a BLAS product: one thread, and the same bits whatever else is in the batch.
+            np.einsum("i,ij->j", self.scale[tokens] * counts.astype(np.float32), self.q[tokens], out=row)
+        lengths = np.sqrt(np.einsum("ij,ij->i", out, out))
+        out /= np.where(lengths > 0, lengths, 1)[:, None]
+        return out
+
+
+class Builtin:
+    """The provider "builtin". Loads its table at the first call of `embed`, about 40 ms."""
+
+    def __init__(self, table: Path = TABLE) -> None:
+        self._path = table
+        self._table: _Table | None = None
+        self._loading = threading.Lock()
+        self._health = Health(True, "ready, loads at first use")
+
+    @property
+    def identity(self) -> Identity:
+        """The space of this table's vectors."""
+        return Identity("builtin", MODEL, identity_key("builtin", MODEL), DIMS)
+
+    @property
+    def max_input_bytes(self) -> int:
+        """A limit on chunks, as other providers have; longer text is embedded whole too."""
+        return MAX_INPUT_BYTES
+
+    def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:  # noqa: ARG002
+        """Float32 array (len(texts), 256) of unit vectors, or zeros for a text without any known token.
+
+        Notes and questions are embedded alike. Raises ProviderError when the table cannot be read.
+        """
+        table = self._loaded()
+        start = time.perf_counter()
+        vectors = table.vectors(texts)
+        self._health = Health(True, "embedded table, no network", (time.perf_counter() - start) * 1000)
+        return vectors
+
+    def health(self) -> Health:
+        """The state after the last call."""
+        return self._health
+
+    def close(self) -> None:
+        """Release the table; a later `embed` loads it again."""
+        self._table = None
+
+    def _loaded(self) -> _Table:
+        import zipfile
+
+        with self._loading:
+            if self._table is None:
+                try:
+                    self._table = _Table(self._path)
+                except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+                    message = f"The table of the built-in provider cannot be read ({self._path.name}: {error})."
+                    self._health = Health(False, message)
+                    raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
+            return self._table
+
+
+BUILTIN = ProviderRow(
+    "builtin",
+    "the built-in table",
+    make=lambda _: Builtin(),
+    model=MODEL,
+    dims={MODEL: DIMS},
+    auto=6,
+    asked_model=lambda _: MODEL,
+)

@@ -1,0 +1,187 @@
+"""Gemini's embedding endpoints, single or batch."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from memory_tui.providers.answer_rows import Malformed, field
+from memory_tui.providers.batch_format import BatchFormat, Upload, Ways, multipart
+from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.provider_options import (
+    Headers,
+    Kind,
+    ProviderSettings,
+    Wire,
+    fingerprint,
+    listed,
+    without_prefix,
+    without_slash,
+)
+from memory_tui.providers.provider_row import ProviderRow, authorised
+
+_TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
+_PREFIXES = {"query": "task: search result | query: ", "document": "title: none | text: "}
+_SMALLEST, _FULL = 128, 3072
+_MOST_ITEMS = 100
+
+
+def gemini(settings: ProviderSettings) -> Wire:
+    """Gemini. Raises ProviderFailure."""
+    base = GEMINI.endpoint(settings)
+    cut = base.partition("/openai")[0]
+    found = _keys(settings)
+    if not found and not authorised(settings, "x-goog-api-key"):
+        raise GEMINI.missing_key()
+    model = without_prefix(without_prefix(settings.model or GEMINI.model, "models/"), "gemini/", "google/")
+    second = model.startswith("gemini-embedding-2")
+    size = _size(settings.output_dimensionality, model, second)
+    sized = {"outputDimensionality": size} if size else {}
+
+    def one(text: str, kind: Kind) -> dict[str, object]:
+        if second:
+            return {"content": {"parts": [{"text": _PREFIXES[kind] + text}]}, **sized}
+        return {"content": {"parts": [{"text": text}]}, "taskType": _TASKS[kind], **sized}
+
+    def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        if kind == "query" and len(texts) == 1:
+            return f"/models/{model}:embedContent", one(texts[0], kind)
+        requests = [{**one(text, kind), "model": f"models/{model}"} for text in texts]
+        return f"/models/{model}:batchEmbedContents", {"requests": requests}
+
+    return Wire(
+        name="gemini",
+        label="Gemini",
+        model=model,
+        base_url=without_slash(cut),
+        dims=size or (GEMINI.dims.get(model) if cut == GEMINI.base_url else None),
+        max_input_bytes=8000 if second else 2048,
+        key=fingerprint(provider="gemini", baseUrl=cut, model=model, **sized, headers=listed(settings.headers)),
+        headers=settings.headers,
+        auth=tuple(_auth(key) for key in found),
+        request=request,
+        rows=rows,
+        most_items=_MOST_ITEMS,
+    )
+
+
+def rows(answer: object) -> list[object]:
+    """The vectors in `{embedding: {values}}` or `{embeddings: [{values}]}`. Raises Malformed."""
+    found = [answer["embedding"]] if isinstance(answer, dict) and "embedding" in answer else field(answer, "embeddings")
+    if not all(isinstance(row, dict) and "values" in row for row in found):
+        raise Malformed("embeddings without values")
+    return [row["values"] for row in found if isinstance(row, dict)]
+
+
+def _keys(settings: ProviderSettings) -> tuple[str, ...]:
+    """A configured key may be the name of the variable that holds it; the environment may hold several keys."""
+    single = GEMINI.variables[:2]
+    found = [settings.env(key.reveal()) or "" if key.reveal() in single else key.reveal() for key in settings.api_keys]
+    if not any(found):
+        several = re.split(r"[\s,;]+", settings.env(GEMINI.variables[2]) or "")
+        found = [*(settings.env(variable) or "" for variable in single), *several]
+    return GEMINI.usable_keys(found) or GEMINI.usable_keys([key.reveal() for key in settings.spare_keys])
+
+
+def _auth(key: str) -> Headers:
+    try:
+        parsed = json.loads(key) if key.startswith("{") else None
+    except ValueError:
+        parsed = None
+    token = parsed.get("token") if isinstance(parsed, dict) else None
+    return {"Authorization": f"Bearer {token}"} if isinstance(token, str) else {"x-goog-api-key": key}
+
+
+def _size(asked: int | None, model: str, second: bool) -> int | None:
+    if asked is not None and not _SMALLEST <= asked <= _FULL:
+        raise ProviderFailure(
+            Cause.REFUSED,
+            f"{model} makes vectors of {_SMALLEST} to {_FULL} numbers, not {asked}.",
+            "Change outputDimensionality, or leave it out.",
+        )
+    return asked or (_FULL if second else None)
+
+
+def batch(wire: Wire) -> BatchFormat:
+    """Gemini's batch service: each line is what a direct request holds; a job bears the name of its file."""
+    root = (
+        wire.base_url.replace("/v1beta", "/upload/v1beta") if "/v1beta" in wire.base_url else f"{wire.base_url}/upload"
+    )
+
+    def line(text_id: str, text: str) -> Mapping[str, object]:
+        _, body = wire.request([text], "document")
+        requests = body["requests"]
+        assert isinstance(requests, list)
+        return {"key": text_id, "request": requests[0]}
+
+    def upload(lines: bytes, name: str) -> Upload:
+        about = json.dumps({"file": {"displayName": name, "mimeType": "application/jsonl"}})
+        return multipart(
+            f"{root}/files?uploadType=multipart",
+            "related",
+            [
+                ("Content-Type: application/json; charset=UTF-8", about.encode()),
+                ("Content-Type: application/jsonl", lines),
+            ],
+        )
+
+    def create(file_id: str) -> tuple[str, Mapping[str, object]]:
+        return f"/models/{wire.model}:asyncBatchEmbedContent", {
+            "batch": {"displayName": _mark(file_id), "inputConfig": {"file_name": file_id}}
+        }
+
+    def counts(name: str) -> Ways:
+        return ("metadata", "batchStats", name), ("batchStats", name)
+
+    return BatchFormat(
+        line=line,
+        upload=upload,
+        create=create,
+        recent="/batches?pageSize=100",
+        job="/batches/{}",
+        cancel="/batches/{}:cancel",
+        file="/files/{}",
+        content="/files/{}:download?alt=media",
+        file_id=(("file", "name"), ("name",)),
+        job_id=(("name",),),
+        listed=(("operations",), ("batches",)),
+        made_of=(("displayName",), ("metadata", "displayName")),
+        state=(("state",), ("metadata", "state")),
+        counts=(counts("successfulRequestCount"), counts("failedRequestCount"), counts("requestCount")),
+        results=(
+            (
+                ("outputConfig", "file"),
+                ("outputConfig", "fileId"),
+                ("metadata", "output", "responsesFile"),
+                ("response", "responsesFile"),
+                ("output", "responsesFile"),
+            ),
+        ),
+        line_id=(("key",), ("custom_id",), ("request_id",)),
+        vector=(("embedding", "values"), ("response", "embedding", "values")),
+        errors=((), ("response",)),
+        begun=("metadata", "name"),
+        file_folder="files/",
+        job_folder="batches/",
+        mark=_mark,
+    )
+
+
+def _mark(file_id: str) -> str:
+    return f"memory-tui-{file_id.removeprefix('files/')}"
+
+
+GEMINI = ProviderRow(
+    "gemini",
+    "Gemini",
+    wire=gemini,
+    batch=batch,
+    base_url="https://generativelanguage.googleapis.com/v1beta",
+    account="google",
+    variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEYS"),
+    model="gemini-embedding-001",
+    dims={"gemini-embedding-001": _FULL, "gemini-embedding-2": _FULL, "gemini-embedding-2-preview": _FULL},
+    prices={"gemini-embedding-001": 0.15},
+    auto=3,
+)

@@ -1,0 +1,327 @@
+"""A local GGUF model runs in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled
+from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.http_client import Background
+from memory_tui.providers.http_provider import GuardedProvider, in_rows
+from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.providers.provider_options import Kind, ProviderSettings, fingerprint
+from memory_tui.providers.wires.gguf import asked_model, check, fingerprint_of, is_remote, require_gguf
+
+SCRIPT = Path(__file__).with_name("llama_worker.py")
+_LAST_WORDS = 4000
+_GOODBYE_SECONDS = 0.2
+
+
+class Worker:
+    """A process with a loaded model, asked by one thread at a time; `close` may come from any thread."""
+
+    def __init__(self, model: Path, threads: int, script: Path = SCRIPT) -> None:
+        self._name = model.name
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self._late = False
+        # -P keeps the current folder, which may be anybody's, and the script's own off the module path.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(script), str(model), str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    def hello(self, seconds: float) -> int:
+        """The length of the model's vectors, once it is loaded; call this first. Raises ProviderFailure."""
+        with self._watched(seconds):
+            return int(self._header()["dims"])
+
+    def ask(self, text: str, seconds: float) -> Vectors:
+        """The vector of `text` as the model makes it, float32 (dims,). Raises ProviderFailure; after the states
+        CRASHED and TIMEOUT the process is gone.
+        """
+        with self._watched(seconds):
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(text).encode() + b"\n")
+            self._process.stdin.flush()
+            return np.frombuffer(self._read(4 * int(self._header()["dims"])), "<f4").astype(np.float32)
+
+    def close(self) -> None:
+        """End the process; a question that waits for its answer ends with CRASHED."""
+        self._process.kill()
+        try:
+            self._process.wait(_GOODBYE_SECONDS)
+        except subprocess.TimeoutExpired:
+            # It dies all the same; whoever closes does not wait for that, but somebody has to see it.
+            threading.Thread(target=self._process.wait, name="embed-end", daemon=True).start()
+        for file in (self._process.stdin, self._process.stdout, self._said):
+            with contextlib.suppress(BrokenPipeError):  # What was not sent any more.
+                if file is not None:
+                    file.close()
+
+    @contextlib.contextmanager
+    def _watched(self, seconds: float) -> Iterator[None]:
+        """End the process when the work within takes longer. Raises ProviderFailure when it dies meanwhile."""
+        watchdog = threading.Timer(seconds, self._give_up)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            yield
+        except (OSError, EOFError, ValueError):  # A closed pipe, and JSON that was cut short.
+            failure = self._death(seconds)
+        else:
+            return
+        finally:
+            watchdog.cancel()
+        raise failure
+
+    def _give_up(self) -> None:
+        self._late = True
+        self._process.kill()
+
+    def _header(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError
+        header: dict[str, Any] = json.loads(line)
+        if "error" in header:
+            raise ProviderFailure(
+                Cause.BROKEN,
+                f"The local model {self._name} cannot be used: {header['error']}.",
+                "Choose another GGUF file that makes embeddings.",
+            )
+        return header
+
+    def _read(self, size: int) -> bytes:
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+    def _death(self, seconds: float) -> ProviderFailure:
+        if self._late:
+            return ProviderFailure(
+                Cause.TIMEOUT,
+                f"The local model {self._name} did not answer in {seconds:g} s.",
+                "Choose a smaller model, or give it more threads.",
+            )
+        code = self._process.wait()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        return ProviderFailure(
+            Cause.CRASHED, f"The process of the local model {self._name} ended ({how}){self._words()}"
+        )
+
+    def _words(self) -> str:
+        """The last line that the process said about itself."""
+        try:
+            size = self._said.seek(0, 2)
+            self._said.seek(max(0, size - _LAST_WORDS))
+            lines = self._said.read().decode("utf-8", "replace").split("\n")
+        except (OSError, ValueError):  # Closed meanwhile.
+            return "."
+        telling = [line.strip() for line in lines if line.strip()]
+        asserted = [line for line in telling if "ASSERT" in line or "rror" in line]
+        return f": {(asserted or telling)[-1][:300]}" if telling else "."
+
+
+MAX_INPUT_BYTES = 2048
+"""The documented limit of local models. Text of more tokens than a model takes is embedded in parts, never cut."""
+_QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
+_ATTEMPTS = 2
+_OF_ONE_TEXT = frozenset({Cause.MALFORMED, Cause.BROKEN})
+"""What is the fault of the text, when the model has made good vectors of others."""
+
+
+class Local(GuardedProvider):
+    """A local model. The file is fetched where necessary and loaded at the first call of `embed` or `identity`."""
+
+    host = ""
+
+    def __init__(self, settings: ProviderSettings, script: Path = SCRIPT) -> None:
+        check(settings)
+        super().__init__(settings.clock.now, "ready, loads at first use")
+        self._settings, self._script = settings, script
+        self._source = asked_model(settings)
+        self._starting = threading.Lock()
+        self._worker: Worker | None = None
+        self._identity: Identity | None = None
+        self._proven = False
+        self._closed = Stop()
+        self._fetching = Background()
+        self._turns = _Turns()
+
+    @property
+    def identity(self) -> Identity:
+        """The space of the vectors; fetches and loads the model when it is first asked for, which can take minutes.
+
+        Raises ProviderFailure, Cancelled.
+        """
+        if self._identity is None:
+            self.check()
+            self._loaded()
+        assert self._identity is not None
+        return self._identity
+
+    @property
+    def identity_known(self) -> bool:
+        """Whether `identity` answers without loading the model."""
+        return self._identity is not None
+
+    @property
+    def max_input_bytes(self) -> int:
+        """UTF-8 bytes of the longest chunk."""
+        return MAX_INPUT_BYTES
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Float32 array (len(texts), dims) of unit vectors, zeros for blank texts; a question goes before notes.
+
+        Raises ProviderFailure, with the vectors that were made before it, and Cancelled.
+        """
+        self.check()
+        started = time.perf_counter()
+        limits = self._settings.batches
+        seconds = limits.query_seconds or _QUERY_SECONDS if kind == "query" else limits.batch_seconds or _BATCH_SECONDS
+        done: dict[int, Vectors] = {}
+        refused = None
+        try:
+            dims = self.identity.dims
+            for at, text in enumerate(texts):
+                if text.strip():
+                    with self._turns.mine(first=kind == "query"):
+                        made = self._one(well_formed(text), seconds - (time.perf_counter() - started))
+                    if isinstance(made, ProviderFailure):
+                        refused = made
+                    else:
+                        done[at] = made
+            if refused is not None:
+                raise refused
+        except ProviderFailure as failure:
+            failure.done = done
+            raise
+        threads = self._settings.threads
+        self.worked(f"local model, {threads} {'thread' if threads == 1 else 'threads'}", started)
+        return in_rows(done, len(texts), dims)
+
+    def close(self) -> None:
+        """End the process of the model, or the download, at once."""
+        self._closed.set()
+        self._fetching.close()
+        worker = self._worker
+        if worker is not None:
+            worker.close()
+
+    def _one(self, text: str, seconds: float) -> Vectors | ProviderFailure:
+        """The unit vector of `text`, or why there is none for this one; a model that crashes is started again once."""
+        for attempt in range(_ATTEMPTS):
+            worker = self._loaded()
+            try:
+                vector = _unit(worker.ask(text, max(seconds, 0.001)))
+                self._proven = True
+                return vector
+            except ProviderFailure as failure:
+                self._ended(failure)
+                if self._proven and failure.state in _OF_ONE_TEXT:
+                    return ProviderFailure(Cause.NO_VECTOR, failure.message)
+                if failure.state is not Cause.CRASHED or attempt + 1 == _ATTEMPTS:
+                    self.failed(failure)
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _ended(self, failure: ProviderFailure) -> None:
+        self._closed.check()
+        if failure.state in (Cause.CRASHED, Cause.TIMEOUT):
+            with self._starting:
+                worker, self._worker = self._worker, None
+            if worker is not None:
+                worker.close()
+
+    def _loaded(self) -> Worker:
+        """The running model. Raises ProviderFailure, Cancelled."""
+        with self._starting:
+            if self._worker is not None:
+                return self._worker
+            try:
+                path = self._fetched()
+                self._closed.check()
+                self._worker = worker = Worker(path, self._settings.threads, self._script)
+                dims = worker.hello(_QUERY_SECONDS)
+            except ProviderFailure as failure:
+                if self._worker is not None:
+                    self._worker.close()
+                    self._worker = None
+                if self._closed.is_set():
+                    raise Cancelled from None
+                self.failed(failure)
+                raise
+            if self._closed.is_set():
+                worker.close()
+                raise Cancelled
+            key = fingerprint(provider="local", model=self._source, file=fingerprint_of(path))
+            self._identity = Identity("local", self._source, key, dims)
+            return worker
+
+    def _fetched(self) -> Path:
+        if not is_remote(self._source):
+            path = Path(self._source).expanduser()
+        else:
+            from memory_tui.providers.download import fetch
+
+            path = self._fetching.run(lambda: fetch(self._source, self._settings))
+        require_gguf(path)
+        return path
+
+
+class _Turns:
+    """Who may ask the model: one at a time, and questions before notes."""
+
+    def __init__(self) -> None:
+        self._notes, self._next, self._asking = threading.Lock(), threading.Lock(), threading.Lock()
+
+    @contextmanager
+    def mine(self, first: bool) -> Iterator[None]:
+        """Wait for the turn. Notes queue among themselves, so that one of them at most is ahead of a question."""
+        if first:
+            with self._next:
+                self._asking.acquire()
+        else:
+            with self._notes, self._next:
+                self._asking.acquire()
+        try:
+            yield
+        finally:
+            self._asking.release()
+
+
+def _unit(vector: Vectors) -> Vectors:
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(length) or length == 0:
+        raise ProviderFailure(
+            Cause.MALFORMED,
+            "The local model answered with a vector that has no direction.",
+            "Choose another GGUF file.",
+        )
+    return np.asarray(vector / length, np.float32)

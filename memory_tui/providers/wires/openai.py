@@ -1,0 +1,181 @@
+"""OpenAI's embedding endpoints, single or batch, and what the providers compatible with it share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from memory_tui.providers.answer_rows import Malformed, field, in_order
+from memory_tui.providers.batch_format import BatchFormat, multipart
+from memory_tui.providers.provider_options import (
+    Kind,
+    ProviderSettings,
+    Wire,
+    fingerprint,
+    host_of,
+    listed,
+    variant,
+    without_prefix,
+    without_slash,
+)
+from memory_tui.providers.provider_row import ProviderRow, authorised, bearers
+
+_JSON = {"Content-Type": "application/json"}
+_SOURCE = "memory-tui"
+MAX_INPUT_BYTES = 8000
+"""Within the limits of all these models, which start at 8,191 tokens."""
+
+
+def openai(settings: ProviderSettings) -> Wire:
+    """OpenAI, or whatever is at `remote.baseUrl`; there a key is optional. Raises ProviderFailure."""
+    base = OPENAI.endpoint(settings)
+    own = host_of(base) == OPENAI.host
+    found = OPENAI.keys(settings)
+    if not found and own and not authorised(settings):
+        raise OPENAI.missing_key()
+    size = settings.output_dimensionality
+    model = settings.model or OPENAI.model
+    model = without_prefix(model, "openai/") if own else model
+
+    def request(texts: Sequence[str], kind: Kind) -> tuple[str, Mapping[str, object]]:
+        return "/embeddings", {
+            "model": model,
+            "input": list(texts),
+            **({"dimensions": size} if size else {}),
+            **input_type(settings, kind),
+        }
+
+    return Wire(
+        name="openai",
+        label="OpenAI" if own else "The OpenAI-compatible server",
+        model=model,
+        base_url=without_slash(base),
+        # Another server may call its own model by a known name.
+        dims=size or (OPENAI.dims.get(model) if own else None),
+        max_input_bytes=MAX_INPUT_BYTES,
+        key=fingerprint(
+            provider="openai",
+            baseUrl=base,
+            model=model,
+            headers=listed({**_JSON, **settings.headers}),
+            **variant(settings),
+        ),
+        headers=settings.headers,
+        auth=bearers(found),
+        request=request,
+        rows=rows,
+    )
+
+
+def compatible(
+    row: ProviderRow, settings: ProviderSettings, more: Callable[[Kind], Mapping[str, object]], dims: int | None
+) -> Wire:
+    """A provider with OpenAI's format; `more` is what a request holds besides, `dims` the length asked for.
+
+    Raises ProviderFailure.
+    """
+    base = row.endpoint(settings)
+    found = row.keys(settings)
+    if not found and not authorised(settings):
+        raise row.missing_key()
+    model = without_prefix(settings.model or row.model, f"{row.name}/")
+    return Wire(
+        name=row.name,
+        label=row.label,
+        model=model,
+        base_url=without_slash(base),
+        dims=dims or (row.dims.get(model) if base == row.base_url else None),
+        max_input_bytes=MAX_INPUT_BYTES,
+        key=row.plain_key(base, model, settings),
+        headers=settings.headers,
+        auth=bearers(found),
+        request=lambda texts, kind: ("/embeddings", {"model": model, "input": list(texts), **more(kind)}),
+        rows=rows,
+        most_items=128,
+    )
+
+
+def rows(answer: object) -> list[object]:
+    """The vectors in `{data: [{embedding, index}]}`, by index. Raises Malformed."""
+    found = in_order(field(answer, "data"))
+    if not all(isinstance(row, dict) and "embedding" in row for row in found):
+        raise Malformed("rows without an embedding")
+    return [row["embedding"] for row in found if isinstance(row, dict)]
+
+
+def input_type(settings: ProviderSettings, kind: Kind) -> dict[str, object]:
+    """What the settings call an embedded text of this kind; empty where they say nothing."""
+    found = (settings.query_input_type if kind == "query" else settings.document_input_type) or settings.input_type
+    return {"input_type": found} if found else {}
+
+
+def batch(wire: Wire) -> BatchFormat:
+    """OpenAI's batch service: each line is a whole request, and a job ends within a day."""
+
+    def line(text_id: str, text: str) -> Mapping[str, object]:
+        _, body = wire.request([text], "document")
+        return {"custom_id": text_id, "method": "POST", "url": "/v1/embeddings", "body": {**body, "input": text}}
+
+    return batch_format(line, "24h", {})
+
+
+def batch_format(
+    line: Callable[[str, str], Mapping[str, object]], window: str, more: Mapping[str, object]
+) -> BatchFormat:
+    """The format of a service with OpenAI's files and jobs; a job has to end within `window`, `more` goes with it."""
+
+    def create(file_id: str) -> tuple[str, Mapping[str, object]]:
+        body = {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": window}
+        return "/batches", {**body, "metadata": {"source": _SOURCE}, **more}
+
+    return BatchFormat(
+        line=line,
+        upload=lambda lines, name: multipart(
+            "/files",
+            "form-data",
+            [
+                ('Content-Disposition: form-data; name="purpose"', b"batch"),
+                (
+                    f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
+                    "Content-Type: application/jsonl",
+                    lines,
+                ),
+            ],
+        ),
+        create=create,
+        recent="/batches?limit=100",
+        job="/batches/{}",
+        cancel="/batches/{}/cancel",
+        file="/files/{}",
+        content="/files/{}/content",
+        file_id=(("id",),),
+        job_id=(("id",),),
+        listed=(("data",),),
+        made_of=(("input_file_id",),),
+        state=(("status",),),
+        counts=(
+            (("request_counts", "completed"),),
+            (("request_counts", "failed"),),
+            (("request_counts", "total"),),
+        ),
+        results=((("output_file_id",),), (("error_file_id",),)),
+        why=(("errors", "data", 0, "message"),),
+        line_id=(("custom_id",),),
+        vector=(("response", "body", "data", 0, "embedding"),),
+        errors=((), ("response", "body")),
+        refusal=("response", "status_code"),
+    )
+
+
+OPENAI = ProviderRow(
+    "openai",
+    "OpenAI",
+    wire=openai,
+    batch=batch,
+    base_url="https://api.openai.com/v1",
+    account="openai",
+    variables=("OPENAI_API_KEY",),
+    model="text-embedding-3-small",
+    dims={"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536},
+    prices={"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10},
+    auto=2,
+)

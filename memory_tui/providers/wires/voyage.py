@@ -1,0 +1,62 @@
+"""Voyage's embedding endpoints, single or batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memory_tui.providers.batch_format import BatchFormat
+from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire
+from memory_tui.providers.provider_row import ProviderRow
+from memory_tui.providers.wires.openai import batch_format, compatible, input_type
+
+
+def voyage(settings: ProviderSettings) -> Wire:
+    """Voyage, which is told whether a text is a note or a query. Raises ProviderFailure."""
+    size = settings.output_dimensionality
+
+    def more(kind: Kind) -> Mapping[str, object]:
+        return {"input_type": kind, **input_type(settings, kind), **({"output_dimension": size} if size else {})}
+
+    return compatible(VOYAGE, settings, more, size)
+
+
+def batch(wire: Wire) -> BatchFormat:
+    """Voyage's batch service: what all requests have in common goes with the job, which ends within twelve hours."""
+    _, request = wire.request([""], "document")
+    shared = {name: value for name, value in request.items() if name != "input"}
+    return batch_format(
+        lambda text_id, text: {"custom_id": text_id, "body": {"input": text}}, "12h", {"request_params": shared}
+    )
+
+
+VOYAGE = ProviderRow(
+    "voyage",
+    "Voyage",
+    wire=voyage,
+    batch=batch,
+    base_url="https://api.voyageai.com/v1",
+    account="voyage",
+    variables=("VOYAGE_API_KEY",),
+    model="voyage-4-large",
+    dims={
+        "voyage-4-large": 1024,
+        "voyage-4": 1024,
+        "voyage-4-lite": 1024,
+        "voyage-3-large": 1024,
+        "voyage-3.5": 1024,
+        "voyage-3.5-lite": 1024,
+        "voyage-3": 1024,
+        "voyage-3-lite": 512,
+        "voyage-code-3": 1024,
+    },
+    prices={
+        "voyage-4-large": 0.12,
+        "voyage-4": 0.06,
+        "voyage-4-lite": 0.02,
+        "voyage-3.5": 0.06,
+        "voyage-3.5-lite": 0.02,
+        "voyage-3-large": 0.18,
+        "voyage-code-3": 0.18,
+    },
+    auto=4,
+)

@@ -1,0 +1,202 @@
+"""Recalled lines: which lines were recalled, when, how an answer cites them.
+
+Only places and times are kept, in a file of JSON lines (recall_log.py): no question, no text of a note, so there is
+nothing in it to mask. Lines are named as they were counted then.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from memory_tui.core import jsstring
+
+if TYPE_CHECKING:
+    from memory_tui.recalls.recall_log import Log, RecallEntry
+    from memory_tui.recalls.rerun import HitChange, Rerun
+
+MOST_BYTES = 256 << 10
+"""Some 2,000 answers."""
+_LONGEST = 100_000
+"""Lines of the longest place that is believed; a chunk has far fewer."""
+
+Span = tuple[str, int, int]
+"""The stored path of a note, first and last line (from 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The lines that were recalled, note by note, when each note last was, and how many lines could not be read."""
+
+    lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    last: Mapping[str, float] = field(default_factory=dict)
+    unread: int = 0
+
+
+def marks_path(workspace: Path) -> Path:
+    """Where the record of a workspace is; two names of one folder share it."""
+    from memory_tui.recalls import recall_log
+
+    return recall_log.log_path(workspace, "marks")
+
+
+def append(path: Path, spans: Iterable[Span], at: float, most_bytes: int = MOST_BYTES) -> None:
+    """Write down what one answer gave, at `at` (epoch seconds). Raises OSError, IndexUnavailable."""
+    from memory_tui.recalls import recall_log
+
+    notes = {
+        jsstring.well_formed(note): [[first, last] for _, first, last in group]
+        for note, group in groupby(sorted(set(spans)), itemgetter(0))
+    }
+    if notes:
+        line = json.dumps({"at": at, "notes": notes}, separators=(",", ":")).encode() + b"\n"
+        recall_log.append_line(path, line, most_bytes)
+
+
+def read(path: Path) -> Marks:
+    """The record at `path`, empty where there is none. Raises IndexUnavailable when it cannot be read."""
+    from memory_tui.recalls import recall_log
+
+    lines: defaultdict[str, set[int]] = defaultdict(set)
+    last: defaultdict[str, float] = defaultdict(float)
+    unread = 0
+    for line in recall_log.lines(path):
+        try:
+            at, notes = _parsed(line)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            unread += 1
+            continue
+        for note, spans in notes.items():
+            last[note] = max(last[note], at)
+            for span in spans:
+                lines[note].update(span)
+    return Marks({note: frozenset(found) for note, found in lines.items()}, dict(last), unread)
+
+
+def _parsed(line: bytes) -> tuple[float, dict[str, list[range]]]:
+    """Time and places of one answer. Raises one of many errors when it is no such line."""
+    item = json.loads(line)
+    at = float(item["at"])
+    notes = {str(note): [_span(first, last) for first, last in spans] for note, spans in item["notes"].items()}
+    if not math.isfinite(at):
+        raise ValueError
+    return at, notes
+
+
+def _span(first: int, last: int) -> range:
+    if type(first) is not int or type(last) is not int or not 1 <= first <= last < first + _LONGEST:
+        raise ValueError
+    return range(first, last + 1)
+
+
+Mode = Literal["auto", "on", "off"]
+MODES: tuple[Mode, ...] = ("auto", "on", "off")
+Chat = Literal["direct", "group", "channel"]
+
+
+def mode_of(value: object) -> Mode:
+    """A configured value as a mode; anything else is auto."""
+    return next((mode for mode in MODES if mode == value), "auto")
+
+
+def chat(session_key: str) -> Chat:
+    """What kind of chat a session key such as `agent:main:telegram:group:123` speaks of; direct when it does not."""
+    head, _, rest = session_key.strip().partition(":")
+    agent, _, name = rest.partition(":")
+    if head.lower() != "agent" or not agent or not name:
+        return "direct"
+    tokens = name.lower().split(":")
+    return "channel" if "channel" in tokens else "group" if "group" in tokens else "direct"
+
+
+def included(mode: Mode, session_key: str = "") -> bool:
+    """Whether hits carry a citation: always, never, or in direct chats only."""
+    return mode == "on" or (mode == "auto" and chat(session_key) == "direct")
+
+
+def citation(path: str, start: int, end: int) -> str:
+    """`path#L3-L9`, or `path#L3` for one line."""
+    return f"{path}#L{start}" if start == end else f"{path}#L{start}-L{end}"
+
+
+_QUERY_CELLS = 60
+
+
+def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[str]:
+    """A line for each of `entries`, the newest last, and where they are kept."""
+    from memory_tui.core.formatting import plural
+    from memory_tui.core.sanitize import one_line
+    from memory_tui.openclaw.prompt import GET
+
+    for entry in entries:
+        got = plural(len(entry.hits), "hit") if entry.hits else entry.outcome
+        what = f"read {entry.query}" if entry.tool == GET else entry.query
+        yield (
+            f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(got, _QUERY_CELLS)}"
+            f"  {entry.ms:.0f} ms  {one_line(entry.client)}"
+        ).rstrip()
+    if not log.entries:
+        yield "No recall is logged. Start the server with memory-tui mcp --log-recalls to have them written down."
+    else:
+        yield f"{plural(len(log.entries), 'recall')} in {place}"
+    if log.unread:
+        yield f"{plural(log.unread, 'line')} of it could not be read."
+
+
+def replayed(found: Rerun) -> Iterator[str]:
+    """What an agent got, and what it would get now."""
+    from memory_tui.core.sanitize import one_line
+    from memory_tui.recalls.recall_log import MASK
+
+    entry = found.entry
+    yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
+    yield f"Asked: {one_line(entry.query)}"
+    yield (
+        f"Knobs: {entry.settings.get('profile', '?')}, results {entry.settings.get('query.maxResults', '?')}, "
+        f"minScore {entry.settings.get('query.minScore', '?')}; {one_line(entry.mode or 'no search')}"
+    )
+    if entry.outcome:
+        yield f"Outcome: {one_line(entry.outcome)}"
+    yield "The same would come now, in the same order." if found.same else "Now other hits would come."
+    if MASK in entry.query:
+        yield "A secret in the question is masked, so what was asked now is not quite what was asked then."
+    if found.index_changed:
+        yield "The index has changed since."
+    yield from map(_line, found.changes)
+
+
+def taken_up(entry: RecallEntry) -> str:
+    """What an agent got, said where its question is asked again."""
+    from memory_tui.core.formatting import plural
+    from memory_tui.core.sanitize import one_line
+    from memory_tui.recalls.recall_log import MASK
+
+    who = one_line(entry.client, 24) if entry.client else "The agent"
+    masked = " A secret in it is masked." if MASK in entry.query else ""
+    return f"{who} got {plural(len(entry.hits), 'hit')} then.{masked}"
+
+
+def _line(change: HitChange) -> str:
+    from memory_tui.core.sanitize import one_line
+    from memory_tui.explain.wording import ordinal
+
+    where = one_line(citation(change.path, change.start_line, change.end_line))
+    then = f"{ordinal(change.place_then)} with {change.score_then:.3f}" if change.place_then else "not recalled"
+    now = f"{ordinal(change.place_now)} with {change.score_now:.3f}" if change.place_now else "not recalled"
+    return f"  {where}  then {then}, now {now}"
+
+
+def moment(at: float) -> str:
+    """A time in UTC, to the second."""
+    try:
+        return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "at no time"

@@ -1,0 +1,597 @@
+"""Answers, explanations, comparisons as lines of text.
+
+Hooks and prompts print plain text, and an agent waits for them: what only other answers need is imported by those.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memory_tui.core.errors import MemoryTuiError, QueryError
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import json_safe, one_line, safe
+
+if TYPE_CHECKING:
+    from memory_tui.approval import Agreement
+    from memory_tui.core.events import Event, SyncProgress
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
+    from memory_tui.explain import why
+    from memory_tui.explain.counterfactuals import Flips, Rephrased
+    from memory_tui.explain.noise import NoiseFloor, Trade
+    from memory_tui.explain.why_not import Account, WhyNot
+    from memory_tui.index.sync import SyncReport
+    from memory_tui.openclaw.compare import IndexComparison
+    from memory_tui.openclaw.host_index import HostProblem
+    from memory_tui.plan import Survey
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.trace import Candidate, ChunkRef, Trace
+
+_ERAS: Mapping[str, str] = {
+    "own file": "a file of its own, as OpenClaw had it before 2026.7",
+    "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7",
+}
+
+
+def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
+    """Label and words of everything that is known of the whole index."""
+
+    identity, counts = value.identity, value.counts
+    yield "Their index", value.path
+    yield "Layout", _ERAS[value.era]
+    if identity is not None:
+        version = f", version {identity.chunking_version}" if identity.chunking_version else ""
+        yield "Provider", identity.provider or "unknown"
+        yield "Model", identity.model or "unknown"
+        yield "Sources", ", ".join(identity.sources)
+        yield "Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}"
+    vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
+    words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
+    yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
+    yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
+    yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
+    if value.revision is not None:
+        yield "Revision", str(value.revision)
+
+
+def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
+    """Label and words of what is not as the configuration asks, and of what a person has to know besides."""
+    for mismatch in value.mismatches:
+        yield "Not as configured", f"{mismatch.code} is {mismatch.theirs}, wanted: {mismatch.wanted}"
+    for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
+        yield "Notice", sentence
+
+
+def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
+    """Label and words of why there is nothing to compare."""
+    yield "Their index", value.path
+    yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
+    if value.tables:
+        yield "Tables", ", ".join(value.tables)
+
+
+SHOWN = 3
+"""Side effects named on a line; the others are counted."""
+
+
+def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephrased] = ()) -> Iterator[str]:
+    """The verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
+    from memory_tui.explain import wording
+
+    where = value.best.chunk.citation if value.best is not None else value.place.path
+    yield f"{wording.label(value.fate)}  {where}"
+    yield wording.sentence(value.fate)
+    if value.place.remark:
+        yield value.place.remark
+    if value.best is not None:
+        yield from (f"    {line}" for line in sums(value.best, value.trace))
+    if changes is not None:
+        yield from _changes(changes)
+    if questions:
+        yield f"Question: {'   or '.join(wording.rephrased(found) for found in questions)}"
+    for other in value.others:
+        yield f"Also holds the line: {other.chunk.citation}  {wording.label(other.fate)}"
+    if value.more:
+        yield f"and {plural(value.more, 'chunk')} of the note that score lower"
+
+
+def _changes(value: Flips) -> Iterator[str]:
+    from memory_tui.explain import wording
+
+    if not value.found:
+        yield f"{wording.no_flip(recalled=value.recalled)}."
+    for found in value.found:
+        also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
+        yield f"With {'   '.join([wording.flip(found), *also])}"
+    for knob in value.not_alone:
+        yield f"N{wording.not_alone(knob)[1:]}"
+
+
+def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
+    more = f" and {len(refs) - SHOWN} more" if len(refs) > SHOWN else ""
+    return f"{sign} {', '.join(ref.citation for ref in refs[:SHOWN])}{more}"
+
+
+def sums(account: Account, trace: Trace) -> Iterator[str]:
+    """The arithmetic of a chunk; of one that was not proposed, what it would have been."""
+    for line in steps(account, trace):
+        value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
+        yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
+
+
+def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
+    """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
+    from memory_tui.explain import why
+
+    terms = why.terms_line(account.text, trace, chunk=account.chunk)
+    if account.candidate is None:
+        return [terms]
+    lines = why.explain(account.candidate, trace)
+    if not account.proposed:
+        score = account.candidate.score
+        # The last two lines tell of MMR and of the gate, which it never came to.
+        lines = [*lines[:-2], why.ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
+    return [*lines, terms]
+
+
+BUCKETS = 20
+_BAR = 40
+
+
+def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
+    """Both distributions on one axis, with minScore and the scores of `results`, then what to think of it."""
+    from memory_tui.explain import wording
+
+    source = "labels" if floor.labelled else "lines out of the notes"
+    yield f"{len(floor.nonsense)} unrelated questions (#, best hit), {len(floor.related)} right chunks by {source} (+)"
+    yield from _axis(floor, results)
+    yield f"Unrelated: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}"
+    yield f"now        {_trade(floor.now)}"
+    if floor.suggested is not None:
+        yield f"suggested  {_trade(floor.suggested)}"
+    for found in floor.doubts:
+        yield wording.doubt(found)
+
+
+def _trade(trade: Trade) -> str:
+    return (
+        f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
+        f"{trade.related:.0%} of the right chunks reach it"
+    )
+
+
+def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
+
+    gate = _bucket(floor.now.min_score)
+    counts = [[_bucket(score) for score in scores] for scores in (floor.nonsense, floor.related, results)]
+    top = max(counts[0].count(at) + counts[1].count(at) for at in range(BUCKETS))
+    scale = min(1.0, _BAR / max(1, top))
+    for at in range(BUCKETS):
+        bars = "".join(sign * round(part.count(at) * scale) for sign, part in zip("#+", counts, strict=False))
+        hits = "  < " + plural(counts[2].count(at), "result") if counts[2].count(at) else ""
+        mark = "-- minScore " if at == gate else ""
+        yield f"{at / BUCKETS:5.2f} | {bars}{hits}{'  ' if mark else ''}{mark}".rstrip()
+
+
+def _bucket(score: float) -> int:
+    return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
+
+
+def record(floor: NoiseFloor) -> dict[str, Any]:
+    """The noise floor with its whole curve."""
+    from memory_tui.explain import wording
+    from memory_tui.explain.trace_json import kind, plain
+
+    return {
+        "nonsense": list(floor.nonsense),
+        "related": list(floor.related),
+        "cosines": list(floor.cosines),
+        "labelled": floor.labelled,
+        "median": floor.percentile(0.5),
+        "p95": floor.percentile(0.95),
+        "now": plain(floor.now),
+        "suggested": plain(floor.suggested) if floor.suggested else None,
+        "curve": plain(floor.curve),
+        "warnings": [
+            {"kind": kind(type(found).__name__), **plain(found), "sentence": wording.doubt(found)}
+            for found in floor.doubts
+        ],
+    }
+
+
+QUIET = 0.7
+"""Seconds for which indexing says nothing: most of it is done by then."""
+REDRAWN = 0.1
+"""Seconds between two drawings of the line of progress."""
+
+
+def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """`value` as JSON in readable Unicode, with what acts on a terminal, or hides there, escaped."""
+    return json_safe(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def data(value: Any) -> None:  # noqa: ANN401
+    """Print `value` as JSON."""
+    _print(dumps(value, 2))
+
+
+def text(lines: Iterable[str]) -> None:
+    """Print `lines`, each made safe to show."""
+    for line in lines:
+        _print(safe(line))
+
+
+def _print(text: str = "") -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
+    """What an `index` run did."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        data({**trace_json.plain(outcome), "fallback": engine.providers.who().instead})
+        return
+    done = [plural(outcome.indexed, "file") + " indexed"]
+    done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
+    done.append(f"{plural(outcome.embedded, 'text')} embedded")
+    _print(f"{', '.join(done)} in {outcome.seconds:.1f} s.")
+    for path, reason in outcome.failed:
+        _warn(f"  {one_line(path)}: {one_line(reason)}")
+    for notice in engine.notices():
+        _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+    for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed))):
+        _warn(f"memory-tui: {one_line(text)}")
+
+
+class News:
+    """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
+
+    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none.
+    """
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._since = time.monotonic()
+        self._drawn = 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Tell `event`, on the thread that made it."""
+        from memory_tui.core.events import BatchNews, SyncFinished, SyncProgress, VectorsMade
+
+        match event:
+            case BatchNews():
+                self.clear()
+                _warn(
+                    f"batch {event.stage}: {event.done:,} of {plural(event.total, 'text')}"
+                    f"{event.detail and ', '}{one_line(event.detail)}"
+                )
+            case SyncProgress():
+                self._draw(progress(event))
+            case VectorsMade():
+                self._draw(f"Embedding {event.done:,} of {event.total:,} chunks")
+            case SyncFinished():
+                self.clear()
+            case _:
+                pass
+
+    def _draw(self, line: str) -> None:
+        now = time.monotonic()
+        if self._live and now - self._since > QUIET and now - self._drawn > REDRAWN:
+            self._drawn = now
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r{one_line(line)[:width]}\x1b[K")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line of progress away."""
+        if self._drawn:
+            self._drawn = 0.0
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def progress(event: SyncProgress) -> str:
+    """How far the indexing is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
+    parts = [f"{'Rebuilding the index: ' if event.rebuilding else 'Indexing '}{event.done:,} of {event.total:,} files"]
+    parts += [f"{event.rate:,.0f} files/s"] if event.rate >= 1 else []
+    parts += [f"{event.seconds_left:,.0f} s left"] if event.seconds_left is not None else []
+    return f"{', '.join(parts)}; ctrl+c stops"
+
+
+def agreed(made: Agreement | None, *, as_json: bool) -> None:
+    """What a person agreed to; None when nobody waited for it."""
+    if made and not as_json:
+        to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
+        _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
+
+
+def _made_by(value: Status) -> str:
+    """Whose vectors the index holds."""
+    if value.provider not in ("", "none"):
+        return f"{value.provider} {value.model}".rstrip()
+    if value.files or value.requested_provider == "none":
+        return "no provider, words alone"
+    return "no provider yet, nothing is indexed"
+
+
+def _vectors(value: Status) -> str:
+    """Who compares vectors; of those that no question is compared with, that they wait."""
+    if value.embedded and not value.who.answers:
+        return f"not compared now, {value.vector.engine}"
+    return _part(value.vector, value.vector.load_error)
+
+
+def status(value: Status, *, as_json: bool) -> None:
+    """The state of workspace, index, provider and freshness."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        data(trace_json.plain(value))
+        return
+    fresh = value.freshness
+    rows = [
+        ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
+        ("Workspace", value.workspace_dir),
+        ("Profile", f"{value.profile} ({value.profile_origin})"),
+        ("Provider", f"{value.requested_provider} ({value.provider_origin})"),
+        ("Who answers", value.who.sentence),
+        ("Index made by", _made_by(value)),
+        ("Indexed", f"{value.files}/{fresh.total} files, {plural(value.chunks, 'chunk')}"),
+        ("Freshness", _freshness(value)),
+        ("Store", f"{value.db_path} ({value.db_bytes / 1e6:.1f} MB; deleting it loses nothing but time)"),
+        ("Vector", _vectors(value)),
+        ("Text", _part(value.fts, value.fts.error)),
+        ("Cache", f"{plural(value.cache.entries, 'vector')}, {plural(value.cache.hits, 'hit')}"),
+        ("Configuration", value.config_path or "none"),
+        ("Kept by", _keeper(value)),
+    ]
+    for label, text in rows:
+        _print(f"{label + ':':<16}{one_line(str(text))}")
+    for root in value.roots:
+        if root.state != "there":
+            _print(f"  {root.state}: {one_line(root.path)}  {one_line(root.detail)}")
+    for state, items in (
+        ("pending", fresh.pending),
+        ("failed", fresh.failed),
+        ("changed while read", fresh.unsettled),
+        ("missing root", fresh.missing),
+    ):
+        for item in items:
+            _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
+    for left in fresh.left_out:
+        _print(f"  left out: {one_line(left.path)}  {one_line(left.reason)}")
+    waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
+    if waiting:
+        _print(
+            f"{one_line(waiting[0].name)} at {one_line(waiting[0].host)} needs your approval before it can embed "
+            "notes; memory-tui index --dry-run shows what it would get."
+        )
+    for chunk in value.withheld:
+        _print(f"  not sent: {one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}")
+    for refused in value.refused:
+        _print(
+            f"  no vector: {one_line(refused.path)}:{refused.start_line}-{refused.end_line}  {one_line(str(refused))}"
+        )
+    for notice in value.notices:
+        _print(f"Notice: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+
+
+def _freshness(value: Status) -> str:
+    fresh = value.freshness
+    counts = [
+        (fresh.fresh, "fresh"),
+        (len(fresh.pending), "pending"),
+        (len(fresh.failed), "failed"),
+        (len(fresh.left_out), "left out"),
+    ]
+    counts += [
+        (len(items), word)
+        for items, word in ((fresh.unsettled, "changed while read"), (fresh.missing, "of a missing root"))
+        if items
+    ]
+    return ", ".join(f"{n} {word}" for n, word in counts)
+
+
+def _keeper(value: Status) -> str:
+    who = value.writer or value.keeper
+    if who is None:
+        return "nobody now; memory-tui index, or the open app, brings it up to date"
+    return f"process {who.pid}{', this one' if who.ours else ''}{', writing now' if value.writer else ''}"
+
+
+def _part(part: VectorSearch | WordSearch, error: str | None) -> str:
+    words = "ready" if part.available else "off" if not part.enabled else "unavailable"
+    return " ".join(filter(None, (words, part.engine, error)))
+
+
+def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
+    """One answer, with the arithmetic when `explain`."""
+    from memory_tui.explain import trace_json, wording
+    from memory_tui.search.rank import NOT_COPIED
+
+    evidence = engine.queries.gather(query, source=source)
+    trace = engine.queries.rank(evidence, engine.plan.settings)
+    if as_json:
+        data({**trace_json.answer(trace, explain=explain), "roots": _lost(engine)})
+        return
+    for notice in trace.notices:
+        if notice.code in NOT_COPIED and not explain:
+            continue
+        _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+    for place, hit in enumerate(trace.recalled):
+        if place:
+            _print()
+        _print(f"{hit.score:.3f} {one_line(hit.chunk.citation)}")
+        if explain:
+            _arithmetic(hit, trace, evidence, first=not place)
+        _print(safe(hit.snippet, keep_newlines=True).strip("\n"))
+    if trace.empty is not None:
+        sentence, next_step = wording.empty(trace.empty, trace.profile)
+        _print(f"No matches. {one_line(sentence)}\n{one_line(next_step)}")
+    if explain:
+        _losers(trace)
+
+
+def _lost(engine: Engine) -> list[dict[str, str]]:
+    """The roots whose notes cannot be read, or are not watched, as `path`, `state` and `detail`."""
+    from memory_tui.workspace import root_state
+
+    return [
+        {"path": s.path, "state": s.state, "detail": s.detail}
+        for s in root_state.lost(engine.indexer.root_watch.states())
+    ]
+
+
+def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
+    from memory_tui.explain import why
+
+    terms = why.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
+    lines = [*why.explain(hit, trace), terms]
+    for line in lines:
+        value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
+        _print(f"    {line.label:<8}{value:<11}{one_line(line.detail)}".rstrip())
+
+
+def _losers(trace: Trace) -> None:
+    from memory_tui.explain import wording
+
+    funnel = trace.funnel
+    _print(
+        f"\n{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
+        f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
+        f"(profile {trace.profile}, {trace.mode})"
+    )
+    for loser in trace.lost[:10]:
+        _print(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")
+    if len(trace.lost) > 10:
+        _print(f"  and {len(trace.lost) - 10} more; --explain --json lists them all")
+
+
+class StdinQuery(NamedTuple):
+    """One query of `search --stdin`: `options` of OpenClaw's memory_search; `problem` says why it cannot run."""
+
+    id: object
+    query: str
+    options: Mapping[str, Any] = MappingProxyType({})
+    problem: str = ""
+
+
+_OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
+
+
+def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
+    """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
+    from memory_tui.explain import trace_json
+
+    try:
+        if asked.problem:
+            raise QueryError(f"The question cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
+        settings = engine.plan.settings.update(
+            {key: asked.options[name] for name, key in _OPTIONS.items() if asked.options.get(name) is not None},
+            "the question",
+        )
+        answer = trace_json.answer(
+            engine.queries.rank(engine.queries.gather(asked.query, source=source), settings), explain=explain
+        )
+        answer["roots"] = _lost(engine)
+    except MemoryTuiError as error:
+        answer = {"error": error.as_dict()}
+    _print(dumps({"id": asked.id, **answer}))
+    sys.stdout.flush()
+
+
+def note(value: NoteLines, *, as_json: bool) -> None:
+    """A note or some of its lines."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        data(trace_json.plain(value))
+        return
+    if not value.total_lines:
+        _warn(f"memory-tui: {one_line(value.path)} is empty.")
+        return
+    _print(safe(value.text, keep_newlines=True).removesuffix("\n"))
+    if value.cut_line:
+        _warn(f"memory-tui: line {value.cut_line} is longer than {len(value.text) - 1:,} characters and was cut.")
+    if value.next_from:
+        _warn(f"memory-tui: line {value.next_from} to {value.total_lines} not shown; --from {value.next_from} goes on.")
+
+
+def path(value: FileVerdict, *, as_json: bool) -> None:
+    """Whether a path is part of the memory, and why."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        data(trace_json.plain(value))
+        return
+    _print(
+        f"{one_line(value.path)}: {'part of the memory' if value.included else f'left out ({value.rule})'}. "
+        f"{one_line(value.detail)}"
+    )
+    if value.index:
+        _print(one_line(value.index))
+
+
+def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
+    """What OpenClaw's own index holds of the notes, or why it cannot be told."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        data(trace_json.plain(value))
+    elif value.state == "ok":
+        _compared(value)
+    else:
+        _warn(f"memory-tui: {one_line(value.detail)} {one_line(value.next_step)} ({value.state})")
+        if value.tables:
+            _print(f"Tables: {one_line(', '.join(value.tables))}")
+
+
+def _compared(value: IndexComparison) -> None:
+
+    for label, text in statements(value):
+        _print(f"{label + ':':<16}{one_line(text)}")
+    for label, text in objections(value):
+        _print(f"{label}: {one_line(text)}")
+    for file in value.files:
+        if file.differences or not file.compared:
+            _print(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
+
+
+def config(value: Survey, *, as_json: bool) -> None:
+    """Every documented value of the configuration, with where it came from and what it does."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        data(trace_json.plain(value))
+        return
+    agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
+    head = [
+        ("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
+        ("Profile", f"{value.profile} ({value.profile_origin})"),
+        ("Agent", value.agent),
+        *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
+        ("Workspace", value.workspace),
+        ("Index", value.index),
+        ("OpenClaw's index", value.openclaw_index),
+    ]
+    for label, text in head:
+        _print(f"{label + ':' if label else '':<18}{one_line(text)}")
+    for problem in value.problems:
+        _print(f"Problem: {one_line(str(problem))}")
+    for row in value.values:
+        shown = "not set" if row.value is None else row.value if isinstance(row.value, str) else dumps(row.value)
+        _print(f"\n{row.key} = {one_line(shown, 100)}  ({one_line(row.origin)})")
+        effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
+        _print(f"    {one_line(row.meaning)}. {effect}.")

@@ -1,0 +1,153 @@
+"""Evaluations as lines of text or as JSON-ready data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from memory_tui.core.formatting import plural
+from memory_tui.core.settings import TUNE_KEYS, Settings
+from memory_tui.explain.trace_json import plain
+from memory_tui.tune.evaluate import QueryChange, Scorecard, ScoreComparison
+from memory_tui.tune.knob_search import Better, Outcome
+from memory_tui.tune.metrics import COSTS, Scores
+
+COLUMNS = ("recall", "recall@6", "mrr@10", "ndcg@10", "noise", "wrong")
+"""The metrics of a table for people."""
+_WIDTH = 9
+
+
+def scorecard_lines(value: Scorecard) -> Iterator[str]:
+    """Each question's metrics, and the means."""
+    yield f"{plural(len(value.rows), 'question')} with labels" + (
+        f", {plural(value.unjudged, 'question')} without" if value.unjudged else ""
+    )
+    yield _row("", COLUMNS)
+    for row in value.rows:
+        yield f"{_row('', _numbers(row.scores))}  {row.query.text}"
+    yield _row("mean", _numbers(value.mean))
+
+
+def comparison_lines(value: ScoreComparison) -> Iterator[str]:
+    """The means before and after, how sure the difference is, and the questions that changed."""
+    if not value.changes:
+        yield "Nothing to compare: the two files share no question."
+        return
+    yield f"Against the baseline, over {plural(len(value.changes), 'question')}" + (
+        f"; {plural(value.missing, 'question')} in only one of the two" if value.missing else ""
+    )
+    yield _row("", COLUMNS)
+    yield _row("before", _numbers(value.before))
+    yield _row("after", _numbers(value.after))
+    yield _row("gain", [f"{value.gains[name].mean:+.3f}" for name in COLUMNS])
+    yield _row("95% from", [f"{value.gains[name].low:+.3f}" for name in COLUMNS])
+    yield _row("to", [f"{value.gains[name].high:+.3f}" for name in COLUMNS])
+    for title, changes in (("Broke", value.broke), ("Mended", value.mended)):
+        for change in changes:
+            yield f"{title}: {_recall(change)}  {change.text}"
+
+
+def shortfall(name: str, value: float, floor: float) -> str:
+    """A metric that misses what was asked of it."""
+    return f"{name} is {value:.3f}, {'above' if name in COSTS else 'below'} {floor:g}."
+
+
+def verdict(value: Outcome) -> str:
+    """Say in a sentence what the knob search found."""
+    if isinstance(value, Better):
+        gain = value.held_out
+        return (
+            f"On held-out queries, {value.metric} rises by {gain.mean:.3f} beyond chance "
+            f"(95 % from {gain.low:.3f} to {gain.high:.3f})."
+        )
+    if value.reason == "few labels":
+        return f"No evidence: {plural(value.have, 'question')} with a correct hit; this needs {value.needed}."
+    if value.held_out is None:
+        return "No evidence: no settings are better on the labelled queries."
+    return (
+        f"No evidence: the best settings gain {value.held_out.mean:+.3f} on held-out queries, "
+        f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f})."
+    )
+
+
+def outcome_lines(value: Outcome) -> Iterator[str]:
+    """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
+    yield verdict(value)
+    for key, setting in value.changes.items():
+        yield f"{'    ' if isinstance(value, Better) else '    not: '}--set {key}={json.dumps(setting)}"
+    if isinstance(value, Better):
+        yield _row("", COLUMNS)
+        yield _row("before", _numbers(value.before))
+        yield _row("after", _numbers(value.after))
+    if value.front:
+        yield "Recall against noise on the held-out questions, with these knobs:"
+        yield _row("", ("recall", "noise", "minScore", "results"))
+        for point in value.front:
+            yield _row("", (f"{point.recall:.3f}", f"{point.noise:.2f}", f"{point.min_score:g}", str(point.results)))
+
+
+def _recall(change: QueryChange) -> str:
+    return f"recall {change.before['recall']:.2f} > {change.after['recall']:.2f}"
+
+
+def _numbers(scores: Scores) -> list[str]:
+    return [f"{scores[name]:.3f}" for name in COLUMNS]
+
+
+def _row(title: str, cells: Sequence[str]) -> str:
+    return f"{title:<9}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells)
+
+
+def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
+    """Means, and each question with its metrics and hits; `restored` reads it as a baseline."""
+    return {
+        "questions": len(value.rows),
+        "unjudged": value.unjudged,
+        "metrics": dict(value.mean),
+        "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
+        "queries": [
+            {
+                "query": row.query.text,
+                "id": row.query.id,
+                "metrics": dict(row.scores),
+                "hits": [ref.citation for ref in row.hits],
+            }
+            for row in value.rows
+        ],
+    }
+
+
+def comparison_data(value: ScoreComparison) -> dict[str, Any]:
+    """Before and after, in sum and by question."""
+    return {
+        "before": dict(value.before),
+        "after": dict(value.after),
+        "gains": {name: {**plain(gain), "sure": gain.sure} for name, gain in value.gains.items()},
+        "broke": [change.text for change in value.broke],
+        "mended": [change.text for change in value.mended],
+        "queries": [_change(change) for change in value.changes],
+        "missing": value.missing,
+    }
+
+
+def _change(value: QueryChange) -> dict[str, Any]:
+    return {"query": value.text, "before": dict(value.before), "after": dict(value.after)}
+
+
+def outcome_data(value: Outcome) -> dict[str, Any]:
+    """What a search of the knobs found; `evidence` tells whether anything is recommended."""
+    found = {
+        "evidence": isinstance(value, Better),
+        "reason": "",
+        "changes": dict(value.changes),
+        "heldOut": {**plain(value.held_out), "sure": value.held_out.sure} if value.held_out else None,
+        "training": None,
+        "before": None,
+        "after": None,
+        "front": plain(value.front),
+        "sentence": verdict(value),
+    }
+    if isinstance(value, Better):
+        return {**found, "training": plain(value.training), "before": dict(value.before), "after": dict(value.after)}
+    return {**found, "reason": value.reason}

@@ -1,0 +1,311 @@
+"""The corpus is a store in memory: its chunks, their vectors.
+
+A `Corpus` never changes: `refresh` returns another one, so any number of threads can read one while one thread makes
+the next. They share one growing block of rows, and only rows that no corpus looks at yet are written, under a lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.source.protocol import ChunkSource, making_sense
+from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, RowIds
+
+Indices = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+
+_PAGE = 2048
+"""Chunks fetched at a time, so that the thread of the screen gets its turn."""
+_ROOM = 1.25
+"""How much more than its rows a block has room for, and how much of it dead rows may fill."""
+_SPARE = 256
+"""Rows of room that even a small block has."""
+
+
+_MOST_CHUNKS, _MOST_DIMS = 100_000_000, 100_000
+"""More than this no index has: a number above is damage."""
+_FEW = 2000
+"""Chunks whose vectors are read faster than a store searches them."""
+
+
+class _Block:
+    """Rows in the order of their rowids, some of them dead; append-only."""
+
+    def __init__(self, dims: int, rows: int) -> None:
+        room = int(rows * _ROOM) + _SPARE
+        self.lock = threading.Lock()
+        self.used = 0
+        self.rowids = np.empty(room, np.int64)
+        self.file_of = np.empty(room, np.int32)
+        self.lines = np.empty((2, room), np.int32)
+        self.matrix = np.zeros((room, dims), np.float32)
+        self.ids: list[str] = []
+
+    def append(self, page: ChunkPage, file_index: Mapping[int, int]) -> Flags:
+        """Add the chunks of `page`; returns `Corpus.flags` for them."""
+        start, end = self.used, self.used + len(page)
+        self.rowids[start:end] = page.rowids
+        self.file_of[start:end] = [file_index[number] for number in page.notes.tolist()]
+        self.lines[:, start:end] = page.lines
+        self.ids[start:] = page.chunk_ids
+        self.used = end
+        return self.put_vectors(slice(start, end), page)
+
+    def put_vectors(self, slots: slice | Indices, page: ChunkPage) -> Flags:
+        """Write the vectors of `page` into `slots`; returns `Corpus.flags` for them."""
+        self.matrix[slots] = page.vectors
+        return np.array([page.embedded, page.has_vector])
+
+    def packed(self, slots: Indices, rows: int) -> _Block:
+        """A copy of the rows in `slots` with room for more than `rows`."""
+        other = _Block(self.matrix.shape[1], rows)
+        count = other.used = len(slots)
+        other.rowids[:count] = self.rowids[slots]
+        other.file_of[:count] = self.file_of[slots]
+        other.lines[:, :count] = self.lines[:, slots]
+        other.matrix[:count] = self.matrix[slots]
+        other.ids = [self.ids[slot] for slot in slots.tolist()]
+        return other
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The notes of a corpus by file index: stored `paths`, `sources`, and modification times in seconds.
+
+    A note that was removed keeps its place until the corpus is loaded anew; no chunk points there.
+    """
+
+    paths: tuple[str, ...]
+    sources: tuple[str, ...]
+    mtimes: npt.NDArray[np.float64]
+    index: Mapping[int, int]
+    """File index by the id of the row in `files`."""
+
+    @classmethod
+    def of(cls, rows: Iterable[IndexedNote]) -> Files:
+        """The notes of `rows`, in their order."""
+        rows = list(rows)
+        return cls(
+            tuple(row.path for row in rows),
+            tuple(row.source for row in rows),
+            np.array([row.mtime_ns for row in rows], np.float64) / 1e9,
+            {row.id: i for i, row in enumerate(rows)},
+        )
+
+    def patched(self, rows: Sequence[IndexedNote]) -> Files:
+        """These notes with new modification times, and new notes at the end."""
+        new = Files.of(row for row in rows if row.id not in self.index)
+        mtimes = self.mtimes.copy()
+        for row in rows:
+            if row.id in self.index:
+                mtimes[self.index[row.id]] = row.mtime_ns / 1e9
+        if not new.paths:
+            return Files(self.paths, self.sources, mtimes, self.index)
+        index = {**self.index, **{number: len(self.paths) + i for number, i in new.index.items()}}
+        return Files(self.paths + new.paths, self.sources + new.sources, np.concatenate([mtimes, new.mtimes]), index)
+
+
+class Corpus:
+    """All chunks of an index at one `generation`, in the order of their rowids; a position in it is a row.
+
+    `identity` is the space of the vectors, None without any. `embedded` tells which rows were embedded,
+    `has_vector` which of them can be compared: a text without any token has a vector of zeros.
+    """
+
+    def __init__(
+        self,
+        generation: int,
+        uuid: str,
+        identity: Identity | None,
+        files: Files,
+        block: _Block,
+        slots: Indices,
+        flags: Flags,
+    ) -> None:
+        self.generation = generation
+        self.uuid = uuid
+        self.identity = identity
+        self.files = files
+        self._block = block
+        self._used = block.used
+        self._slots = slots
+        self._flags = flags
+        self.embedded: Flags = flags[0]
+        self.has_vector: Flags = flags[1]
+        self.rowids: RowIds = self._pick(block.rowids)
+        self.file_of: Integers = self._pick(block.file_of)
+        self.start_lines: Integers = self._pick(block.lines[0])
+        self.end_lines: Integers = self._pick(block.lines[1])
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @property
+    def dims(self) -> int:
+        """Dimensions of the vectors in memory, 0 without any."""
+        return self._block.matrix.shape[1]
+
+    @property
+    def matrix(self) -> Vectors:
+        """Float32 array (chunks, dims) of unit rows, zeros where there is no vector; a copy once rows were dropped."""
+        return self._pick(self._block.matrix)
+
+    def vectors(self, rows: Indices | Sequence[int]) -> Vectors:
+        """Float32 array (len(rows), dims) of some rows, for instance to compare chunks with each other."""
+        return self._block.matrix[self._slots[np.asarray(rows, np.int64)]]
+
+    def chunk_id(self, row: int) -> str:
+        """The documented id of a row's chunk."""
+        return self._block.ids[int(self._slots[row])]
+
+    def path(self, row: int) -> str:
+        """The path of the note that a row's chunk is of."""
+        return self.files.paths[int(self.file_of[row])]
+
+    def rows_of(self, rowids: RowIds | Sequence[int]) -> Indices:
+        """The row of each rowid, -1 for a rowid that is not here (gone, later, or a repeat)."""
+        wanted = np.asarray(rowids, np.int64)
+        if not len(self):
+            return np.full(len(wanted), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.rowids, wanted), len(self) - 1)
+        return np.where(self.rowids[at] == wanted, at, -1)
+
+    @classmethod
+    def load(cls, store: ChunkSource, *, vectors: bool = True) -> Corpus:
+        """Everything in the store, read in pages. Without `vectors` only `cosines_of_nearest` can compare.
+
+        Raises IndexUnavailable, Cancelled.
+        """
+        with store.snapshot(), making_sense(store.damaged):
+            identity = store.identity()
+            known = store.known().values()
+            files = Files.of(known)
+            if sum(row.chunks for row in known) > _MOST_CHUNKS or (identity and identity.dims > _MOST_DIMS):
+                raise ValueError("numbers that cannot be")
+            block = _Block(identity.dims if identity and vectors else 0, sum(row.chunks for row in known))
+            flags = [np.empty((2, 0), np.bool_)]
+            after = 0
+            while len(page := store.page(after, _PAGE, vectors=vectors)):
+                flags.append(block.append(page, files.index))
+                after = int(page.rowids[-1])
+            return cls(
+                store.generation(),
+                store.uuid(),
+                identity,
+                files,
+                block,
+                np.arange(block.used),
+                np.concatenate(flags, axis=1),
+            )
+
+    @classmethod
+    def load_once(cls, store: ChunkSource) -> Corpus:
+        """For a command that asks once: no vectors in memory where they are many and the store finds the nearest."""
+        many = sum(row.chunks for row in store.known().values()) > _FEW
+        return cls.load(store, vectors=not (many and store.finds_nearest()))
+
+    def refresh(self, store: ChunkSource) -> Corpus:
+        """The corpus as it is now: this one if nothing changed, else another whose making costs what changed.
+
+        It is loaded anew after a rebuild, and when more happened than the store remembers.
+        """
+        vectors = self.dims > 0 or self.identity is None
+        with store.snapshot():
+            same = store.uuid() == self.uuid
+            if same and store.generation() == self.generation:
+                return self
+            same = same and store.identity() == self.identity
+            delta = store.delta(self.generation, len(self) + _PAGE, vectors=vectors) if same else None
+            if delta is None:
+                return Corpus.load(store, vectors=vectors)
+        with self._block.lock, making_sense(store.damaged):
+            return self._patched(delta)
+
+    def _patched(self, delta: Delta) -> Corpus:
+        """This corpus with what changed."""
+        files, page = self.files.patched(delta.notes), delta.chunks
+        gone = self.rows_of(delta.gone)
+        stay = np.ones(len(self), np.bool_)
+        stay[gone[gone >= 0]] = False
+        rows = self.rows_of(page.rowids)
+        known = rows >= 0
+        changed, new = page.of_those(known), page.of_those(~known)
+        block, slots = self._writable(stay, len(new))
+        flags = self._flags[:, stay]
+        if len(changed):
+            if block is self._block:
+                # Older corpora look at the rows of this block, and theirs must stay as they are.
+                block, slots = block.packed(slots, len(slots) + len(new)), np.arange(len(slots))
+            at = np.cumsum(stay)[rows[known]] - 1
+            flags[:, at] = block.put_vectors(slots[at], changed)
+        if len(new):
+            flags = np.concatenate([flags, block.append(new, files.index)], axis=1)
+            slots = np.concatenate([slots, np.arange(block.used - len(new), block.used)])
+        return Corpus(delta.generation, self.uuid, self.identity, files, block, slots, flags)
+
+    def _writable(self, stay: Flags, more: int) -> tuple[_Block, Indices]:
+        """The block to append `more` rows to, and the slots in it of the rows that stay.
+
+        That is another block where this one is full or holds too many dead rows.
+        """
+        slots = self._slots[stay]
+        total = len(slots) + more
+        if self._block.used + more <= min(len(self._block.rowids), int(total * _ROOM) + _SPARE):
+            return self._block, slots
+        return self._block.packed(slots, total), np.arange(len(slots))
+
+    def _pick(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return array[: self._used] if len(self._slots) == self._used else array[self._slots]
+
+    def _scores(self, query: Vectors) -> Vectors:
+        return self._pick(self._block.matrix[: self._used] @ query)
+
+
+def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
+    """Each of `rows` (from 0) once, in order: numpy's own `unique` imports masked arrays first, for 30 ms."""
+    return np.flatnonzero(np.bincount(rows))
+
+
+def cosines(corpus: Corpus, query: Vectors) -> Vectors:
+    """Float32 array (chunks,): the cosine of each row with the unit vector `query`, 0 for a row without a vector."""
+    if not corpus.dims:
+        return np.zeros(len(corpus), np.float32)
+    return np.where(corpus.has_vector, corpus._scores(query), np.float32(0))
+
+
+def cosines_of_nearest(
+    store: ChunkSource,
+    corpus: Corpus,
+    query: Vectors,
+    count: int,
+    also: Indices | Sequence[int] = (),
+) -> Vectors:
+    """Like `cosines`, but only of the `count` nearest rows and of those in `also`; minus infinity elsewhere.
+
+    For commands that ask once: it reads few vectors. The scores are those of `cosines` to 1e-6.
+    """
+    scores = np.full(len(corpus), -np.inf, np.float32)
+    found = store.nearest(query, count)
+    if found is None:
+        # The store cannot tell them: all are compared one by one.
+        rows = np.arange(len(corpus))
+    else:
+        near = corpus.rows_of(found)
+        rows = distinct(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
+    scores[rows] = vectors_of(store, corpus, rows) @ query
+    return scores
+
+
+def vectors_of(store: ChunkSource, corpus: Corpus, rows: Indices) -> Vectors:
+    """Float32 array (len(rows), dims) of unit rows, zeros without a vector: from memory, or else from the store."""
+    if corpus.dims or corpus.identity is None:
+        return corpus.vectors(rows)
+    return store.vectors(corpus.rowids[rows])

@@ -1,0 +1,150 @@
+"""The formulas of scoring: one pure function each, with its source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_WEIGHTS = (0.7, 0.3)
+MOST_CANDIDATES = 200
+
+
+def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
+    """Candidates per side: min(200, max(1, results x multiplier)) (OpenClaw manager), but at least `fewest`."""
+    return min(MOST_CANDIDATES, max(1, max_results * multiplier, fewest))
+
+
+def normalised_weights(vector: float, text: float) -> tuple[float, float]:
+    """Both weights clamped to 0..1 and divided by their sum; 0/0 falls back to 0.7/0.3 (OpenClaw hybrid merge)."""
+    vector, text = min(1.0, max(0.0, vector)), min(1.0, max(0.0, text))
+    total = vector + text
+    return (vector / total, text / total) if total > 0 else DEFAULT_WEIGHTS
+
+
+def clamped(rank: Floats) -> Floats:
+    """1/(1+max(0, rank)): OpenClaw up to 2026.3.2; always 1, because FTS5 ranks are negative."""
+    return np.asarray(1.0 / (1.0 + np.maximum(0.0, rank)), dtype=np.float64)
+
+
+def saturated(rank: Floats) -> Floats:
+    """r/(1+r) with r = -rank, and 1/(1+rank) for ranks that are not negative (OpenClaw from 2026.3.7)."""
+    relevance = np.abs(rank)
+    return np.where(rank < 0, relevance / (1.0 + relevance), 1.0 / (1.0 + relevance))
+
+
+def share(values: Floats, best: float) -> Floats:
+    """Each value divided by the query's best, negative ones as 0: max-norm, so that lists of any scale can be added."""
+    return np.maximum(values, 0.0) / best if best > 0 else np.zeros_like(values)
+
+
+def cosine(vectors: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> Floats:
+    """1 - distance as sqlite-vec 0.1 computes it: single precision, summed in order; float64 (n,), 0 for zero vectors.
+
+    Bit for bit the original's, so that a score that lies exactly on a threshold falls on the same side of it.
+    """
+
+    def ordered_sum(products: npt.NDArray[np.float32]) -> Floats:
+        return np.add.accumulate(products, axis=-1, dtype=np.float32)[..., -1].astype(np.float64)
+
+    lengths = np.sqrt(ordered_sum(vectors * vectors)) * np.sqrt(ordered_sum(query * query))
+    dot = ordered_sum(vectors * query)
+    distance = (1.0 - np.divide(dot, lengths, out=np.zeros_like(dot), where=lengths > 0)).astype(np.float32)
+    return np.where(lengths > 0, 1.0 - distance.astype(np.float64), 0.0)
+
+
+def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
+    """exp(-ln 2 / half-life x max(0, age)); 1 where the age is not known (OpenClaw temporal decay)."""
+    factor = np.exp(-math.log(2) / half_life_days * np.maximum(0.0, age_days))
+    return np.where(np.isnan(age_days), 1.0, factor)
+
+
+@dataclass(frozen=True, slots=True)
+class MmrStep:
+    """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
+
+    item: int
+    relevance: float
+    similarity: float
+    nearest: int
+
+
+def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float) -> list[MmrStep]:
+    """The order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items, none cut.
+
+    Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
+    (1 - lambda) x similarity to the chosen; ties go to the higher score, then to the earlier item. `likeness` gives
+    the similarity of an item to each.
+    """
+    raw = np.asarray(scores, dtype=np.float64)
+    # Among equals the first is taken, so that in this order it is the one with the higher score.
+    items = np.argsort(-raw, kind="stable")
+    raw = raw[items]
+    low, high = float(raw[-1]), float(raw[0])
+    relevance = (raw - low) / (high - low) if high > low else np.ones(len(raw))
+    worth, share = lam * relevance, 1.0 - lam
+    nearness, value = np.zeros(len(raw)), worth.copy()
+    order: list[int] = []
+    similar: list[float] = []
+    rows: list[Floats] = []
+    for _ in range(len(raw)):
+        at = int(np.argmax(value))
+        order.append(at)
+        similar.append(float(nearness[at]))
+        rows.append(likeness(int(items[at]))[items])
+        worth[at] = -np.inf
+        np.maximum(nearness, rows[-1], out=nearness)
+        np.multiply(nearness, share, out=value)
+        np.subtract(worth, value, out=value)
+    # Row k holds the similarity of the k-th chosen to all in their order: each one's nearest was chosen before it.
+    before = np.triu(np.stack(rows)[:, order] + 1.0, 1) if rows else np.empty((0, 0))
+    nearest = before.argmax(axis=0) if rows else before
+    return [
+        MmrStep(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
+        for k, at in enumerate(order)
+    ]
+
+
+def mmr_head(
+    scores: Floats, alike: Callable[[int, int], float], lam: float, enough: Callable[[int], bool]
+) -> list[MmrStep]:
+    """The steps of `mmr` until `enough` says so of the item that was chosen; `alike` compares two items.
+
+    Few items are compared with each other: what is not relevant enough cannot be chosen next, whatever it resembles.
+    """
+    raw = np.asarray(scores, dtype=np.float64)
+    items = np.argsort(-raw, kind="stable")
+    raw = raw[items]
+    low, high = float(raw[-1]), float(raw[0])
+    relevance = ((raw - low) / (high - low) if high > low else np.ones(len(raw))).tolist()
+    worth, share = [lam * one for one in relevance], 1.0 - lam
+    order: list[int] = []
+    nearness, twin, seen = [0.0] * len(raw), [0] * len(raw), [0] * len(raw)
+    left = list(range(len(raw)))
+    found: list[MmrStep] = []
+    while left:
+        best, at = -np.inf, -1
+        for one in left:
+            if worth[one] <= best:
+                break
+            if worth[one] - nearness[one] * share <= best:
+                continue
+            for k in range(seen[one], len(order)):
+                value = alike(int(items[one]), int(items[order[k]]))
+                if value > nearness[one]:
+                    nearness[one], twin[one] = value, k
+            seen[one] = len(order)
+            if (value := worth[one] - nearness[one] * share) > best:
+                best, at = value, one
+        nearest = int(items[order[twin[at]]]) if order else -1
+        found.append(MmrStep(int(items[at]), relevance[at], nearness[at], nearest))
+        order.append(at)
+        left.remove(at)
+        if enough(int(items[at])):
+            break
+    return found

@@ -1,0 +1,187 @@
+"""Keyword search: OpenClaw's way, ours, or word by word without vectors.
+
+Three ways of finding a word: FTS5 cuts text into words, or into trigrams, which cannot find a word of one or two
+characters, so that the text is looked through for those; and without FTS5 the text is looked through for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory_tui.core import keywords
+from memory_tui.core import tokens as core_tokens
+from memory_tui.search.corpus import Corpus, Flags
+from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.question_dates import Time, without
+from memory_tui.search.trace import QueryPlan
+from memory_tui.source.protocol import WordIndex
+from memory_tui.source.rows import Form
+
+_MOST_REPEATED = 32
+"""Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
+_MOST_COUNTED = 64
+"""Words of a question without a match of which it is said how often each stands somewhere."""
+_TRIGRAM = 3
+"""Characters without which trigrams find nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """Looks for words in the chunks of `corpus`, or in those of them that `kept` marks.
+
+    `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.
+    """
+
+    words: WordIndex
+    corpus: Corpus
+    kept: Flags | None
+    full_text: str
+    by_text: bool
+
+    def openclaw(self, query: str) -> KeywordSide:
+        """All words of `query` at once, each of them needed."""
+        every = core_tokens.WORD.findall(query)
+        unique = tuple(dict.fromkeys(every))[: core_tokens.MOST_WORDS]
+        inside = {word: None for word in unique if self._is_looked_through(word)}
+        as_written = not inside and len(every) <= _MOST_REPEATED
+        needed = every if as_written else [word for word in unique if word not in inside]
+        if not unique or not (self.full_text or self.by_text):
+            return KeywordSide(QueryPlan(unique, (), ""), Postings.none(), {})
+        found: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
+        if found is not None and not as_written:
+            found = self._repeated(found, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
+        for word in inside:
+            found = _both(found, self.words.containing(word))
+            if not len(found[0]):
+                break
+        postings = self._postings(found or _NOTHING)
+        # Only an answer without a match has to tell which word killed it.
+        asked = () if len(postings.rows) else unique[:_MOST_COUNTED]
+        frequency = dict(zip(asked, self._frequency(asked, "plain"), strict=True))
+        plan = QueryPlan(
+            unique,
+            (),
+            " AND ".join((*map(core_tokens.quoted, needed), *map(_like, inside))),
+            inside=self.full_text != "unicode61",
+        )
+        return KeywordSide(plan, postings, frequency)
+
+    def matches(self, query: str) -> bool:
+        """Whether full-text search is asked for any word of `query`, and not the texts alone."""
+        return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
+
+    def recommended(self, query: str, time: Time | None) -> KeywordSide:
+        """Any of the words of `query` that say something, by their stems; the words of its `time` are not searched."""
+        named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
+        query = without(query, time)
+        frequency: dict[str, int] = {}
+
+        def count(asked: Sequence[str]) -> Sequence[int]:
+            found = self._frequency(asked, "stemmed")
+            frequency.update(zip(asked, found, strict=True))
+            return found
+
+        if not (self.full_text or self.by_text):
+            return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
+        terms = core_tokens.terms(query, count, len(self.corpus))
+        dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
+        if not self.full_text:
+            plan = QueryPlan(
+                terms.kept, dropped, " OR ".join(map(_like, terms.kept)), *named, inside=True, common=common
+            )
+            return KeywordSide(plan, self._postings(self._weighed(terms.kept)), frequency)
+        expression = core_tokens.or_query(terms.kept)
+        postings = self._postings(self.words.match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
+        return KeywordSide(QueryPlan(terms.kept, dropped, expression, *named, common=common), postings, frequency)
+
+    def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
+        """`found` with the rank of each word counted as many times `more` as the question repeats it.
+
+        The rank of an expression is the sum of the ranks of its words; FTS5, given a word a thousand times, compares
+        each of its places with all the others.
+        """
+        rowids, bm25 = found[0], found[1].copy()
+        order = np.argsort(rowids)
+        for word, times in more.items():
+            if times and len(rowids):
+                alone, rank = self.words.match([word], "plain", "all")
+                at = np.searchsorted(rowids, alone, sorter=order)
+                hit = (at < len(rowids)) & (rowids[order[np.minimum(at, len(rowids) - 1)]] == alone)
+                bm25[order[at[hit]]] += times * rank[hit]
+        best = np.lexsort((rowids, bm25))
+        return rowids[best], bm25[best]
+
+    def keywords(self, query: str) -> KeywordSearch:
+        """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
+        trigram = self.full_text == "trigram"
+        chosen = keywords.keywords(query, trigram=trigram)[: core_tokens.MOST_WORDS]
+        tokens = keywords.tokens(query, trigram=trigram) if chosen else []
+        known = set(chosen)
+        dropped = tuple(dict.fromkeys(token for token in tokens if token not in known))
+        each = tuple(side for side in map(self.openclaw, chosen or (query,)) if side.plan.fts_query)
+        several = len(each) > 1
+        expressions = (
+            f"({side.plan.fts_query})" if several and len(side.plan.words) > 1 else side.plan.fts_query for side in each
+        )
+        searched = tuple(word for side in each for word in side.plan.words)
+        plan = QueryPlan(searched, dropped, " OR ".join(expressions), inside=self.full_text != "unicode61")
+        return KeywordSearch(plan, each)
+
+    def _is_looked_through(self, word: str) -> bool:
+        return self.full_text != "unicode61" and (not self.full_text or len(word) < _TRIGRAM)
+
+    def _frequency(self, asked: Sequence[str], form: Form) -> list[int]:
+        """In how many chunks each word stands, by the way in which it is looked for."""
+        if form == "stemmed" and self.full_text:
+            return self.words.frequency(asked, form)
+        return [
+            len(self.words.containing(word)) if self._is_looked_through(word) else self.words.frequency([word], form)[0]
+            for word in asked
+        ]
+
+    def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
+        """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative, best first."""
+        weights: dict[int, float] = {}
+        for term in terms:
+            rowids = self.words.containing(term).tolist()
+            rarity = math.log1p(len(self.corpus) / max(1, len(rowids)))
+            for rowid in rowids:
+                weights[rowid] = weights.get(rowid, 0.0) - rarity
+        order = sorted(weights, key=lambda rowid: (weights[rowid], rowid))
+        return np.array(order, dtype=np.int64), np.array([weights[rowid] for rowid in order], dtype=np.float64)
+
+    def _postings(self, found: tuple[Rows, Floats]) -> Postings:
+        """Matches as corpus rows, a repeat standing for the chunk that it repeats."""
+        rowids, bm25 = found
+        rows = self.corpus.rows_of(rowids)
+        if (rows < 0).any():
+            firsts = self.words.originals(rowids[rows < 0])
+            rows = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids.tolist()])
+        known = rows >= 0 if self.kept is None else (rows >= 0) & self.kept[rows]
+        return Postings(rows[known], bm25[known])
+
+
+_NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))
+
+
+def _both(found: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats]:
+    """What was found and is among `rowids`; a match by its letters alone has rank 0, and so the text score 1."""
+    if found is None:
+        return rowids, np.zeros(len(rowids))
+    stay = np.isin(found[0], rowids)
+    return found[0][stay], found[1][stay]
+
+
+def _like(word: str) -> str:
+    return f"text LIKE {core_tokens.quoted(f'%{word}%')}"
+
+
+def candidates(*sides: KeywordSide) -> list[int]:
+    """The rows that any setting can make a candidate by what `sides` found, those of the first side first."""
+    return [row for side in sides for row in side.postings.rows[:MOST_CANDIDATES].tolist()]

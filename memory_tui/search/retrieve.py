@@ -1,0 +1,360 @@
+"""Retrieval: a query becomes evidence for any profile, any knob."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from memory_tui.core import jsstring, tokens
+from memory_tui.core.errors import ProviderError, QueryError
+from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.search import formulas, lexical
+from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
+from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.keyword import Matcher, candidates
+from memory_tui.search.question_dates import Time, time_in
+from memory_tui.search.rank import ZERO_VECTOR
+from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
+from memory_tui.source.protocol import ChunkSource, WordIndex
+from memory_tui.source.rows import Rejected, Withheld
+from memory_tui.workspace import chunking_2026_9, transcripts
+from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
+
+MAX_QUERY = 50_000
+"""Characters of the longest query."""
+_DAY_SECONDS = 86_400.0
+_ROUNDING = 1e-6
+"""More than single precision loses in a cosine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """What each file of a corpus is aged from, by both rules: epoch seconds (NaN: evergreen) and the basis."""
+
+    openclaw: Floats
+    openclaw_basis: Sequence[Literal["name", "mtime", "evergreen"]]
+    shown: Floats
+    shown_basis: Sequence[Literal["name", "mtime", "evergreen"]]
+    newest: Floats
+    """By the rule of OpenClaw 2026.9, by which transcripts age too."""
+    newest_basis: Sequence[Literal["name", "mtime", "evergreen"]]
+    days: Sequence[str]
+    """The ISO day in each file's name, empty without one."""
+    files: int
+    """How many files have a chunk."""
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> Dates:
+        """The dates of every file of `corpus`; depends on names, sources and modification times alone.
+
+        A transcript never ages in OpenClaw 2026.3, which looks for its file in the workspace, where there is none.
+        """
+        told = [name == transcripts.SOURCE for name in corpus.files.sources]
+        theirs = [
+            NoteDate(None, "evergreen") if is_told else note_date(path)
+            for path, is_told in zip(corpus.files.paths, told, strict=True)
+        ]
+        shown = [None if is_told else shown_day(path) for path, is_told in zip(corpus.files.paths, told, strict=True)]
+        times = corpus.files.mtimes
+        newest = [
+            NoteDate(None, "mtime") if is_told else note_date_2026_9(path)
+            for path, is_told in zip(corpus.files.paths, told, strict=True)
+        ]
+        return cls(
+            np.array(
+                [
+                    _midnight(d.day) if d.day else times[i] if d.basis == "mtime" else np.nan
+                    for i, d in enumerate(theirs)
+                ],
+                dtype=np.float64,
+            ),
+            [d.basis for d in theirs],
+            np.array(
+                [_midnight(day) if day else times[i] if told[i] else np.nan for i, day in enumerate(shown)],
+                dtype=np.float64,
+            ),
+            ["name" if day else "mtime" if told[i] else "evergreen" for i, day in enumerate(shown)],
+            np.array(
+                [
+                    _midnight(d.day) if d.day else times[i] // 1e-3 / 1e3 if d.basis == "mtime" else np.nan
+                    for i, d in enumerate(newest)
+                ],
+                dtype=np.float64,
+            ),
+            [d.basis for d in newest],
+            [day.isoformat() if day else "" for day in shown],
+            len(distinct(corpus.file_of)),
+        )
+
+
+def _midnight(day: dt.date) -> float:
+    return dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchContext:
+    """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both."""
+
+    store: ChunkSource
+    corpus: Corpus
+    dates: Dates
+    provider: Provider | None
+    unsearchable: tuple[Unsearchable, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    first: bool = False
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Milliseconds per stage."""
+
+    timings: dict[str, float] = field(default_factory=dict)
+    since: float = field(default_factory=time.perf_counter)
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.timings[stage] = (now - self.since) * 1000
+        self.since = now
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its vector in the space `identity`, or why it has none.
+
+    `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.
+    """
+
+    query: str
+    identity: Identity | None
+    vector: Vectors | None = None
+    pointless: bool = False
+    notices: tuple[Notice, ...] = ()
+    seconds: float = 0.0
+
+
+def embed(query: str, identity: Identity | None, provider: Provider | None) -> Asked:
+    """The vector of `query` in the space `identity` of an index; asks the provider, so it can take seconds.
+
+    Raises QueryError for a query that is too long.
+    """
+    if len(query) > MAX_QUERY:
+        raise QueryError(
+            f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
+        )
+    began, asked = time.perf_counter(), Asked(jsstring.trim(query), identity)
+    if identity is not None and provider is not None and asked.query:
+        asked = _embedded(asked, identity, provider)
+    return replace(asked, seconds=time.perf_counter() - began)
+
+
+def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
+    """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
+
+    `asked` is the question where it was embedded before. All of the answer is of one state of the index: that of
+    `context.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
+
+    Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
+    """
+    corpus = context.corpus
+    embedded = asked or embed(query, corpus.identity, context.provider)
+    with context.store.snapshot():
+        return _gather(query, embedded, context, now, source)
+
+
+def _gather(query: str, embedded: Asked, context: SearchContext, now: float, source: str) -> Evidence:
+    corpus, notices = context.corpus, [*context.notices, *embedded.notices]
+    clock = _Clock({"embed": embedded.seconds * 1000})
+    kept = _of_source(corpus, source)
+    asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
+    time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    full_text = context.store.words.cut()
+    matcher = Matcher(context.store.words, corpus, kept, full_text, by_text=vector is None)
+    if not full_text:
+        notices.append(_without_full_text(context.store.words, by_text=vector is None))
+    if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
+        notices.append(_cut(different))
+    theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
+    single = matcher.keywords(asked) if vector is None else None
+    chunking = context.store.chunking()
+    newest = chunking == chunking_2026_9.VERSION
+    found = lexical.search(context.store, matcher, asked) if newest else Lexical.none()
+    clock.lap("text")
+    matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
+    cosine = None if vector is None else _cosine(context, vector, kept, matched)
+    nearest = np.empty(0, dtype=np.int64)
+    if vector is not None and cosine is not None:
+        nearest = _best(cosine)
+        if zeros := int(np.count_nonzero(corpus.embedded & ~corpus.has_vector)):
+            notices.append(
+                Notice(
+                    ZERO_VECTOR,
+                    f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
+                    "Their cosine counts 0 here; OpenClaw counts it 1.",
+                )
+            )
+        precise = distinct(np.concatenate([nearest, theirs.postings.rows[:MOST_CANDIDATES]]))
+        precise = precise[~np.isnan(cosine[precise])]
+        cosine[precise] = formulas.cosine(vectors_of(context.store, corpus, precise), vector)
+        # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
+        nearest = np.sort(nearest)
+        nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
+    clock.lap("vector")
+    pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
+    rowids = corpus.rowids[pool].tolist()
+    without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
+    texts = context.store.texts(rowids)
+    if len(texts) < len(pool):
+        raise context.store.damaged("chunks are missing")
+    clock.lap("read")
+    dates = context.dates
+    return Evidence(
+        query=query,
+        now=now,
+        generation=corpus.generation,
+        provider=corpus.identity.provider if corpus.identity else "none",
+        model=corpus.identity.model if corpus.identity else "fts-only",
+        refs=_Refs(corpus, pool),
+        file_of=corpus.file_of,
+        files=dates.files,
+        cosine=cosine,
+        embedded=int(np.count_nonzero(corpus.embedded)),
+        nearest=nearest,
+        openclaw=theirs,
+        recommended=ours,
+        keywords=single,
+        pointless=pointless,
+        full_text=bool(full_text),
+        texts=texts,
+        openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
+        recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
+        of_named_time=_of_time(dates, time_asked),
+        lexical=found,
+        chunking=chunking,
+        lexical_age=Age((now - dates.newest) / _DAY_SECONDS, dates.newest_basis),
+        unsearchable=context.unsearchable,
+        notices=tuple(notices),
+        timings=clock.timings,
+        withheld={chunk.rowid: str(chunk) for chunk in without_vector},
+        first=context.first,
+        uuid=corpus.uuid,
+        source=source,
+        # The places that a store knows are among all of its chunks.
+        vector=vector if not corpus.dims and not source else None,
+    )
+
+
+def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
+    """The files whose name carries a day of the time that was asked about."""
+    if asked is None:
+        return frozenset()
+    days = ((i, dt.date.fromisoformat(own)) for i, own in enumerate(dates.days) if own)
+    return frozenset(i for i, day in days if asked.holds(day))
+
+
+class _Refs(Mapping[int, ChunkRef]):
+    """Where the rows of `pool` stand, written out when asked for."""
+
+    def __init__(self, corpus: Corpus, pool: Sequence[int]) -> None:
+        self._corpus = corpus
+        self._pool = pool
+
+    def __getitem__(self, row: int) -> ChunkRef:
+        corpus, file = self._corpus, int(self._corpus.file_of[row])
+        return ChunkRef(
+            int(corpus.rowids[row]),
+            corpus.chunk_id(row),
+            corpus.files.paths[file],
+            corpus.files.sources[file],
+            int(corpus.start_lines[row]),
+            int(corpus.end_lines[row]),
+        )
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._pool)
+
+    def __len__(self) -> int:
+        return len(self._pool)
+
+
+def _of_source(corpus: Corpus, source: str) -> Flags | None:
+    """Which rows are of `source`; None for all."""
+    if not source:
+        return None
+    wanted = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
+    return wanted[corpus.file_of] if len(wanted) else np.zeros(len(corpus), dtype=np.bool_)
+
+
+# --- meaning -------------------------------------------------------------------------------------------------------
+
+
+def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
+    """The question with its vector in the space of the index, or with a notice of why there is no vector side."""
+    try:
+        # A remote provider may have to be asked for its dimensions.
+        identity = provider.identity
+        if identity != wanted:
+            mismatch = Notice(
+                "model_mismatch",
+                f"The index was made with {wanted.provider} {wanted.model}, not "
+                f"with {identity.provider} {identity.model}: its vectors cannot be compared.",
+                "Run memory-tui index.",
+            )
+            return replace(asked, notices=(mismatch,))
+        vector = provider.embed([asked.query], "query")[0]
+    except ProviderError as error:
+        notice = Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step)
+        return replace(asked, notices=(notice,))
+    # A query without any known token points nowhere; the original skips its vector side as well.
+    return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
+
+
+def _cosine(context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]) -> Floats:
+    """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`."""
+    corpus = context.corpus
+    if not corpus.dims:
+        found = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, matched).astype(np.float64)
+        found[np.isneginf(found)] = np.nan
+    else:
+        found = cosines(corpus, vector).astype(np.float64)
+    # A vector of zeros has no direction: it counts 0, although the original gives it 1.
+    found[~corpus.embedded] = np.nan
+    if kept is not None:
+        found[~kept] = np.nan
+    return found
+
+
+def _best(cosine: Floats) -> Rows:
+    """The rows of the 200 greatest cosines and of those that rounding alone may have put below them, four times that
+    at most; greatest first, equal ones in index order.
+    """
+    known = np.flatnonzero(~np.isnan(cosine))
+    if len(known) > MOST_CANDIDATES:
+        cut = np.partition(cosine[known], len(known) - MOST_CANDIDATES)[len(known) - MOST_CANDIDATES]
+        known = known[cosine[known] >= cut - _ROUNDING]
+    return known[np.argsort(-cosine[known], kind="stable")][: 4 * MOST_CANDIDATES].astype(np.int64)
+
+
+# --- what is missing ------------------------------------------------------------------------------------------------
+
+
+def _cut(different: int) -> Notice:
+    """That a question has more words than are looked for."""
+    return Notice(
+        "long_question",
+        f"The question has {different:,} different words: its {tokens.MOST_ALTERNATIVES} rarest are looked for, and "
+        f"where every word is needed its first {tokens.MOST_WORDS:,}.",
+        "Ask in fewer words.",
+    )
+
+
+def _without_full_text(words: WordIndex, *, by_text: bool) -> Notice:
+    reason = words.missing()
+    instead = "a chunk is found when its text holds the letters of a word" if by_text else "vectors answer alone"
+    cause = f"There is no full-text search ({reason})" if reason else "The index was made without full-text search"
+    return Notice("full_text", f"{cause}: {instead}.", "" if reason else "Run memory-tui index.")

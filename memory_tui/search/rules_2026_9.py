@@ -1,0 +1,346 @@
+"""Rules of OpenClaw 2026.9 as pure functions: words, paths, boosts, merged lists, factors (release 2026.9.6).
+
+Each function names the section of the specification of the profile that it follows. JavaScript counts text in UTF-16
+units, and so does this.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_tui.core import jsstring, keywords
+from memory_tui.core.tokens import WORD
+from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
+
+LIMIT = 200
+"""Hits that each list holds (sections 5, 6.6)."""
+MOST_TERMS = 6
+"""Keywords that are looked for one by one after the whole question (6.7)."""
+ACTIVE, INACTIVE = 1.15, 0.9
+"""Factors of a chunk whose projects are all active, and of one with another project (7.3)."""
+_WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0.18, 160, 0.18
+_LONG = 160
+"""Characters from which a text gains the most for its length, however they count."""
+
+
+# --- words (6.1, 6.7, 6.8) -----------------------------------------------------------------------------------------
+
+_ENGLISH = frozenset(
+    word
+    for line in (
+        "a an the this that these those i me my we our you your he she it they them",
+        "am is are was were be been being have has had do does did will would could should can may might must",
+        "in on at to for of with by from about into through during before after above below between under over",
+        "and or but if then because as while when where what which who whom how why",
+        "yesterday today tomorrow earlier later recently ago just now",
+        "thing things stuff something anything everything nothing please help find show get tell give",
+    )
+    for word in line.split()
+)
+"""English words that say nothing, by class: articles and pronouns, auxiliaries, prepositions, conjunctions and question
+words, times, vague nouns and requests. `not` and `like` are looked for, as recorded answers show."""
+_CHINESE = frozenset("的了着过得地吗呢吧啊呀嘛啦我你您他她它这那是有在")
+_LOOKED_FOR = frozenset(("nas", "está", "qual"))
+_LEFT_OUT = frozenset(("dónde",))
+"""Words that recorded answers look for, or leave out, otherwise than the lists of `stop-words`."""
+
+
+@functools.cache
+def _stops() -> frozenset[str]:
+    listed = frozenset().union(*map(keywords.stop_words, ("es", "pt", "ar", "ko", "ja")))
+    chinese = frozenset(word for word in keywords.stop_words("zh") if len(word) > 1)
+    return (_ENGLISH | _CHINESE | listed | chinese | _LEFT_OUT) - _LOOKED_FOR
+
+
+def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
+    """The keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
+    whole = jsstring.trim(query).lower()
+    found = (word for word in keywords.tokens(query, trigram=trigram) if keywords.is_keyword(word, _stops()))
+    return tuple(word for word in dict.fromkeys(found) if word != whole)[:MOST_TERMS]
+
+
+def path_words(text: str) -> list[str]:
+    """The tokens of `text` that a path is looked through for: words with their combining marks (6.1)."""
+    found: list[str] = []
+    inside = False
+    for character in text:
+        if character == "_" or unicodedata.category(character)[0] in "LNM":
+            found[-1:] = [found[-1] + character] if inside else [*found[-1:], character]
+            inside = True
+        else:
+            inside = False
+    return found
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The distinct words of `text` in lower case (6.2)."""
+    return frozenset(WORD.findall(_lowered(text)))
+
+
+def _lowered(text: str) -> str:
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).lower()
+
+
+# --- the score of words (6.2) --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """What a chunk gains over its bm25 score: shares of the question's words, words in its path, length."""
+
+    asked: float
+    held: float
+    path: float
+    length: float
+
+    @property
+    def points(self) -> tuple[float, ...]:
+        """Each part, in the order in which they are added."""
+        return self.asked, self.held, self.path, self.length
+
+
+NO_BOOST = Boost(0.0, 0.0, 0.0, 0.0)
+
+
+def boost(asked: frozenset[str], text: str, distinct: int, path_hits: int) -> Boost:
+    """What the words `asked` gain a chunk with `text` of so many `distinct` words, in whose path `path_hits` of them
+    stand (6.2).
+    """
+    if not asked:
+        return NO_BOOST
+    plain = _lowered(text)
+    shared = sum(_holds(plain, word) for word in asked)
+    length = len(text) if len(text) > _LONG else jsstring.utf16_len(text)
+    return Boost(
+        _WORD_SHARE * shared / len(asked),
+        _TEXT_SHARE * shared / max(distinct, 1),
+        _PATH_WORD * path_hits,
+        min(length / _LENGTH_UNITS, _MOST_LENGTH),
+    )
+
+
+def _holds(text: str, word: str) -> bool:
+    """Whether `word` is one of the words of `text`."""
+    size, at = len(word), text.find(word)
+    while at >= 0:
+        after = text[at + size : at + size + 1]
+        if not (at and WORD.match(text[at - 1])) and not WORD.match(after):
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+def boosted(text_score: float, gain: Boost) -> float:
+    """The keyword score: bm25's and its boost, 1 at most (6.2)."""
+    return text_score if gain is NO_BOOST else min(1.0, text_score + sum(gain.points))
+
+
+def words_in_path(asked: Iterable[str], path: str) -> int:
+    """How many of the words `asked` stand in `path` (6.2)."""
+    folded = _lowered(path)
+    return sum(word in folded for word in asked)
+
+
+# --- paths (6.3, 6.9) ----------------------------------------------------------------------------------------------
+
+
+def plain_path(path: str) -> str:
+    """`path` as it is compared with a question (6.3)."""
+    text = jsstring.trim(path).replace("\\", "/").removeprefix("./")
+    return unicodedata.normalize("NFC", text).lower()
+
+
+def exact_names(path: str) -> tuple[str, str, str]:
+    """What a question has to be to name `path`: the whole of it, its last part, that without extension (6.3)."""
+    whole = plain_path(path)
+    name = whole.rpartition("/")[2]
+    dot = name.rfind(".")
+    return whole, name, name[:dot] if dot > 0 else name
+
+
+def exact_level(query: str, names: tuple[str, str, str]) -> int:
+    """How exactly `query`, by `plain_path`, names a file with `names`: 3 its path, 2 its name, 1 its stem, 0 not."""
+    if query in ("", "."):
+        return 0
+    whole, name, stem = names
+    if query == whole:
+        return 3
+    if "/" in query:
+        return 0
+    return 2 if query == name else 1 if query == stem else 0
+
+
+_SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
+_SPLIT = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l"}
+
+
+@functools.lru_cache(maxsize=65_536)
+def collation(path: str) -> tuple[object, ...]:
+    """A key that sorts paths as ICU's root collation does: letters, then accents, then lower case first (6.9)."""
+    letters: list[tuple[int, str]] = []
+    accents: list[tuple[int, str]] = []
+    cases: list[bool] = []
+    for character in unicodedata.normalize("NFD", path):
+        if unicodedata.combining(character):
+            accents.append((len(letters), character))
+            continue
+        small = character.lower()
+        for part in _SPLIT.get(small, small):
+            letters.append(_primary(part))
+            cases.append(small != character)
+        if small in _SPLIT:
+            accents.append((len(letters), small))
+    return tuple(letters), tuple(accents), tuple(cases), path
+
+
+def _primary(character: str) -> tuple[int, str]:
+    at = _SIGNS.find(character)
+    if at >= 0:
+        return 0, chr(at)
+    if character.isdigit():
+        return 2, str(unicodedata.digit(character, 0))
+    if character.isascii():
+        return (3 if character.isalpha() else 0), character
+    if "\u30a1" <= character <= "\u30f6":
+        # Katakana sorts with hiragana.
+        return 5, chr(ord(character) - 0x60)
+    if "\u1100" <= character <= "\u11ff" or "\uac00" <= character <= "\ud7af":
+        return 4, character
+    return (5 if character.isalpha() else 1), character
+
+
+# --- lists of hits (6.5, 6.6) --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that words or a path found; `row` is its place in the corpus.
+
+    `score` is the keyword score, `bm25` FTS5's own number (NaN where nothing was matched). `level` is how exactly the
+    question names its path. `body` tells whether its text was found, `term` which search gave the score.
+    """
+
+    row: int
+    place: tuple[str, int, int, str]
+    """Path, first and last line, id."""
+    level: int
+    body: bool
+    score: float
+    text_score: float
+    path_score: float
+    bm25: float
+    gain: Boost
+    term: int
+
+    @property
+    def keyword_score(self) -> float:
+        """What merged hits are sorted by (6.5)."""
+        return self.score if self.body else 1.0 if self.level else self.path_score
+
+    def order(self, *, body_first: bool = True) -> tuple[object, ...]:
+        """Order K (6.5)."""
+        path, start, _, chunk = self.place
+        return (
+            -self.level,
+            not self.body if self.level and body_first else False,
+            -self.keyword_score,
+            -self.text_score,
+            0.0 if self.level else -self.path_score,
+            collation(path),
+            start,
+            chunk,
+        )
+
+
+def merged(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
+    """One hit a chunk, with the best of what each list knows of it, in order K (6.5)."""
+    return sorted(_united(lists).values(), key=Hit.order)
+
+
+def _united(lists: Iterable[Sequence[Hit]]) -> dict[int, Hit]:
+    found: dict[int, Hit] = {}
+    for hits in lists:
+        for hit in hits:
+            found[hit.row] = _both(found[hit.row], hit) if hit.row in found else hit
+    return found
+
+
+def _both(one: Hit, other: Hit) -> Hit:
+    """Two findings of one chunk as one; of two in its text the better speaks."""
+    best = max((hit for hit in (one, other) if hit.body), key=lambda hit: hit.score, default=one)
+    return Hit(
+        row=one.row,
+        place=one.place,
+        level=one.level,
+        body=one.body or other.body,
+        score=best.score,
+        text_score=max(one.text_score, other.text_score),
+        path_score=max(one.path_score, other.path_score),
+        bm25=best.bm25,
+        gain=best.gain,
+        term=best.term,
+    )
+
+
+def merged_and_limited(lists: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """`lists` as one, cut to 200 a kind; in any order where nothing is cut (6.6)."""
+    if sum(map(len, lists)) <= LIMIT:
+        return list(_united(lists).values())
+    return limited(merged(lists))
+
+
+def limited(hits: Sequence[Hit]) -> list[Hit]:
+    """`hits`, in order K, cut to 200 a kind (6.6)."""
+    exact: list[Hit] = []
+    bodies, paths = 0, set[str]()
+    for hit in hits:
+        if not hit.level or (hit.body and bodies >= LIMIT):
+            continue
+        if hit.place[0] not in paths and len(paths) >= LIMIT:
+            continue
+        bodies += hit.body
+        paths.add(hit.place[0])
+        exact.append(hit)
+    return exact + [hit for hit in hits if not hit.level][:LIMIT]
+
+
+# --- factors (7.2, 7.3) --------------------------------------------------------------------------------------------
+
+
+def importance_factor(importance: int) -> float:
+    """What an importance of 1 to 10 multiplies by: 0.80 to 1.25, 1 without one (7.2)."""
+    return 0.75 + 0.05 * importance if importance else 1.0
+
+
+def project_factor(said: Annotations, active: Collection[str]) -> float:
+    """What the projects of a chunk multiply by where some are `active` (7.3)."""
+    if not active or not said.project:
+        return 1.0
+    return ACTIVE if all(key in active for key in said.keys) else INACTIVE
+
+
+def dropped(said: Mapping[int, Annotations]) -> frozenset[int]:
+    """The rows that are never recalled, because nobody can tell their project (7.3)."""
+    return frozenset(row for row, own in said.items() if INVALID_PROJECT in own.keys)
+
+
+# --- likeness (7.7) ------------------------------------------------------------------------------------------------
+
+_LATIN = re.compile(r"[a-z0-9_]+")
+_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u1100-\u11ff]+")
+
+
+def mmr_tokens(snippet: str) -> frozenset[str]:
+    """What MMR compares: Latin words, Chinese, Japanese and Korean characters and their pairs; else the text itself."""
+    text = jsstring.trim(snippet.lower())
+    found = set(_LATIN.findall(text))
+    if not text.isascii():
+        for run in _IDEOGRAPHS.findall(text):
+            found.update(run)
+            found.update(run[at : at + 2] for at in range(len(run) - 1))
+    # Two snippets without any token are alike where they are equal: the whole text is a token of its own.
+    return frozenset(found) or frozenset((f"\0{text}",))

@@ -1,0 +1,399 @@
+"""Scores: the evidence of both sides becomes one number for each candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from memory_tui.core import profiles
+from memory_tui.core.profiles import Profile, Term
+from memory_tui.core.settings import Settings
+from memory_tui.search import formulas, rules_2026_9
+from memory_tui.search.corpus import Integers
+from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Lexical, Postings, Rows
+from memory_tui.search.formulas import Floats
+from memory_tui.search.rules_2026_9 import Hit
+from memory_tui.search.trace import Mode
+from memory_tui.workspace.annotations import NOTHING_SAID
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A profile and its knobs, resolved for one ranking."""
+
+    profile: Profile
+    vector_weight: float
+    text_weight: float
+    limit: int
+    results: int
+    min_score: float
+    half_life: float
+    decay: bool
+    mmr: bool
+    mmr_lambda: float
+    recency: float
+    date_boost: float
+
+    @classmethod
+    def of(cls, settings: Settings, mode: Mode) -> Rules:
+        """The rules in force in `mode`: without one side its weight is lost, as in the original."""
+        profile = profiles.get(settings.word("profile"))
+        if profile.fixed:
+            # A knob that the release took away turns nothing, whoever turned it.
+            settings = settings.update(profile.fixed, f"profile {profile.name}")
+        vector, text = formulas.normalised_weights(
+            settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
+        )
+        one_sided = mode != "hybrid"
+        if one_sided and profile.missing_side == "zero":
+            vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
+        results = settings.whole("query.maxResults")
+        return cls(
+            profile=profile,
+            vector_weight=vector,
+            text_weight=text,
+            results=results,
+            limit=formulas.candidate_limit(
+                results, settings.whole("query.hybrid.candidateMultiplier"), profile.fewest_candidates
+            ),
+            min_score=settings.number("query.minScore"),
+            half_life=settings.number("query.hybrid.temporalDecay.halfLifeDays"),
+            # The original counts variety, and up to 2026.3 age, only where it merges two lists.
+            decay=settings.on("query.hybrid.temporalDecay.enabled")
+            and not (one_sided and profile.age == "multiply" and not profile.fixed),
+            mmr=settings.on("query.hybrid.mmr.enabled") and not one_sided,
+            mmr_lambda=settings.number("query.hybrid.mmr.lambda"),
+            recency=settings.number("recency.weight") if profile.age == "add" else 0.0,
+            date_boost=0.0 if "dateBoost" in profile.ignores else settings.number("dateBoost"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """What the candidates of one profile and limit bring along before any knob: arrays over `rows`, as proposed."""
+
+    rows: Rows
+    cosine: Floats
+    vector_rank: Rows
+    vector: Floats
+    vector_scale: float
+    bm25: Floats
+    text_rank: Rows
+    text: Floats
+    text_scale: float
+    days: Floats
+    named: Floats
+    """1 for chunks of the days that the query names, 0 for others."""
+    text_matches: int
+    level: Rows
+    """How exactly the query names the note: 3 by its path, 2 by its name, 1 without extension, 0 not."""
+    lexical: Floats
+    """What orders chunks that have no points: the keyword score of a text that was found without full-text search."""
+    terms: Mapping[Term, Floats]
+    """What multiplies, beside age, by the name of the term."""
+    in_list: Flags
+    """Which rows the keyword side proposed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What the knobs make of components: arrays of (rules, candidates)."""
+
+    hybrid: Floats
+    factor: Floats
+    recency: Floats
+    date: Floats
+    total: Floats
+    fresh: Floats
+    """The total as it would be without age."""
+    merit: Floats
+    """What the order goes by: the total, but within a group of exactly named notes what their content comes to."""
+
+
+def mode_of(evidence: Evidence, settings: Settings) -> Mode:
+    """Which sides can answer: by what the index has, what the query gives, and whether hybrid is on."""
+    profile = profiles.get(settings.word("profile"))
+    hybrid = (settings.on("query.hybrid.enabled") or bool(profile.fixed)) and evidence.full_text
+    # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
+    if evidence.cosine is not None or (evidence.pointless and profile.missing_side == "zero"):
+        return "hybrid" if hybrid else "vectors only"
+    side = evidence.recommended if profile.join == "OR" else evidence.openclaw
+    found = profile.exact_paths and evidence.lexical.hits
+    return "keywords only" if side.plan.fts_query or found else "nothing"
+
+
+def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> KeywordSide:
+    """The word side by the profile's own way of asking."""
+    if rules.profile.join == "OR":
+        return evidence.recommended
+    if rules.profile.text_score == "boosted":
+        return _listed(evidence.lexical)
+    if mode == "keywords only" and evidence.keywords is not None:
+        return _merged(evidence.keywords, rules)
+    return evidence.openclaw
+
+
+def _merged(search: KeywordSearch, rules: Rules) -> KeywordSide:
+    """What the keywords found one by one: of each chunk its best score, the first of equal ones (OpenClaw)."""
+    best: dict[int, tuple[float, float]] = {}
+    for side in search.each:
+        rows, bm25 = side.postings.rows[: rules.limit], side.postings.bm25[: rules.limit]
+        scores = _text_scores(rules.profile, bm25, 0.0)
+        for row, rank, score in zip(rows.tolist(), bm25.tolist(), scores.tolist(), strict=True):
+            if row not in best or score > best[row][0]:
+                best[row] = score, rank
+    order = sorted(best, key=lambda row: -best[row][0])
+    postings = Postings(np.array(order, dtype=np.int64), np.array([best[row][1] for row in order], dtype=np.float64))
+    frequency = {word: count for side in search.each for word, count in side.frequency.items()}
+    return KeywordSide(search.plan, postings, frequency, whole=True)
+
+
+def _listed(found: Lexical) -> KeywordSide:
+    """The lexical side as a word side: all its hits, with the bm25 of those whose words were matched."""
+    postings = Postings(
+        np.array([hit.row for hit in found.hits], dtype=np.int64), np.array([hit.bm25 for hit in found.hits])
+    )
+    frequency = {word: count for search in found.searches[:1] for word, count in search.frequency.items()}
+    return KeywordSide(found.plan, postings, frequency, whole=True)
+
+
+def pools(evidence: Evidence, side: KeywordSide, mode: Mode, limit: int) -> tuple[Rows, Rows]:
+    """What each side proposes: the rows nearest by cosine, and those best by bm25."""
+    nearest = evidence.nearest[:limit] if evidence.cosine is not None else evidence.nearest[:0]
+    most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else limit
+    return nearest, side.postings.rows[:most]
+
+
+def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
+    if profile.text_score == "magnitude":
+        return formulas.share(-bm25, best)
+    return formulas.clamped(bm25) if profile.text_score == "clamped" else formulas.saturated(bm25)
+
+
+def _ranks(pool: Rows, rows: Rows, chunks: int) -> Rows:
+    """The 1-based place of each of `rows` in `pool`, 0 when it is not there; of two places the first."""
+    place = np.zeros(chunks, dtype=np.int64)
+    place[pool[::-1]] = np.arange(len(pool), 0, -1)
+    return place[rows]
+
+
+def age_of(evidence: Evidence, profile: Profile) -> Age:
+    """Ages by the profile's own rule of which names carry a day."""
+    if profile.exact_paths and evidence.lexical_age is not None:
+        return evidence.lexical_age
+    return evidence.openclaw_age if profile.age == "multiply" else evidence.recommended_age
+
+
+def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Components:
+    """The candidates that both sides propose, with the numbers that no weight, age or gate changes."""
+    nearest, matched = pools(evidence, side, mode, rules.limit)
+    rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist()])), dtype=np.int64)
+    profile = rules.profile
+    hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
+    if profile.exact_paths:
+        rows = _in_tie_order(evidence, rows, hits, mode)
+    computed = profile.missing_side == "computed"
+
+    cosine = np.full(len(rows), np.nan) if evidence.cosine is None else evidence.cosine[rows]
+    vector_rank = _ranks(nearest, rows, evidence.chunks)
+    known = ~np.isnan(cosine) & (computed | (vector_rank > 0))
+    vector_scale = 1.0
+    if profile.vector_score == "share" and evidence.cosine is not None and len(evidence.nearest):
+        vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
+    values = np.where(known, cosine, 0.0)
+    vector = formulas.share(values, vector_scale) if profile.vector_score == "share" else values
+
+    text_rank = _ranks(matched, rows, evidence.chunks)
+    every = side.postings.spread(evidence.chunks)
+    bm25 = every[rows]
+    text_scale = 1.0
+    if profile.text_score == "magnitude":
+        text_scale = max(float(-side.postings.bm25[0]), 0.0) if len(matched) else 0.0
+    counted = ~np.isnan(bm25) & (computed | (text_rank > 0)) & (mode != "vectors only")
+    if hits:
+        text = np.array([_keyword_score(hits.get(row), mode) for row in rows.tolist()])
+    else:
+        text = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
+
+    files = evidence.file_of[rows]
+    own = [hits.get(row) for row in rows.tolist()]
+    return Components(
+        rows,
+        cosine,
+        vector_rank,
+        vector,
+        vector_scale,
+        bm25,
+        text_rank,
+        text,
+        text_scale,
+        age_of(evidence, profile).days[files],
+        np.isin(files, list(evidence.of_named_time)).astype(np.float64),
+        int(np.count_nonzero(~np.isnan(every))),
+        _levels(evidence, files, profile),
+        np.array([_unmatched(hit) for hit in own], dtype=np.float64),
+        {term: _term(term, evidence.lexical, rows) for term in profile.terms if term != "decay"},
+        text_rank > 0,
+    )
+
+
+def _levels(evidence: Evidence, files: Integers, profile: Profile) -> Rows:
+    """How exactly the query names the note of each row; 0 under a profile that does not ask."""
+    levels = evidence.lexical.levels if profile.exact_paths else {}
+    return np.array([levels.get(file, 0) for file in files.tolist()], dtype=np.int64)
+
+
+def _keyword_score(hit: Hit | None, mode: Mode) -> float:
+    """What the word side gives a chunk: nothing to one that only its path was found by, where the path is exact."""
+    if hit is None or (hit.level and not hit.body):
+        return 0.0
+    if mode == "keywords only" and hit.body:
+        return hit.score
+    return hit.score if hit.text_score > 0 else 0.0 if hit.level else hit.path_score
+
+
+def _unmatched(hit: Hit | None) -> float:
+    """The keyword score of a chunk whose text was looked through, because no word of it could be matched."""
+    return hit.score if hit is not None and hit.body and hit.text_score == 0 else 0.0
+
+
+def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode: Mode) -> Rows:
+    """`rows` without those that are never recalled, in the order in which equal ones stand."""
+    never = rules_2026_9.dropped(evidence.lexical.said)
+
+    def key(row: int) -> tuple[object, ...]:
+        hit, ref = hits.get(row), evidence.refs[row]
+        at = rules_2026_9.collation(ref.path), ref.start_line
+        if mode == "keywords only" and hit is not None:
+            return -hit.text_score, 0.0 if hit.level else -hit.path_score, *at, ref.id
+        return -_unmatched(hit), 0.0, *at, ref.end_line
+
+    return np.array(sorted((row for row in rows.tolist() if row not in never), key=key), dtype=np.int64)
+
+
+def _term(term: Term, found: Lexical, rows: Rows) -> Floats:
+    """What `term` multiplies each of `rows` by."""
+    said = [found.said.get(row, NOTHING_SAID) for row in rows.tolist()]
+    if term == "importance":
+        return np.array([rules_2026_9.importance_factor(own.importance) for own in said], dtype=np.float64)
+    return np.array([rules_2026_9.project_factor(own, found.active) for own in said], dtype=np.float64)
+
+
+def column(values: Sequence[float]) -> Floats:
+    """One value for each of the rules, to be spread over candidates."""
+    return np.array(values, dtype=np.float64)[:, None]
+
+
+def score(parts: Components, rules: Sequence[Rules]) -> Scores:
+    """Every candidate's score under each of `rules`: (vector + text) x age factor, plus recency and a named day."""
+    vector_weight, text_weight = column([rule.vector_weight for rule in rules]), column([r.text_weight for r in rules])
+    hybrid = vector_weight * parts.vector + text_weight * parts.text
+    fade = formulas.decay_factor(parts.days[None, :], column([rule.half_life for rule in rules]))
+    multiplies = column([rule.decay and rule.profile.age == "multiply" for rule in rules]) > 0
+    adds = column([rule.decay and rule.profile.age == "add" for rule in rules]) > 0
+    factor = np.where(multiplies, fade, 1.0)
+    # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
+    recency = np.where(adds, column([rule.recency for rule in rules]) * fade, 0.0)
+    date = column([rule.date_boost for rule in rules]) * parts.named
+    base = hybrid
+    if rules[0].profile.exact_paths:
+        content = np.where(hybrid != 0, hybrid, parts.lexical)
+        base = np.where(parts.level > 0, (1.0 + np.clip(hybrid, 0.0, 1.0)) / 2.0, content)
+    merit, fresh = base * factor, base
+    for values in parts.terms.values():
+        merit, fresh = merit * values, fresh * values
+    merit, fresh = merit + recency + date, fresh + date
+    if not rules[0].profile.exact_paths:
+        return Scores(hybrid, factor, recency, date, merit, hybrid, merit)
+    # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
+    named, empty = parts.terms["project"], hybrid == 0
+    total = np.where(parts.level > 0, named, np.where(empty, 0.0, merit))
+    return Scores(hybrid, factor, recency, date, total, np.where(parts.level > 0, named, fresh), merit)
+
+
+def groups(parts: Components, merit: Floats, total: Floats) -> list[Rows]:
+    """The candidates in their order before variety counts: exactly named notes by level, then all others."""
+    found = []
+    for level in np.unique(parts.level)[::-1].tolist():
+        own = np.flatnonzero(parts.level == level)
+        keys = (-merit[own],) if level else (-merit[own], -total[own])
+        found.append(own[np.lexsort(keys)])
+    return found
+
+
+def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
+    """Which candidates the relaxed floor takes for keyword hits: those, and all others on the very lines of one.
+
+    OpenClaw knows its keyword hits by path and lines, and the pieces of one long line share them.
+    """
+    found = parts.in_list
+    if found.all() or not found.any():
+        return found
+    places = [
+        (ref.source, ref.path, ref.start_line, ref.end_line)
+        for ref in map(evidence.refs.__getitem__, parts.rows.tolist())
+    ]
+    hits = {place for place, hit in zip(places, found.tolist(), strict=True) if hit}
+    return np.array([place in hits for place in places], dtype=np.bool_)
+
+
+class Similarity:
+    """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same.
+
+    `tokens` makes each of so many sets when it is asked for. May be used by several threads at once.
+    """
+
+    def __init__(self, count: int, tokens: Callable[[int], frozenset[str]]) -> None:
+        self._count, self._make = count, tokens
+        self._tokens: dict[int, frozenset[str]] = {}
+        self._known: dict[int, Floats] = {}
+
+    @cached_property
+    def _sets(self) -> _Sets:
+        return _Sets([self._of(i) for i in range(self._count)])
+
+    def _of(self, i: int) -> frozenset[str]:
+        found = self._tokens.get(i)
+        if found is None:
+            found = self._tokens[i] = self._make(i)
+        return found
+
+    def of(self, i: int, j: int) -> float:
+        """The similarity of two sets, without the others being made."""
+        one, other = self._of(i), self._of(j)
+        shared = len(one & other)
+        union = len(one) + len(other) - shared
+        return shared / union if union else 1.0
+
+    def row(self, i: int) -> Floats:
+        """The similarity of set `i` to every set; not to be changed."""
+        found = self._known.get(i)
+        if found is None:
+            found = self._known[i] = self._sets.with_each(i)
+        return found
+
+    def rows(self, which: Rows) -> Floats:
+        """The similarity of each of `which` to each set."""
+        return np.stack([self.row(i) for i in which.tolist()])
+
+
+class _Sets:
+    def __init__(self, tokens: Sequence[frozenset[str]]) -> None:
+        vocabulary: dict[str, int] = {}
+        self._columns = [
+            np.array([vocabulary.setdefault(token, len(vocabulary)) for token in items], dtype=np.int64)
+            for items in tokens
+        ]
+        # A row a token, so that the tokens of one set are whole rows to add up.
+        self._holds = np.zeros((len(vocabulary), len(tokens)), dtype=np.float32)
+        for at, columns in enumerate(self._columns):
+            self._holds[columns, at] = 1.0
+        self._sizes = np.array([len(items) for items in tokens], dtype=np.float64)
+
+    def with_each(self, i: int) -> Floats:
+        shared = self._holds[self._columns[i]].sum(axis=0, dtype=np.float32).astype(np.float64)
+        union = self._sizes + self._sizes[i] - shared
+        return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)

@@ -1,0 +1,9 @@
+"""The seam between a search and the stores: what a search needs of a store, in protocols and plain values.
+
+A store knows this package and never `search`; `search`, `explain`, `tune`, `curate`, `inbox` and `tui` know this
+package and never a store. A new store is a package that passes the contract tests.
+
+- note_state: The state of a note: how the file on disk differs from what was indexed. -> difference
+- protocol: What a search needs of a store. -> ChunkSource
+- rows: Rows: the plain values that a store hands to a search. -> ChunkPage
+"""

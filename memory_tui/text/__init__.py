@@ -1,1 +1,0 @@
-"""Characters: safe display, JavaScript string rules, words."""

@@ -1,0 +1,114 @@
+"""Drawing without markup: safe text with style names, cut by terminal cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from rich.cells import cell_len, get_character_cell_size, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+Piece = tuple[str, str]
+"""Text that is already safe to show, and the name of its style (empty for the widget's own)."""
+
+VECTOR, TEXT, ADDED, LOST = "█", "▒", "+", "·"
+"""The parts of a score's bar; they differ in shape so that they can be told apart without colour."""
+
+
+NOT_FIRST = "，。、；：？！）」』】》〉”’…"
+"""Punctuation that does not begin a line."""
+
+
+def fit(text: str, width: int, align: str = "left") -> str:
+    """`text` in exactly `width` cells; what does not fit is cut and marked with an ellipsis."""
+    if width <= 0:
+        return ""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…"
+    space = " " * (width - length)
+    return space + text if align == "right" else text + space
+
+
+def fit_path(path: str, width: int) -> str:
+    """`path` in at most `width` cells, its beginning cut off where needed: the end names the note."""
+    if cell_len(path) <= width:
+        return path
+    short = path.removeprefix("memory/")
+    if cell_len(short) <= width:
+        return short
+    while short and cell_len(short) > width - 1:
+        short = short[1:]
+    return "…" + short
+
+
+def wrap(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """Where the lines of `text` begin and end when it is broken at spaces to fit `width` cells; one at least."""
+    start, size, width = 0, len(text), max(8, width)
+    plain = text.isascii()
+    while True:
+        end = start + width if plain else _reach(text, start, width)
+        if end >= size:
+            yield start, size
+            return
+        if plain or not (is_wide(text[end - 1]) or is_wide(text[end])):
+            space = text.rfind(" ", start, end + 1)
+            end = space + 1 if space > start else end
+        elif text[end] in NOT_FIRST and end > start + 1:
+            end -= 1
+        yield start, end
+        start = end
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The lines of `text` when it is broken at spaces to fit `width` cells; one at least."""
+    return [text[start:end] for start, end in wrap(text, width)]
+
+
+def is_wide(character: str) -> bool:
+    """Whether a character takes two cells, as those of scripts do that break lines anywhere."""
+    return not character.isascii() and cell_len(character) == 2
+
+
+def chop(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """Where the lines of `text` begin and end when it is broken at the edge of `width` cells; one at least."""
+    start, size, plain = 0, len(text), text.isascii()
+    while True:
+        end = start + width if plain else _reach(text, start, width)
+        yield start, min(end, size)
+        if end >= size:
+            return
+        start = end
+
+
+def _reach(text: str, start: int, width: int) -> int:
+    """The end of the longest slice from `start` that fits `width` cells; one character at least."""
+    end = min(len(text), start + width)
+    used = 0
+    for at in range(start, end):
+        used += get_character_cell_size(text[at])
+        if used > width:
+            end = max(start + 1, at)
+            break
+    # A selector makes the emoji before it wider than its characters are.
+    while "\ufe0f" in text[start:end] and end > start + 1 and cell_len(text[start:end]) > width:
+        end -= 1
+    return end
+
+
+def bar(parts: Sequence[tuple[str, float]], scale: float, width: int) -> str:
+    """A bar of `width` cells in which each (glyph, amount) has its share of `scale`; ends are rounded, not lengths."""
+    drawn, total = "", 0.0
+    for glyph, amount in parts:
+        total += max(0.0, amount) if math.isfinite(amount) else 0.0
+        end = min(width, round(total / scale * width)) if scale > 0 else 0
+        drawn += glyph * (end - len(drawn))
+    return drawn.ljust(width)
+
+
+def strip(pieces: Iterable[Piece], width: int, base: Style, style_of: Callable[[str], Style]) -> Strip:
+    """`pieces` as one line of exactly `width` cells."""
+    line = Strip([Segment(text, base + style_of(name) if name else base) for text, name in pieces if text])
+    return line.adjust_cell_length(width, base)

@@ -1,0 +1,154 @@
+"""External programs: the editor of the user, the clipboard."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import AppliedChange, Lent
+    from memory_tui.tui.views.view import View
+
+_COLON = {"hx", "helix", "micro"}
+_COLON_WAIT = {"zed", "zeditor", "subl", "sublime_text"}
+_GOTO = {"code", "code-insiders", "codium", "vscodium", "cursor"}
+_AT_ONCE = {"open", "xdg-open"}
+"""These come back before anything is edited."""
+_NO_LINE = {"notepad", *_AT_ONCE}
+
+
+def _words(environment: Mapping[str, str]) -> list[str]:
+    chosen = environment.get("VISUAL") or environment.get("EDITOR") or ""
+    try:
+        return shlex.split(chosen) or ["vi"]
+    except ValueError:
+        # A quotation mark without its partner; the words are what is left to try.
+        return chosen.split()
+
+
+def name_of(environment: Mapping[str, str]) -> str:
+    """The name of the editor's program."""
+    return PurePath(_words(environment)[0]).name.removesuffix(".exe")
+
+
+def command(path: str, line: int, environment: Mapping[str, str]) -> list[str]:
+    """The arguments that open `path` at `line` (1-based) in $VISUAL, else $EDITOR, else vi, until it is closed."""
+    words, name = _words(environment), name_of(environment)
+    if name in _GOTO:
+        return [*words, "--wait", "--goto", f"{path}:{line}"]
+    if name in _COLON or name in _COLON_WAIT:
+        return [*words, *(["--wait"] if name in _COLON_WAIT else []), f"{path}:{line}"]
+    if name in _NO_LINE:
+        return [*words, path]
+    return [*words, f"+{line}", path]
+
+
+def edit(path: str, line: int) -> str:
+    """Run the editor until it ends; returns what went wrong as a sentence, or nothing."""
+    words = command(path, line, os.environ)
+    try:
+        process = subprocess.Popen(words)
+    except OSError as error:
+        return f"The editor {words[0]} could not be started: {error.strerror or error}. Set $EDITOR."
+    # ctrl+c is for the editor; set after its start, because it would inherit this.
+    was = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        status = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, was)
+    return f"The editor {words[0]} ended with status {status}." if status else ""
+
+
+def hand_over(view: View) -> None:
+    """Give the terminal to the editor for the note under the cursor, then keep what it made of it in the journal."""
+    home = view.home
+    engine, place = home.engine, view.place_in_note()
+    if engine is None or place is None:
+        return
+    path, line = place[0], view.line_in_note()
+    if any(row.path == path and row.source == "sessions" for row in (home.facts.rows if home.facts else ())):
+        view.say("A transcript records a session, so memory-tui does not edit it.")
+        return
+    with view.app.suspend():
+        lent, problem = None, ""
+        try:
+            lent = engine.notes.curator.lend(path)
+        except MemoryTuiError as error:
+            problem = f"What the editor changes is not in the journal: {error.message} "
+        problem += edit(lent.absolute if lent is not None else str(engine.plan.roots.workspace / path), line)
+    if not engine.indexer.watcher.on:
+        engine.indexer.request_sync()
+    if lent is None:
+        view.say(problem)
+        return
+    _keep(view, lent, path, problem)
+
+
+@task("write", exclusive=False)
+async def _keep(view: View, lent: Lent, path: str, problem: str) -> None:
+    """Keep in the journal what the editor made of a note that it was lent."""
+    name = name_of(os.environ)
+    done = await view.home.jobs.attempt(lambda engine: engine.notes.curator.came_back(lent, name), write=True)
+    if isinstance(done, MemoryTuiError):
+        left = f"{one_line(path)} is as {name} left it, and not in the journal:"
+        view.say(f"{problem} {left} {done.message} {done.next_step}".strip())
+    else:
+        view.say(f"{problem} {_outcome(done, path, name)}".strip())
+        view.home.jobs.refresh()
+
+
+def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
+    if done is not None:
+        return f"{one_line(done.change.title)}: kept as change {done.entry.id}; u undoes it."
+    if name in _AT_ONCE:
+        return f"{name} does not wait for its window: what is saved there is not in the journal."
+    return f"{one_line(path)} is as it was."
+
+
+_PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("WAYLAND_DISPLAY", ("wl-copy",)),
+    ("DISPLAY", ("xclip", "-selection", "clipboard")),
+    ("DISPLAY", ("xsel", "--clipboard", "--input")),
+    ("", ("pbcopy",)),
+)
+
+MOST_SECONDS = 1.0
+"""A clipboard program that takes longer is not waited for."""
+
+
+def program() -> tuple[str, ...] | None:
+    """The clipboard program of this desktop, if one is installed."""
+    for variable, words in _PROGRAMS:
+        if (not variable or os.environ.get(variable)) and shutil.which(words[0]):
+            return words
+    return None
+
+
+def copy(text: str) -> str:
+    """Hand `text` to the clipboard program; returns its name, or nothing. Waits MOST_SECONDS at most."""
+    words = program()
+    if words is None:
+        return ""
+    try:
+        subprocess.run(
+            words,
+            input=text.encode("utf-8", "replace"),
+            timeout=MOST_SECONDS,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        # The terminal was asked as well, so there is nothing to add but that this way failed.
+        return ""
+    return words[0]

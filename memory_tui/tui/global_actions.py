@@ -1,0 +1,330 @@
+"""A pressed key runs its action: the nearest pane's do_ method, or the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.app import App
+from textual.widget import Widget
+
+from memory_tui.tui.keymap import find, why_nothing
+from memory_tui.tui.navigation import make, overlay
+from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.core.errors import MemoryTuiError
+    from memory_tui.engine.engine import Engine
+    from memory_tui.tui.state import Facts
+    from memory_tui.tui.tuning import Tuning
+    from memory_tui.tui.typed_ahead import TypedAhead
+    from memory_tui.tui.workers import WorkerJobs
+
+
+class GlobalActions(App[int]):
+    """The app's own `do_` methods; views and panes have theirs, and come first."""
+
+    jobs: WorkerJobs
+    engine: Engine | None
+    facts: Facts | None
+    typed_ahead: TypedAhead
+    tuning: Tuning | None
+    """Where the knobs are; known when the engine is open."""
+
+    @property
+    def views(self) -> list[View]:
+        """Every view that exists, shown or not."""
+        return [screen for stack in self._screen_stacks.values() for screen in stack if isinstance(screen, View)]
+
+    def turn(self, tuning: Tuning | None) -> None:
+        """The knobs go to `tuning`; every view that shows an answer follows."""
+        if tuning is not None and tuning is not self.tuning:
+            self.tuning = tuning
+            for view in self.views:
+                view.tuned()
+
+    @property
+    def view(self) -> View | None:
+        """The view in front; None while a dialogue or the palette is."""
+        return self.screen if isinstance(self.screen, View) else None
+
+    @property
+    def question(self) -> str:
+        """The question that some view shows an answer to, empty without one."""
+        return next((view.question for view in self.views if view.question), "")
+
+    @property
+    def can_suspend(self) -> bool:
+        """Whether the terminal can be handed to another program."""
+        return not (self.is_headless or self.is_web)
+
+    async def action_do(self, name: str) -> None:
+        """Do the action called `name` where the user is, or say why not."""
+        view = self.view
+        if view is None:
+            return
+        reason = find(name, view.places()).refuse(view.context())
+        if reason:
+            view.say(reason)
+            return
+        method, row = _method(view, name), overlay(name)
+        if method is not None:
+            method()
+        elif row is not None:
+            self.push_screen(make(row.target, view))
+        view.update_hints()
+
+    def on_key(self, event: events.Key) -> None:
+        """Say why a key does nothing."""
+        view = self.view
+        if view is not None and event.key not in view.active_bindings:
+            view.say(
+                why_nothing(event.character if event.is_printable and event.character else event.key, view.places())
+            )
+
+    def do_ask(self) -> None:
+        """Go to the query box."""
+        self.switch_mode("search")
+        self.typed_ahead.when_drawn(self._focus_query)
+
+    def _focus_query(self) -> None:
+        for box in self.screen.query("#query"):
+            box.focus()
+
+    def do_browse(self) -> None:
+        """View 1."""
+        self.switch_mode("browse")
+
+    def do_search(self) -> None:
+        """View 2."""
+        self.switch_mode("search")
+
+    def do_index(self) -> None:
+        """View 3."""
+        self.switch_mode("index")
+
+    def do_inbox(self) -> None:
+        """View 4."""
+        self.switch_mode("inbox")
+
+    def do_commands(self) -> None:
+        """Open the palette."""
+        self.action_command_palette()
+
+    def do_help(self) -> None:
+        """Keys and signs of the pane in focus."""
+        from memory_tui.tui.views.help import Help
+
+        if self.view is not None:
+            self.push_screen(Help(self.view.places()))
+
+    def do_next_pane(self) -> None:
+        """Next pane."""
+        self.action_focus_next()
+
+    def do_previous_pane(self) -> None:
+        """Previous pane."""
+        self.action_focus_previous()
+
+    def do_jump(self) -> None:
+        """Letters on the panes."""
+        from memory_tui.tui.views.dialogs import Jump
+
+        def go(pane: Widget | None) -> None:
+            if pane is not None:
+                pane.focus()
+
+        self.push_screen(Jump(self.screen.focus_chain), go)
+
+    def do_zoom(self) -> None:
+        """Enlarge the pane in focus."""
+        pane = self.screen.focused
+        if pane is None or not self.screen.maximize(pane, container=False):
+            self.tell("This pane already shows everything, so it is not enlarged.")
+
+    def do_unzoom(self) -> None:
+        """Back to all panes."""
+        self.screen.minimize()
+
+    def ask_for(self, question: str, sentence: str = "") -> None:
+        """Ask `question` in the search view, in front of what lies over it, and say `sentence` there."""
+        from memory_tui.tui.views.search.search_view import SearchView
+
+        self.switch_mode("search")
+
+        def go() -> None:
+            while self.view is not None and self.view.PLACE != "search" and not getattr(self.view, "unsaved", False):
+                self.pop_screen()
+            if isinstance(self.view, SearchView):
+                self.view.ask_again(question)
+                self.tell(sentence)
+            else:
+                self.tell("Your text is not saved yet. Press ctrl+s, then ask again.")
+
+        self.typed_ahead.when_drawn(go)
+
+    def do_theme(self) -> None:
+        """Choose colours."""
+        self.search_themes()
+
+    def do_redraw(self) -> None:
+        """Draw the screen again."""
+        self.refresh(layout=True)
+
+    def do_suspend(self) -> None:
+        """Go into the background."""
+        self.action_suspend_process()
+
+    def do_back(self) -> None:
+        """One step back."""
+        if not self._back():
+            self.tell("Nothing to go back to; q quits.")
+
+    def do_leave(self) -> None:
+        """One step back, from another view to the notes, and from there out."""
+        if self._back():
+            return
+        if self.current_mode != self.DEFAULT_MODE:
+            self.switch_mode(self.DEFAULT_MODE)
+            return
+        self.exit(0)
+
+    def do_leave_app(self) -> None:
+        """Quit; what was typed and not saved is asked about."""
+        from memory_tui.tui.views.dialogs import Confirm
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.exit(0)
+
+        if any(getattr(screen, "unsaved", False) for screen in self.screen_stack):
+            self.push_screen(
+                Confirm(
+                    "Quit without saving?",
+                    "Your text is not in the note yet. Press esc to go back, ctrl+s to save it.",
+                    "Throw it away",
+                ),
+                answered,
+            )
+        else:
+            self.exit(0)
+
+    def do_remember(self) -> None:
+        """Add a line to today's log."""
+        from memory_tui.tui.views.dialogs import LineDialog, looks_secret
+
+        def typed(text: str | None) -> None:
+            if text:
+                self._remember(text)
+
+        self.push_screen(
+            LineDialog("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret),
+            typed,
+        )
+
+    @task("write", exclusive=False)
+    async def _remember(self, text: str) -> None:
+        done = await self.jobs.write(lambda engine: engine.notes.curator.remember(text))
+        self.tell(f"Kept in {', '.join(done.change.paths)}.")
+        self.jobs.refresh()
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+        self.tell(sentence_of(error))
+
+    def update_hints(self) -> None:
+        """Bring the key hints of the view in front up to date."""
+        if self.view is not None:
+            self.view.update_hints()
+
+    def edited(self, path: str, line: int, sentence: str) -> None:
+        """A note was edited on screen: show it as it is now in the view in front."""
+        for part in self.view.parts if self.view is not None else ():
+            part.edited(path, line)
+        self.tell(sentence)
+
+    def action_help_quit(self) -> None:
+        """What ctrl+c says when nothing is selected."""
+        self.tell("ctrl+c copies what the mouse selected; q quits.")
+
+    def _back(self) -> bool:
+        if self.screen.maximized is not None:
+            self.screen.minimize()
+            return True
+        return self.view is not None and self.view.back()
+
+    def tell(self, sentence: str) -> None:
+        """Show a sentence in the message line of the view in front."""
+        if self.view is not None:
+            self.view.say(sentence)
+
+    def do_sync(self) -> None:
+        """Index changed files."""
+        if self.engine is not None:
+            self.engine.indexer.request_sync()
+            self.tell("Looking for changed files.")
+
+    def do_edit(self) -> None:
+        """Hand the terminal to the editor, at the line under the cursor."""
+        from memory_tui.tui import external
+
+        if self.view is not None:
+            external.hand_over(self.view)
+
+    def do_why_line(self) -> None:
+        """Why the line under the cursor is, or is not, recalled; for the question on screen, or one that is typed."""
+        view, place = self.view, self.view.place_in_note() if self.view else None
+        if view is None or place is None:
+            return
+        line = view.line_in_note()
+
+        def look(question: str | None) -> None:
+            from memory_tui.tui.views.search.search_explain import WhyNotView
+
+            if question:
+                self.push_screen(WhyNotView(question, place[0], line))
+
+        if self.question:
+            look(self.question)
+            return
+        from memory_tui.tui.views.dialogs import Prompt
+
+        self.push_screen(Prompt(f"Why not line {line}?", "the question that it should answer"), look)
+
+    def do_cite(self) -> None:
+        """Copy the citation."""
+        place = self.view.place_in_note() if self.view else None
+        if place is not None:
+            self._copy(f"{place[0]}#L{place[1]}-L{place[2]}", "the citation")
+
+    def do_copy(self) -> None:
+        """Copy the text with its citation."""
+        place = self.view.place_in_note() if self.view else None
+        if place is not None and self.view is not None:
+            self._copy(f"{self.view.text_in_note()}\n\n{place[0]}#L{place[1]}-L{place[2]}\n", "text and citation")
+
+    def _copy(self, text: str, what: str) -> None:
+        from memory_tui.core.sanitize import safe
+        from memory_tui.tui import external
+
+        shown = safe(text, keep_newlines=True)
+        self.copy_to_clipboard(shown)
+
+        def job() -> str:
+            program = external.copy(shown)
+            way = f"the terminal and {program}" if program else "the terminal"
+            return f"Sent {what} to the clipboard, through {way}."
+
+        self.jobs.report(job)
+
+
+def _method(view: View, name: str) -> Callable[[], None] | None:
+    """What does the action called `name`: the focused node's method, else the nearest one's above it, or a part's."""
+    for node in (view.focused or view).ancestors_with_self:
+        for owner in (node, *getattr(node, "parts", ())):
+            method: Callable[[], None] | None = getattr(owner, f"do_{name}", None)
+            if method is not None:
+                return method
+    return None

@@ -1,0 +1,78 @@
+"""Home is what views and panes may know of the app."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections import deque
+
+    from textual.message_pump import MessagePump
+    from textual.signal import Signal
+
+    from memory_tui.core.events import Event
+    from memory_tui.engine.engine import Engine
+    from memory_tui.search.trace import Trace
+    from memory_tui.tui.note_info import Marking
+    from memory_tui.tui.state import Facts
+    from memory_tui.tui.tuning import Tuning
+    from memory_tui.tui.typed_ahead import TypedAhead
+    from memory_tui.tui.widgets.status_bars import IndexingProgress
+    from memory_tui.tui.workers import WorkerJobs
+
+
+class Home(Protocol):
+    """The state that every view shows, and what a view may ask of the app; nothing of it is a view."""
+
+    jobs: WorkerJobs
+    """Starts work on worker threads."""
+    engine: Engine | None
+    """None until the index is open."""
+    tuning: Tuning | None
+    """Where the knobs are; known when the engine is open."""
+    facts: Facts | None
+    progress: IndexingProgress | None
+    facts_signal: Signal[Facts]
+    events_signal: Signal[Sequence[Event]]
+    news: deque[Event]
+    """The newest events of the engine."""
+    recalled: Marking
+    """The lines that questions of this session recalled."""
+    typed_ahead: TypedAhead
+    workspace_name: str
+    suggestions: tuple[str, ...]
+    started: float
+    """When the app was opened, in epoch seconds."""
+
+    @property
+    def current_mode(self) -> str:
+        """The numbered view in front, or behind what lies over it."""
+
+    @property
+    def question(self) -> str:
+        """The question that some view shows an answer to, empty without one."""
+
+    @property
+    def can_suspend(self) -> bool:
+        """Whether the terminal can be handed to another program."""
+
+    def turn(self, tuning: Tuning | None) -> None:
+        """Turn the knobs to `tuning`; every view that shows an answer follows."""
+
+    def tell(self, sentence: str) -> None:
+        """Show a sentence in the message line of the view in front."""
+
+    def ask_for(self, question: str, sentence: str = "") -> None:
+        """Ask `question` in the search view, and say `sentence` there."""
+
+    def edited(self, path: str, line: int, sentence: str) -> None:
+        """Show the note `path` as it is now in the view in front, and say `sentence` there."""
+
+    def was_recalled(self, trace: Trace | None) -> None:
+        """Remember which lines an answer gave, for the reader to mark."""
+
+
+def home_of(node: MessagePump) -> Home:
+    """The app of a view or widget, as far as it may know it."""
+    return cast("Home", node.app)

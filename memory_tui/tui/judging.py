@@ -1,0 +1,438 @@
+"""Judging hits: saved queries with their judgments, measured under the knobs."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.tui.workers import Tell
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.engine.engine import Engine
+    from memory_tui.explain.counterfactuals import Flips, Rephrased
+    from memory_tui.explain.decay import Fading
+    from memory_tui.explain.noise import NoiseFloor, Probes
+    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.trace import Candidate, ChunkRef, Trace
+    from memory_tui.tui.tuning import Tuning
+    from memory_tui.tune.config_patch import Patch
+    from memory_tui.tune.evaluate import Case, ScoreComparison
+    from memory_tui.tune.judgments import Label, Notebook, Query
+    from memory_tui.tune.knob_search import Outcome
+
+REST = 0.08
+"""Seconds that a cursor rests on a row before something is worked out for it."""
+
+
+OFTEN = 0.15
+"""Seconds between two parts of a long list."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """`done` of `total`, and what is being done."""
+
+    what: str
+    done: int = 0
+    total: int = 0
+
+    @property
+    def words(self) -> str:
+        """`asking unrelated questions 12 of 48`."""
+        return f"{self.what} {self.done} of {self.total}" if self.total else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is known so far of a line: the verdict, what would change it, and the words to add (None: not looked for).
+
+    `working` names what is still being looked for, `problem` why something could not be.
+    """
+
+    answer: WhyNot
+    changes: Flips | None = None
+    questions: tuple[Rephrased, ...] | None = None
+    working: str = ""
+    problem: str = ""
+
+
+def find_flips(engine: Engine, evidence: Evidence, settings: Settings, rowid: int) -> Callable[[Tell], Flips | None]:
+    """Returns what would turn the verdict on the chunk `rowid`, knob by knob; None when the chunk is not there."""
+
+    def run(tell: Tell) -> Flips | None:
+        from memory_tui.explain.counterfactuals import one_by_one
+        from memory_tui.explain.why_not import row_of
+
+        row = row_of(evidence, rowid)
+        found: Flips | None = None
+        if row is not None:
+            for flips in one_by_one(evidence, settings, row, engine.plan.with_profile):
+                found = flips
+                tell(None)
+        return found
+
+    return run
+
+
+def find_questions(
+    engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
+) -> Callable[[Tell], tuple[Rephrased, ...]]:
+    """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
+
+    def run(tell: Tell) -> tuple[Rephrased, ...]:
+        from memory_tui.explain.counterfactuals import rephrase
+        from memory_tui.explain.why_not import absent, side_of
+        from memory_tui.search.evidence import later
+
+        def ask(query: str) -> Evidence:
+            tell(None)
+            return later(engine.queries.gather(query), days)
+
+        plan = side_of(evidence, settings).plan
+        lacks = absent(plan, text) if hit.text.bm25 is None and " AND " in plan.fts_query else ()
+        return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks)
+
+    return run
+
+
+def inquire(
+    engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
+) -> Callable[[Tell], Inquiry]:
+    """Tells the verdict on a line, then the changes found so far; returns them with the words to add.
+
+    `asked` is a question, or its evidence where it has been asked already.
+    """
+
+    def run(tell: Tell) -> Inquiry:
+        from memory_tui.explain.counterfactuals import one_by_one
+        from memory_tui.search.evidence import later
+
+        evidence = later(engine.queries.gather(asked) if isinstance(asked, str) else asked, days)
+        answer = engine.queries.why(evidence, path, line, settings)
+        found = Inquiry(answer, working="looking for what would change it")
+        tell(found)
+        row, told = answer.row, time.monotonic()
+        if row is not None:
+            for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile):
+                found = Inquiry(answer, changes, working=found.working)
+                often = time.monotonic() - told < OFTEN
+                tell(None if often else found)
+                told = told if often else time.monotonic()
+        return _with_questions(engine, found, days, tell)
+
+    return run
+
+
+def _with_questions(engine: Engine, found: Inquiry, days: int, tell: Tell) -> Inquiry:
+    from memory_tui.explain.counterfactuals import of_answer
+    from memory_tui.search.evidence import later
+
+    def ask(query: str) -> Evidence:
+        tell(Inquiry(found.answer, found.changes, working="looking for a word to add"))
+        return later(engine.queries.gather(query), days)
+
+    try:
+        return Inquiry(found.answer, found.changes, of_answer(ask, found.answer))
+    except MemoryTuiError as error:
+        if error.code == "cancelled":
+            raise
+        # The verdict stands without the words.
+        return Inquiry(found.answer, found.changes, problem=error.message)
+
+
+SHORT = {"ndcg@10": "nDCG", "recall": "recall", "mrr@10": "MRR", "noise": "noise"}
+"""The metrics that the screen shows, with their short names."""
+ANSWER = 120
+"""Characters of a marked line that are kept, so that it is found again when it moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The notebook, the evidence of its questions by text, and the last comparison with the baseline; immutable."""
+
+    notebook: Notebook | None = None
+    cases: Mapping[str, Case] = field(default_factory=dict)
+    compared: ScoreComparison | None = None
+    progress: str = ""
+
+    def query(self, text: str) -> Query | None:
+        """The saved question `text`."""
+        return self.notebook.find(text) if self.notebook is not None else None
+
+    def grade(self, text: str, chunk: ChunkRef) -> int | None:
+        """The label of a chunk for the question `text`; None without one."""
+        found = self.query(text)
+        return found.grade(chunk) if found is not None else None
+
+    @property
+    def judged(self) -> tuple[Query, ...]:
+        """The questions that can be measured."""
+        return self.notebook.judged if self.notebook is not None else ()
+
+    def labelled(self, notebook: Notebook) -> Desk:
+        """The same desk with another notebook; evidence stays, labels are those of the notebook."""
+        kept = {
+            query.text: replace(self.cases[query.text], query=query)
+            for query in notebook.judged
+            if query.text in self.cases
+        }
+        return replace(self, notebook=notebook, cases=kept, compared=None)
+
+    def missing(self, generation: int | None = None) -> tuple[Query, ...]:
+        """The questions that have to be asked, again where the index is of another generation."""
+        return tuple(
+            query
+            for query in self.judged
+            if query.text not in self.cases
+            or (generation is not None and self.cases[query.text].evidence.generation != generation)
+        )
+
+
+def words(compared: ScoreComparison, text: str = "") -> list[str]:
+    """The metrics in sum, or of the question `text`: `nDCG .81 > .84`, `recall .75`; then what broke."""
+    change = next((change for change in compared.changes if change.text == text), None) if text else None
+    before, after = (change.before, change.after) if change else (compared.before, compared.after)
+    parts = [
+        f"{short} {_number(before[name])}"
+        + (f" > {_number(after[name])}" if _number(before[name]) != _number(after[name]) else "")
+        for name, short in SHORT.items()
+        if name in after
+    ]
+    if not change:
+        parts += [
+            f"{len(found)} {word}" for found, word in ((compared.broke, "broke"), (compared.mended, "mended")) if found
+        ]
+    return parts
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0") if value < 1 else f"{value:.2f}"
+
+
+# --- what to mark --------------------------------------------------------------------------------------------------
+
+
+def marked(candidate: Candidate, trace: Trace, text: str, grade: int) -> Label:
+    """The label of a hit: its line that holds most words of the question, else where the snippet begins."""
+    from memory_tui.explain.why import count_terms
+    from memory_tui.tune.judgments import Label
+
+    lines = text.split("\n")
+    start = candidate.snippet_line - candidate.chunk.start_line
+
+    def merit(at: int) -> tuple[int, int]:
+        counts = count_terms(trace.plan, lines[at], trace.profile).counts
+        return sum(n > 0 for n in counts.values()), -abs(at - start)
+
+    usable = [at for at in range(len(lines)) if lines[at].strip()] or [0]
+    best = max(usable, key=merit)
+    return Label(
+        candidate.chunk.path,
+        min(candidate.chunk.end_line, candidate.chunk.start_line + best),
+        grade,
+        lines[best].strip()[:ANSWER],
+    )
+
+
+def vote(question: str, chunk: ChunkRef, label: Label | None) -> Callable[[Notebook], Notebook]:
+    """Marks `chunk` with `label` for `question` in place of what was marked in it; takes marks back without one."""
+
+    def change(notebook: Notebook) -> Notebook:
+        from memory_tui.tune.judgments import Query
+
+        query = notebook.find(question) or Query(question.strip())
+        for old in query.labels:
+            if old.path == chunk.path and chunk.start_line <= old.line <= chunk.end_line:
+                query = query.unmark(old.path, old.line)
+        return notebook.put(query.mark(label) if label is not None else query)
+
+    return change
+
+
+def keep(question: str, *, unanswerable: bool | None = None) -> Callable[[Notebook], Notebook]:
+    """Saves `question`; `unanswerable` says that the notes do not know, or that they do after all."""
+
+    def change(notebook: Notebook) -> Notebook:
+        from memory_tui.tune.judgments import Query
+
+        query = notebook.find(question) or Query(question.strip())
+        return notebook.put(query if unanswerable is None else replace(query, unanswerable=unanswerable))
+
+    return change
+
+
+def forget(question: str) -> Callable[[Notebook], Notebook]:
+    """Saves `question` no longer."""
+    return lambda notebook: notebook.without(question)
+
+
+# --- for worker threads --------------------------------------------------------------------------------------------
+
+
+def edit_notebook(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]) -> Notebook:
+    """Read the notebook of the workspace, make the `pending` changes and save it; none of them is lost on failure.
+
+    Returns the notebook. Raises LabelError.
+    """
+    from memory_tui.tune import judgments
+
+    taken: list[Callable[[Notebook], Notebook]] = []
+
+    def changes() -> Iterator[Callable[[Notebook], Notebook]]:
+        # Taken while no other edit is under way: the newest returns what all before it wrote.
+        while pending:
+            taken.append(pending.popleft())
+            yield taken[-1]
+
+    path = judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named)
+    try:
+        return judgments.edit(path, engine.notes.read, changes())
+    except Exception:
+        pending.extendleft(reversed(taken))
+        raise
+
+
+def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict[str, Case]]:
+    """Asks `queries` and tells how far it is; returns what the index knows about each, by its text."""
+
+    def run(tell: Tell) -> dict[str, Case]:
+        from memory_tui.tune.evaluate import Case
+
+        cases = {}
+        for done, query in enumerate(queries):
+            tell(JobProgress("asking saved questions", done, len(queries)))
+            cases[query.text] = Case.of(query, engine.queries.gather(query.text))
+        return cases
+
+    return run
+
+
+def dated_cases(cases: tuple[Case, ...], days: int) -> tuple[Case, ...]:
+    """`cases` as they will be `days` from now."""
+    from memory_tui.search.evidence import later
+    from memory_tui.tune.evaluate import Case
+
+    return tuple(Case.of(case.query, later(case.evidence, days)) for case in cases) if days else cases
+
+
+def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[Tell], ScoreComparison]:
+    """Compares the knobs as they are now with the baseline, question by question."""
+
+    def run(tell: Tell) -> ScoreComparison:
+        from memory_tui.tune.evaluate import by_question, compare, score
+
+        def card(settings: Settings, days: int) -> dict[str, Mapping[str, float]]:
+            rows = {}
+            for case in dated_cases(cases, days):
+                tell(None)
+                rows.update(by_question(score((case,), settings)))
+            return rows
+
+        after = card(tuning.settings, tuning.days)
+        before = card(tuning.baseline.settings, tuning.baseline.days) if tuning.compared else after
+        return compare(before, after)
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise floor under some knobs, and the questions it was measured with, which serve for other knobs too."""
+
+    floor: NoiseFloor
+    probes: Probes
+
+
+def measure_noise(
+    engine: Engine, settings: Settings, cases: Sequence[Case], known: Probes | None
+) -> Callable[[Tell], Noise]:
+    """Asks unrelated questions (unless `known`), tells how far it is, and measures what they score."""
+
+    def run(tell: Tell) -> Noise:
+        from memory_tui.explain import noise
+        from memory_tui.tune import evaluate
+
+        def ask(query: str) -> Evidence:
+            tell(None)
+            return engine.queries.gather(query)
+
+        def progress(done: int, total: int) -> None:
+            tell(JobProgress("asking unrelated questions", done, total))
+
+        asked = known or noise.ask_all(ask, evaluate.probes(cases), progress)
+        return Noise(noise.measure(asked, settings), asked)
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Faded:
+    """What age takes, question by question, as far as it has been looked at."""
+
+    found: tuple[Fading, ...]
+    questions: int
+
+
+def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int) -> Callable[[Tell], Faded]:
+    """Tells after each question what fades of its answer; returns all of it, soonest first."""
+
+    def run(tell: Tell) -> Faded:
+        from memory_tui.explain.decay import fading
+
+        found: list[Fading] = []
+        told = 0.0
+        for done, evidence in enumerate(evidences, 1):
+            for one in fading(evidence, settings, horizon):
+                tell(None)
+                found.append(one)
+            found.sort(key=lambda fade: fade.days)
+            if time.monotonic() - told > OFTEN:
+                tell(Faded(tuple(found), done))
+                told = time.monotonic()
+        return Faded(tuple(found), len(evidences))
+
+    return run
+
+
+def search_knobs(
+    engine: Engine, settings: Settings, queries: Sequence[Query], cases: Sequence[Case], metric: str
+) -> Callable[[Tell], Outcome]:
+    """Asks the saved `queries` where `cases` lack them, then looks for better knobs; tells what it is doing."""
+
+    def run(tell: Tell) -> Outcome:
+        from memory_tui.tune import knob_search
+        from memory_tui.tune.evaluate import Case
+
+        known = {case.query.text: case for case in cases}
+        found = []
+        for done, query in enumerate(queries):
+            tell(JobProgress("asking saved questions", done, len(queries)))
+            found.append(known.get(query.text) or Case.of(query, engine.queries.gather(query.text)))
+        return knob_search.tune(found, settings, metric, progress=lambda words: tell(JobProgress(words)))
+
+    return run
+
+
+def propose_write(engine: Engine, settings: Settings) -> Callable[[Tell], Patch]:
+    """What would make the knobs of the strip hold from now on, by the configuration as it is on disk now.
+
+    Raises ConfigError.
+    """
+
+    def run(_tell: Tell) -> Patch:
+        from memory_tui import plan
+        from memory_tui.core.settings import TUNE_KEYS, Settings
+        from memory_tui.tune.config_patch import patch
+
+        choices = plan.choose(engine.plan.asked)
+        written = replace(choices, settings=settings).as_written()
+        tuned = Settings({**written.values, **{key: settings.values[key] for key in TUNE_KEYS}})
+        return patch(choices.config, tuned, written)
+
+    return run

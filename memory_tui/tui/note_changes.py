@@ -1,0 +1,230 @@
+"""Changes of notes as the screen asks for them, run on a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.views.dialogs import Planned
+
+if TYPE_CHECKING:
+    from memory_tui.curate.changes import Change, Conflict
+    from memory_tui.curate.curator import AppliedChange, Curator
+    from memory_tui.curate.journal import Typing, Unsaved
+    from memory_tui.curate.planner import Planner
+    from memory_tui.curate.promote import Spot
+    from memory_tui.curate.what_if import Effect
+    from memory_tui.engine.engine import Engine
+
+
+class Draft:
+    """The text `shown` of a note, LF at every line end; `text` is what an editor may show of it."""
+
+    def __init__(self, shown: str) -> None:
+        self._lines = shown.split("\n")
+        self._safe = [_visible(line) for line in self._lines]
+        self.text = "\n".join(self._safe)
+        self.changed_characters = sum(one != other for one, other in zip(self._lines, self._safe, strict=True))
+        """Lines that are not shown as they are."""
+
+    def restored(self, text: str) -> str:
+        """`text` with the lines that were left alone as they are in the note; changed ones keep what is seen."""
+        if not self.changed_characters:
+            return text
+        from memory_tui.curate.merge import changed_spans
+
+        new = text.split("\n")
+        out: list[str] = []
+        at = 0
+        for first, last, start, end in changed_spans(self._safe, new):
+            out += self._lines[at:first] + new[start:end]
+            at = last
+        return "\n".join(out + self._lines[at:])
+
+
+def visible(text: str) -> str:
+    """`text` safe to show; line ends become LF, and a tab stays a tab, because an editor draws it as space."""
+    return text if text.isprintable() else "\n".join(map(_visible, text.replace("\r\n", "\n").split("\n")))
+
+
+def _visible(line: str) -> str:
+    return line if line.isprintable() else "\t".join(map(safe, line.split("\t")))
+
+
+def left_over(engine: Engine) -> str:
+    """What editors left unsaved, as a sentence, empty when nothing; for worker threads."""
+    from memory_tui.curate.journal import left
+
+    paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal.folder))
+    return f"Unsaved text is kept for {', '.join(paths)}. Press i on the note to continue." if paths else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Lines `first` to `last` of the note `path` on their way to another note; `last` None means the whole item.
+
+    The numbers are of the lines that were `seen`. Promote goes to the curated note, demote to the topic note `target`,
+    below the heading `to` or the fitting one.
+    """
+
+    kind: Literal["promote", "demote"]
+    path: str
+    first: int
+    last: int | None
+    seen: Sequence[str]
+    target: str = ""
+    to: str = ""
+    move: bool = False
+
+    def moved(self) -> Carry:
+        """The same with the lines moved instead of copied, or the other way round."""
+        return replace(self, move=not self.move)
+
+
+def spot_of(plan: Planner, path: str, first: int, last: int | None, seen: Sequence[str]) -> Spot:
+    """The lines that a person meant on a page with the lines `seen`, wherever others have moved them since."""
+    from memory_tui.curate.changes import Seen
+    from memory_tui.tui.note_page import shown_line
+
+    return plan.spot(path, first, last, Seen(seen, shown_line))
+
+
+def carried(engine: Engine, carry: Carry) -> Planned:
+    """What `carry` would do. Raises EditRefused and the like."""
+    plan = engine.notes.curator.plan
+    spot = spot_of(plan, carry.path, carry.first, carry.last, carry.seen)
+    if carry.kind == "promote":
+        change = plan.promote(spot, to=carry.to, move=carry.move, target=carry.target)
+    else:
+        change = plan.demote(spot, carry.target, to=carry.to, move=carry.move)
+    return planned(engine, change)
+
+
+def headings(engine: Engine, carry: Carry) -> list[str]:
+    """The headings that the lines could go below, the best first."""
+    plan = engine.notes.curator.plan
+    found = plan.choices(spot_of(plan, carry.path, carry.first, carry.last, carry.seen), carry.target)
+    return [choice.section.title for choice in found if choice.section.title]
+
+
+def planned(engine: Engine, change: Change) -> Planned:
+    """A change with its diff and what it does to the budget."""
+    from memory_tui.curate import diff
+
+    del engine
+    return Planned(change, diff.lines(change))
+
+
+Make = Callable[["Curator"], "Change"]
+
+
+def plan_of(make: Make) -> Callable[[Engine], Planned]:
+    """Plan what `make` asks of the curator."""
+    return lambda engine: planned(engine, make(engine.notes.curator))
+
+
+def applied(change: Change) -> Callable[[Engine], AppliedChange]:
+    """Make `change`."""
+    return lambda engine: engine.notes.curator.apply(change)
+
+
+def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
+    """Take a change back ("undo") or make it again ("redo"); without `number` the one that is next.
+
+    What others wrote since stays where it does not touch. Raises Conflict where it does.
+    """
+    curator = engine.notes.curator
+    return curator.undo(number, merging=True) if kind == "undo" else curator.redo(number, merging=True)
+
+
+def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
+    """What `step` would do. Raises EditRefused when there is nothing to do."""
+    from memory_tui.core.errors import EditRefused
+    from memory_tui.curate.changes import Change
+
+    curator = engine.notes.curator
+    entries = curator.undoable() if kind == "undo" else curator.redoable()
+    entry = next((entry for entry in entries if number in (None, entry.id)), None)
+    if entry is None:
+        raise EditRefused(
+            "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.", "H shows what was changed."
+        )
+    made = curator.change_of(entry)
+    if kind == "redo":
+        return planned(engine, replace(made, kind="redo", title=f"Redo: {entry.title}"))
+    back = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
+    return planned(engine, Change("undo", f"Undo: {entry.title}", back))
+
+
+def begun_since(engine: Engine, kind: str, since: float) -> bool:
+    """Whether the change that is next to `kind` was made after `since`, so that nobody is surprised by it."""
+    entries = engine.notes.curator.undoable() if kind == "undo" else engine.notes.curator.redoable()
+    return bool(entries) and entries[0].at >= since
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A note as an editor begins with it: its bytes, how they are shown, what keeps the typing, what was left of it.
+
+    `beginning` is what is proposed for a note that is not there.
+    """
+
+    before: bytes | None
+    shown: str
+    typing: Typing
+    left: Unsaved | None
+    beginning: str = ""
+
+
+def opened(engine: Engine, path: str, most: int) -> Opened:
+    """A note for an editor; with what was typed and not saved last time, the bytes are those that it was begun on.
+
+    Raises EditRefused for more than `most` bytes.
+    """
+    from memory_tui.core.errors import EditRefused
+    from memory_tui.curate.changes import shown
+    from memory_tui.curate.journal import Typing, left
+
+    data = engine.notes.curator.read(path)
+    if data is not None and len(data) > most:
+        raise EditRefused(f"{path} has {len(data):,} bytes, too many to edit here.", "e opens it in your editor.")
+    folder = engine.notes.curator.journal.folder
+    found = next(iter(left(folder, path)), None)
+    if found is not None and found.text == Draft(shown(data, path)).text:
+        found = None
+    before = found.before if found is not None else data
+    beginning = engine.notes.curator.plan.beginning(path) if before is None else ""
+    return Opened(before, shown(before, path), Typing(folder, path, found), found, beginning)
+
+
+def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:
+    """What saving `text` would do to the answer of `query`."""
+    return engine.queries.preview(engine.notes.curator.plan.edit(path, before, text), query)
+
+
+def saved(engine: Engine, path: str, before: bytes | None, text: str, draft: int = 0) -> AppliedChange:
+    """Write what an editor made of a note that it opened as `before`, with what others wrote since.
+
+    `draft` is what an earlier attempt of this editor left in the journal, 0 for nothing. A note that is begun ends
+    with a line end, so that what an agent appends stands on a line of its own. Raises Conflict when both changed the
+    same lines.
+    """
+    curator = engine.notes.curator
+    if before is None and not text.endswith("\n"):
+        text += "\n"
+    return curator.apply(curator.plan.edit(path, before, text), draft=draft)
+
+
+def resolved(engine: Engine, conflict: Conflict, data: bytes) -> AppliedChange:
+    """Write what somebody chose between their own change and that of others, with what others wrote since.
+
+    Raises Conflict when others changed the same lines again.
+    """
+    return engine.notes.curator.resolve(conflict, data)
+
+
+def forgotten(engine: Engine, draft: int) -> None:
+    """Do without the draft that an editor left in the journal."""
+    engine.notes.curator.forget_draft(draft)

@@ -1,1 +1,0 @@
-"""The views, each imported when it is first shown."""

@@ -1,0 +1,263 @@
+"""The state of the engine, read once by a worker for every widget."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from memory_tui.core import profiles
+from memory_tui.core.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
+from memory_tui.search.trace import Mode
+from memory_tui.workspace import root_state
+from memory_tui.workspace.notes import note_date
+from memory_tui.workspace.root_state import RootState
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import FileRow, Status
+    from memory_tui.source.note_state import FileState
+
+
+@dataclass(frozen=True, slots=True)
+class Aging:
+    """The rule in force: `rule` is multiply or add (see profiles), `half_life` in days; `now` in epoch seconds.
+
+    `bonus` is the most that being recent adds, where the rule adds.
+    """
+
+    rule: str
+    on: bool
+    half_life: float
+    now: float
+    bonus: float = 0.0
+
+    def days(self, row: FileRow) -> float | None:
+        """The age that a search counts; None for notes that do not age."""
+        if self.rule == "multiply":
+            if row.source == "sessions":
+                return None
+            dated = note_date(row.path)
+            day = dated.day
+            if dated.basis == "evergreen":
+                return None
+        else:
+            day = row.day
+            if day is None and row.source != "sessions":
+                return None
+        since = row.mtime if day is None else dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp()
+        return max(0.0, (self.now - since) / 86_400)
+
+    def factor(self, row: FileRow) -> float | None:
+        """exp(-ln 2 / half-life x age), 1 for what does not age; None while decay is off."""
+        if not self.on:
+            return None
+        days = self.days(row)
+        return 1.0 if days is None else math.exp(-math.log(2) / self.half_life * days)
+
+
+def age_word(days: float | None) -> str:
+    """An age in four characters at most: `ever`, `0d`, `170d`, `3y`."""
+    if days is None:
+        return "ever"
+    if days < 1000:
+        return f"{int(days)}d"
+    return f"{int(days / 365.25)}y"
+
+
+def effect_word(aging: Aging, factor: float | None) -> str:
+    """What age does to a score, in four characters: `×.89` of it is left, `+.02` is added; empty while decay is off."""
+    if factor is None:
+        return ""
+    sign, value = ("×", factor) if aging.rule == "multiply" else ("+", factor * aging.bonus)
+    return f"{sign}1" if value >= 0.995 else f"{sign}.{round(value * 100):02}"
+
+
+def size_word(size: int) -> str:
+    """Bytes in four characters: `870`, `1.2k`, `34k`, `1.2M`."""
+    if size < 1000:
+        return str(size)
+    value, unit = (size / 1000, "k") if size < 999_500 else (size / 1_000_000, "M")
+    return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatus:
+    """One part of the machinery: its name in words, whether it works, and why not."""
+
+    words: str
+    ok: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The status, and what the screen adds to it: every note, how notes age, whether they can be written."""
+
+    status: Status
+    rows: tuple[FileRow, ...]
+    unwritable: str
+    """Why notes cannot be changed, as a sentence; empty when they can."""
+    index_moved: bool
+    """Whether the index is a temporary file, because it cannot be written in its own place."""
+    today: date
+    aging: Aging
+    doubt: str = ""
+    """Why nobody knows whether all this is still so; empty where it is known."""
+
+    @property
+    def mode(self) -> Mode:
+        """What queries are answered by, before one is asked; an index with no vector at all has only words."""
+        status = self.status
+        return "keywords only" if status.chunks and not status.embedded else status.who.mode
+
+    @property
+    def failed(self) -> tuple[FileState, ...]:
+        """Notes that could not be indexed, for any reason."""
+        freshness = self.status.freshness
+        return (*freshness.failed, *freshness.unsettled, *freshness.missing)
+
+    @property
+    def vector(self) -> PartStatus:
+        """What compares vectors."""
+        if self.status.chunks and not self.status.embedded:
+            return PartStatus("no vectors", True, "nothing is embedded")
+        vector = self.status.vector
+        dims = f" {vector.dims}d" if vector.dims else ""
+        # sqlite-vec may work and still have nothing to do: small indexes have no vec0 table.
+        return PartStatus(("vec0" if vector.engine.startswith("sqlite-vec") else "numpy") + dims, True, vector.engine)
+
+    @property
+    def text(self) -> PartStatus:
+        """What matches words."""
+        return PartStatus("fts5", self.status.fts.available, self.status.fts.engine)
+
+    @property
+    def provider(self) -> PartStatus:
+        """Who makes the vectors."""
+        who = self.status.who
+        return PartStatus(who.label, who.fine, who.detail if who.fine else who.reason)
+
+    @property
+    def requested(self) -> str:
+        """The provider that was asked for, and where."""
+        return f"{self.status.requested_provider} ({self.status.provider_origin})"
+
+    @property
+    def model(self) -> str:
+        """The model that makes vectors now, else the one that made those of the index."""
+        return self.status.who.model or self.status.model
+
+    @property
+    def keeper(self) -> str:
+        """Which other process keeps the index up to date; empty where it is this one or none."""
+        keeper = self.status.keeper
+        return f"process {keeper.pid}" if keeper is not None and not keeper.ours else ""
+
+    @property
+    def shrink(self) -> str:
+        """Why notes that vanished are kept until a person agrees; empty where none are."""
+        shrink = self.status.freshness.shrink
+        if shrink is None:
+            return ""
+        return (
+            f"{shrink.missing:,} of {shrink.known:,} notes vanished at once: they stay in the index until you agree (a)"
+        )
+
+    @property
+    def lost(self) -> tuple[RootState, ...]:
+        """The roots of which something is to be said, the most important first."""
+        return root_state.lost(self.status.roots)
+
+    @property
+    def lost_notes(self) -> RootState | None:
+        """Why no note of the workspace can be read; None where they can."""
+        return next((root for root in self.lost if root.main and not root.readable), None)
+
+    def beside(self, roots: tuple[RootState, ...]) -> Facts:
+        """These facts when the roots are as `roots` say: no note is fresh that cannot be read."""
+        if roots == self.status.roots:
+            return self
+        rows = tuple(_unread(row, root_state.root_of(row.path, roots)) for row in self.rows)
+        freshness = replace(self.status.freshness, fresh=sum(row.state == "fresh" for row in rows))
+        return replace(self, status=replace(self.status, roots=roots, freshness=freshness), rows=rows)
+
+    def after(self, news: Sequence[Event]) -> Facts:
+        """These facts with what `news` say of single files and the watcher; counts follow with the next gathering."""
+        told: dict[str, tuple[str, str, int | None]] = {}
+        status = self.status
+        watching, detail = status.watching, status.watch_detail
+        for event in news:
+            match event:
+                case FileIndexed():
+                    told[event.path] = ("fresh", "", event.chunks)
+                case FileFailed():
+                    told[event.path] = ("failed", event.reason, None)
+                case FileRemoved():
+                    told[event.path] = ("removed", "", None)
+                case WatchChanged():
+                    watching, detail = event.on, event.detail
+                case _:
+                    pass
+        if not told:
+            return replace(self, status=replace(status, watching=watching, watch_detail=detail))
+        rows = tuple(_told(row, told.get(row.path)) for row in self.rows if told.get(row.path, ("",))[0] != "removed")
+        stale = {
+            path: note for path, note in status.freshness.stale.items() if note.state != "pending" or path not in told
+        }
+        status = replace(
+            status,
+            watching=watching,
+            watch_detail=detail,
+            chunks=sum(row.chunks for row in rows),
+            files=sum(row.chunks > 0 for row in rows),
+            freshness=replace(status.freshness, stale=stale),
+        )
+        return replace(self, status=status, rows=rows)
+
+
+def _told(row: FileRow, told: tuple[str, str, int | None] | None) -> FileRow:
+    if told is None:
+        return row
+    state, detail, chunks = told
+    return replace(row, state=state, detail=detail, chunks=row.chunks if chunks is None else chunks)
+
+
+def _unread(row: FileRow, root: RootState | None) -> FileRow:
+    if root is None or root.readable or row.state != "fresh":
+        return row
+    return replace(row, state="missing root", detail=root.detail)
+
+
+def gather(engine: Engine) -> Facts:
+    """The facts as they are now; looks at the disk, so for worker threads only. Raises MemoryTuiError."""
+    status = engine.status()
+    return Facts(
+        status=status,
+        rows=engine.notes.files(),
+        unwritable=_unwritable(status),
+        index_moved=status.db_path != os.path.realpath(engine.plan.index),
+        today=datetime.fromtimestamp(engine.now()).date(),
+        aging=_aging(engine),
+    )
+
+
+def _unwritable(status: Status) -> str:
+    if status.read_only:
+        return "Opened with --read-only: notes are not edited."
+    return "" if os.access(status.workspace_dir, os.W_OK) else "You may not write to the folder of the notes."
+
+
+def _aging(engine: Engine) -> Aging:
+    settings = engine.plan.settings
+    return Aging(
+        profiles.get(settings.word("profile")).age,
+        settings.on("query.hybrid.temporalDecay.enabled"),
+        settings.number("query.hybrid.temporalDecay.halfLifeDays"),
+        engine.now(),
+        settings.number("recency.weight"),
+    )

@@ -1,0 +1,191 @@
+"""Help shows the keys of the focused pane, the signs on this screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.geometry import Size
+from textual.screen import ModalScreen
+from textual.widget import Widget
+
+from memory_tui.core.formatting import plural
+from memory_tui.inbox.checks import CHECKS
+from memory_tui.tui import draw
+from memory_tui.tui.draw import wrapped
+from memory_tui.tui.keymap import ACTIONS, PLACES
+from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
+from memory_tui.tui.views.index.openclaw_index import MEANINGS
+from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
+from memory_tui.tui.widgets.file_tree import SIGNS
+
+_STATES = {
+    "fresh": "indexed as it is on disk",
+    "new": "new, not indexed yet",
+    "changed": "changed since then",
+    "deleted": "gone from the disk; the next sync removes it",
+    "failed": "could not be indexed; view 3 says why",
+    "absent": "read at session start, but the file does not exist",
+}
+_FILES = [(SIGNS[state][0], words) for state, words in _STATES.items()]
+_CHUNKS = [
+    ("╭ │ ╰", "where a chunk begins and ends; chunks overlap, so there are two columns"),
+    ("▌", "the lines that the citation names"),
+    ("▐", "the lines that you marked"),
+    ("•", "a line that some search recalled"),
+]
+_LISTED = [
+    ("12d ×.76 1.2k 3c", "age in days (ever: never fades), what age leaves of its score, bytes, chunks"),
+    ("+.02", "instead of ×.76 where the profile adds to the score of what is recent"),
+]
+_HITS = [
+    (draw.VECTOR, "points for meaning (vector)"),
+    (draw.TEXT, "points for words (text)"),
+    (draw.ADDED, "points added for a recent day, or a day that the question names"),
+    (draw.LOST, "points that age took away"),
+    ("ever", "evergreen: the note has no date, so it never fades"),
+    ("+2 -1 =", "places up, down, or the same as under the baseline"),
+    ("*", "a knob changed since the app opened or since the last write"),
+    ("new out", "recalled only now, or no longer"),
+    ("✓ ½ ✗", "you judged it: it answers, helps, or is wrong"),
+]
+
+SIGNS_OF = {
+    "browse": [*_FILES, *_LISTED, *_CHUNKS],
+    "reader": _CHUNKS,
+    "search": _HITS,
+    "index": [*_FILES, ("×", "left out: not part of the memory, with the rule that says so")],
+    "inbox": [
+        (sign, "; ".join(check.title for check in CHECKS if check.severity == severity))
+        for severity, (sign, _) in SEVERITIES.items()
+    ],
+    "compare": [(f"{glyph} {word}", MEANINGS[name]) for name, (glyph, word, _) in COMPARED.items()],
+}
+
+WORDS_OF = {
+    "editor": "ctrl+s saves the note. What others wrote to other lines meanwhile is kept; where they changed the same "
+    "lines, you see both and choose. ctrl+t watches a question: what saving does to its answer.",
+    "history": "Every change made with memory-tui, newest first, with its effect; u undoes it. Texts that could "
+    "not be written are kept here too. Commits of git stand between, where there are any.",
+    "browse": "Notes are the Markdown files the agent remembers. Each is cut into chunks, the pieces a search finds.",
+    "search": "A search scores chunks by meaning and by words. Those over minScore, best first, are recalled: given to "
+    "the agent. Below the line are those that were not, and why.",
+    "index": "The index is a copy made for searching. It can be deleted at any time; the notes are the truth.",
+    "reader": "The note as it is on disk.",
+    "inbox": "What in the notes needs attention, the most urgent first. You see a change as a difference before "
+    "it is made, and u undoes it. Keeping or putting off changes no note. Secrets are masked here.",
+    "compare": "What OpenClaw's own index holds of the notes on disk. memory-tui reads it and never writes it: "
+    "run OpenClaw itself to bring it up to date.",
+    "noise": "These questions have nothing to do with your notes. If they score as high as "
+    "right chunks, minScore cannot keep noise out. Passing: the share of each that a minScore there lets through.",
+    "fading": "Hits of today that will fade out of the answer, with the day and the gate, and those that have "
+    "faded already. Each day is ranked as a whole, because other hits fade too.",
+    "write": "The values that would be written and where, then the difference line by line. Comments stay, a backup is "
+    "kept, and a file that somebody changed meanwhile is left alone.",
+    "sweep": "Knobs are searched on one half of the questions you judged, and judged on the other half. A gain that "
+    "chance could have made is no evidence.",
+    "sides": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, or "
+    "the baseline; a chunk that one side loses shows the reason there.",
+    "book": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. nDCG, "
+    "recall and MRR are best at 1; noise counts the hits without a correct line, best at 0. Broke: a "
+    "correct line is no longer recalled.",
+    "whynot": "What became of one line: the first gate that stopped it, its arithmetic, the smallest turn of each knob "
+    "that recalls it with what else that brings in and pushes out, and words to add to the question.",
+}
+
+
+class Pages(VerticalScroll):
+    """The text of the help; its frame says when there is more below."""
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Another part is in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        self._retitle()
+
+    def on_resize(self) -> None:
+        """More or less is in sight."""
+        self.call_after_refresh(self._retitle)
+
+    def _retitle(self) -> None:
+        below = int(self.max_scroll_y - self.scroll_offset.y)
+        more = f"▼ {plural(below, 'line')} below: j, ctrl+d    " if below > 0 else ""
+        self.border_subtitle = f"{more}esc closes"
+
+
+INDENT = 20
+"""Cells before what a key or sign means, on every line of it."""
+
+
+def _entry(sign: str, meaning: str, width: int) -> Iterator[Content]:
+    """A key or sign, and beside it what it means."""
+    for at, line in enumerate(wrapped(meaning, width - INDENT)):
+        yield Content.assemble((f"  {'' if at else sign:<{INDENT - 3}} ", "bold"), line.rstrip())
+
+
+def written(places: Sequence[str], width: int) -> Iterator[Content]:
+    """The help for `places`, nearest first, as lines of `width` cells at most."""
+    for place in places:
+        if place in WORDS_OF:
+            yield from (Content(line.rstrip()) for line in wrapped(WORDS_OF[place], width))
+            yield Content("")
+    for place in places:
+        if place in SIGNS_OF:
+            yield Content.styled("Signs", "bold $primary")
+            for sign, meaning in SIGNS_OF[place]:
+                yield from _entry(sign, meaning, width)
+            yield Content("")
+    for place in places:
+        actions = [action for action in ACTIONS if action.where == place and action.keys]
+        if actions:
+            yield Content.styled(PLACES[place], "bold $primary")
+        for action in actions:
+            yield from _entry(action.shown_keys, action.help, width)
+        if actions:
+            yield Content("")
+
+
+class Words(Widget):
+    """The help for some places, written for the width that there is."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        super().__init__()
+        self._places = places
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as it takes."""
+        del container, viewport
+        return len(list(written(self._places, width)))
+
+    def render(self) -> Content:
+        """All of it."""
+        return Content("\n").join(written(self._places, self.content_size.width))
+
+
+class Help(ModalScreen[None]):
+    """Scrolls when it is longer than the screen; esc, q and ? close it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark,enter", "dismiss", "Close"),
+        Binding("j,down", "scroll(1)", "Down"),
+        Binding("k,up", "scroll(-1)", "Up"),
+        Binding("ctrl+d,pagedown,space", "scroll(10)", "Page down"),
+        Binding("ctrl+u,pageup", "scroll(-10)", "Page up"),
+    ]
+
+    def __init__(self, places: Sequence[str]) -> None:
+        super().__init__()
+        self._places = places
+
+    def compose(self) -> ComposeResult:
+        """One text."""
+        with Pages(id="help") as box:
+            box.border_title = "Help"
+            yield Words(self._places)
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll by lines."""
+        self.query_one(Pages).scroll_relative(y=lines, animate=False)

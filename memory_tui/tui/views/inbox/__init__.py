@@ -1,0 +1,5 @@
+"""View 4: the inbox.
+
+- inbox_proposal: A proposal of the inbox in words: why, by which key, with which change. -> Shown
+- inbox_view: View 4 is the inbox: every step is shown first or undone by a key. -> InboxView
+"""

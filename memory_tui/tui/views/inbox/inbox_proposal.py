@@ -1,0 +1,400 @@
+"""A proposal of the inbox in words: why, by which key, with which change."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar
+
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.inbox.checks import BY_KIND
+from memory_tui.tui import note_changes
+from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
+from memory_tui.tui.judging import JobProgress
+from memory_tui.tui.views.dialogs import Planned
+from memory_tui.tui.widgets.note_side import MARKS
+from memory_tui.tui.widgets.rowlist import Line, RowList, text
+from memory_tui.tui.workers import Tell
+
+if TYPE_CHECKING:
+    from memory_tui.curate.changes import Change
+    from memory_tui.curate.curator import AppliedChange
+    from memory_tui.engine.engine import Engine
+    from memory_tui.inbox.checks import Severity
+    from memory_tui.inbox.entries import Action, Passage, Suggestion
+
+SIGNS: Mapping[Severity, tuple[str, str]] = MappingProxyType(
+    {"danger": ("!", "bad"), "warning": ("?", "warn"), "hint": ("○", "muted")}
+)
+"""The sign of each severity and its style; the words of the check always stand with it."""
+
+KEYS: Mapping[Action, str] = MappingProxyType(
+    {
+        "delete": "d",
+        "trash note": "d",
+        "merge": "m",
+        "demote": "m",
+        "rename": "m",
+        "archive note": "m",
+        "keep": "x",
+        "snooze": "s",
+    }
+)
+"""The key of each action."""
+
+VERBS: Mapping[Action, str] = MappingProxyType(
+    {
+        "delete": "Move to trash",
+        "trash note": "Move to trash",
+        "merge": "Merge",
+        "demote": "Move",
+        "rename": "Rename",
+        "archive note": "Archive",
+    }
+)
+"""What the button says that makes the change."""
+
+BRING_BACK = "bring back"
+"""What can be done about a suggestion that was kept or put off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A suggestion with what is known of its proposal: the change, or why there is none; `until` where it is put off.
+
+    `refused` is why nothing can be done now, empty where it can.
+    """
+
+    suggestion: Suggestion
+    planned: Planned | None = None
+    problem: str = ""
+    until: float = 0.0
+    refused: str = ""
+
+
+def changes_notes(action: Action) -> bool:
+    """Whether an action makes a change that can be shown."""
+    return action in VERBS
+
+
+def words(one: Suggestion, action: Action) -> str:
+    """What `action` does about `one`."""
+    lines = "this line" if one.place.first == one.place.last else "these lines"
+    return {
+        "delete": f"move {lines} to the trash",
+        "trash note": "move the note to the trash",
+        "merge": f"keep {one.other}, and delete {lines}",
+        "demote": f"move {lines} to a topic note",
+        "rename": f"call it {one.new_name}",
+        "archive note": "move the note to the archive",
+        "keep": "keep it as it is, and never ask again",
+        "snooze": "ask again later",
+    }[action]
+
+
+def put_off(until: float) -> str:
+    """`kept for good`, or `until 27 March 2026`."""
+    if math.isinf(until):
+        return "kept for good"
+    return f"put off until {datetime.fromtimestamp(until, UTC).astimezone():%Y-%m-%d %H:%M}"
+
+
+def title(shown: Shown | None) -> str:
+    """What the frame says: the kind in words."""
+    return "Before and after" if shown is None else f"Before and after: {BY_KIND[shown.suggestion.kind].title}"
+
+
+def written(shown: Shown, width: int) -> Sequence[Line]:
+    """Reason, places with what stands there, what is proposed, what that changes, and what else can be done."""
+    one = shown.suggestion
+    return [
+        *text(one_line(one.reason), width),
+        *(text(f"It is {put_off(shown.until)}.", width, "muted") if shown.until else ()),
+        *_texts(shown, width),
+        *_proposed(shown, width),
+        *_difference(shown, width),
+        *_others(shown, width),
+    ]
+
+
+def _shows_difference(shown: Shown) -> bool:
+    return not shown.until and changes_notes(shown.suggestion.actions[0])
+
+
+def _texts(shown: Shown, width: int) -> Iterator[Line]:
+    """The places, each with what stands there, unless the difference shows it or both say the same."""
+    one = shown.suggestion
+    if one.other is None:
+        yield from _place(one.place, width, "", said=not _shows_difference(shown))
+    else:
+        yield from _place(one.place, width, "this", said=one.kind != "exact duplicate")
+        yield from _place(one.other, width, "that", said=one.kind != "exact duplicate")
+
+
+def _place(place: Passage, width: int, which: str, *, said: bool) -> Iterator[Line]:
+    label = f" {which} " if which else " "
+    key: Hashable = ("place", place.path, place.first, place.last)
+    yield [(label, "muted"), (fit_path(safe(str(place)), width - len(label) - 1), "link")], key
+    for line in safe(place.text, keep_newlines=True).split("\n") if said else ():
+        if line.strip():
+            yield from text(line, width, "", 3)
+
+
+def _proposed(shown: Shown, width: int) -> Iterator[Line]:
+    """What enter does, or why nothing can be done."""
+    if shown.refused:
+        yield from text(shown.refused, width, "warn")
+    elif shown.until:
+        yield from _action("enter", "bring it back into the queue", BRING_BACK, width)
+    else:
+        first = shown.suggestion.actions[0]
+        yield from _action("enter", words(shown.suggestion, first), first, width)
+
+
+def _others(shown: Shown, width: int) -> Iterator[Line]:
+    if not shown.refused and not shown.until:
+        yield [], None
+        for action in shown.suggestion.actions[1:]:
+            yield from _action(KEYS[action], words(shown.suggestion, action), action, width)
+
+
+def _action(key: str, sentence: str, action: str, width: int) -> Iterator[Line]:
+    said = one_line(sentence)
+    style = "strong" if key == "enter" else ""
+    for number, (start, end) in enumerate(wrap(said, width - 8)):
+        lead = f" {key if number == 0 else '':<6}"
+        yield [(lead, "mark"), (said[start:end], style)], (action,) if number == 0 else None
+
+
+def _difference(shown: Shown, width: int) -> Iterator[Line]:
+    if not _shows_difference(shown):
+        return
+    if shown.problem:
+        yield from text(shown.problem, width, "warn")
+    elif shown.planned is None:
+        yield from text("Working it out ...", width, "muted")
+    else:
+        yield from diff_lines(shown.planned, width, shown.suggestion.place.path)
+        for said in shown.planned.effect:
+            yield from text(said, width, "warn")
+
+
+def diff_lines(planned: Planned, width: int, path: str) -> Iterator[Line]:
+    """The difference with - and + in front, wrapped; a note is named unless it is only the one at `path`."""
+    for line in planned.lines:
+        if line.kind == "file" and planned.change.paths == (path,):
+            continue
+        mark, style = MARKS[line.kind]
+        end = f"  <{line.end}>" if line.end and line.kind != "same" else ""
+        lead = f" {mark} " if mark else " "
+        for number, (start, stop) in enumerate(wrap(said := safe(line.text) + end, width - len(lead) - 1)):
+            pieces: list[Piece] = [(lead if number == 0 else " " * len(lead), style), (said[start:stop], style)]
+            yield pieces, None
+
+
+DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that was found, until when (epoch seconds) some of it is put off by id, and the seconds it took."""
+
+    found: tuple[Suggestion, ...] = ()
+    hidden: Mapping[str, float] | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """That nobody is asked about `suggestion` any more before `until` (infinite: ever), decided at `at`."""
+
+    suggestion: Suggestion
+    until: float
+    at: float
+
+
+def examination(engine: Engine) -> Callable[[Tell], Findings]:
+    """Looks through the notes and tells how far it is; ends when nobody wants it any more."""
+
+    def run(tell: Tell) -> Findings:
+        begun = time.monotonic()
+
+        def step(title: str, done: int, total: int) -> None:
+            tell(JobProgress(f"looking for {title}", done, total) if title else None)
+
+        def stopped() -> bool:
+            tell(None)
+            return False
+
+        # A hundred thousand lines live until the look ends; to look through them for garbage would stop the screen.
+        gc.disable()
+        try:
+            found = engine.inbox.examine(step, stopped, every=True)
+        finally:
+            gc.enable()
+        return Findings(found, engine.inbox.decisions.hidden(found, engine.now()), time.monotonic() - begun)
+
+    return run
+
+
+def proposed(engine: Engine, one: Suggestion, action: Action) -> Planned:
+    """What `action` would change, secrets masked. Raises EditRefused where the notes are not what was looked at."""
+    from memory_tui.inbox import examine
+
+    return _masked(examine.change(one, action, engine.notes.curator.plan), _warning(one))
+
+
+def _warning(one: Suggestion) -> tuple[str, ...]:
+    from memory_tui.curate.journal import KEEP_DAYS
+
+    return (
+        ()
+        if one.kind != "secret"
+        else (
+            f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. What was once in a note "
+            "may "
+            "have been read: change the password or key as well.",
+        )
+    )
+
+
+def _masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
+    from memory_tui.curate import diff
+
+    return Planned(change, diff.masked_lines(change), effect)
+
+
+def applied(engine: Engine, change: Change) -> AppliedChange:
+    """Make `change`. Raises EditRefused where somebody changed the same lines meanwhile, and keeps no draft of it."""
+    from memory_tui.core.errors import EditRefused
+    from memory_tui.curate.changes import Conflict
+
+    try:
+        return engine.notes.curator.apply(change)
+    except Conflict as conflict:
+        # A draft is for what somebody wrote; this was only proposed, and will be again.
+        if conflict.draft:
+            engine.notes.curator.forget_draft(conflict.draft)
+        raise EditRefused(conflict.message, "It is open again.") from conflict
+
+
+def decided(engine: Engine, one: Suggestion, days: float) -> DecisionRecord:
+    """Put `one` off for `days`, for good where they are infinite, or bring it back where they are 0."""
+    until = engine.now() + days * DAY_SECONDS
+    if not days:
+        engine.inbox.decisions.reopen(one.id)
+    elif until == float("inf"):
+        engine.inbox.decisions.keep(one)
+    else:
+        engine.inbox.decisions.snooze(one, until)
+    return DecisionRecord(one, until if days else 0.0, time.time())
+
+
+def taken_back(
+    engine: Engine, since: float, last: DecisionRecord | None, before: float
+) -> AppliedChange | Planned | DecisionRecord:
+    """Take back what was done last: the decision `last`, before which it was put off until `before`, or a change.
+
+    A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.
+    """
+    entries = engine.notes.curator.undoable()
+    if last is not None and (not entries or last.at >= entries[0].at):
+        if before == float("inf"):
+            engine.inbox.decisions.keep(last.suggestion)
+        elif before:
+            engine.inbox.decisions.snooze(last.suggestion, before)
+        else:
+            engine.inbox.decisions.reopen(last.suggestion.id)
+        return replace(last, until=before)
+    return stepped(engine, "undo", since)
+
+
+def stepped(engine: Engine, kind: str, since: float) -> AppliedChange | Planned:
+    """Take the last change back ("undo") or make it again ("redo"); one made before `since` is only planned."""
+    if note_changes.begun_since(engine, kind, since):
+        return note_changes.step(engine, kind)
+    return _masked(note_changes.stepped(engine, kind).change)
+
+
+_ROOMY = 70
+"""Cells from which on place and reason fit on one line."""
+_PLACE = 34
+
+
+class Suggestions(RowList):
+    """A line for each kind, then its suggestions; sentences where there are none."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self) -> None:
+        super().__init__(id="suggestions")
+        self._rows: Sequence[Piece | Suggestion] = ()
+        self.hidden: Mapping[str, float] = {}
+
+    def show(self, found: Sequence[Suggestion], hidden: Mapping[str, float], sentences: Sequence[Piece]) -> None:
+        """List `found`, of which those in `hidden` are put off, then `sentences` with their styles.
+
+        The cursor stays on its suggestion; where that is gone it goes to the next.
+        """
+        keep = self._next({one.id for one in found})
+        self.hidden = hidden
+        self._rows = [*self._grouped(found), *sentences]
+        self.rows_changed(keep)
+
+    def _next(self, known: set[str]) -> Hashable:
+        """The suggestion under the cursor, or the nearest after, else before it, that is still there."""
+        at = max(0, self.cursor)
+        order = [*self._rows[at:], *reversed(self._rows[:at])]
+        return next((one.id for one in order if not isinstance(one, tuple) and one.id in known), None)
+
+    def _grouped(self, found: Sequence[Suggestion]) -> Iterable[Piece | Suggestion]:
+        by_kind: dict[str, list[Suggestion]] = {}
+        for one in found:
+            by_kind.setdefault("" if one.id in self.hidden else one.kind, []).append(one)
+        for kind, check in BY_KIND.items():
+            if group := by_kind.get(kind):
+                sign, style = SIGNS[check.severity]
+                yield f" {sign} {check.title}: {len(group):,}", style
+                yield from group
+        if rest := by_kind.get(""):
+            yield f" z kept or put off: {len(rest):,}", "muted"
+            yield from rest
+
+    @property
+    def suggestion(self) -> Suggestion | None:
+        """What is under the cursor."""
+        row = self._rows[self.cursor] if 0 <= self.cursor < len(self._rows) else ("", "")
+        return None if isinstance(row, tuple) else row
+
+    def count(self) -> int:
+        """Heads, suggestions and sentences."""
+        return len(self._rows)
+
+    def key_of(self, row: int, /) -> Hashable:
+        """The id of a suggestion."""
+        one = self._rows[row]
+        return None if isinstance(one, tuple) else one.id
+
+    def height_of(self, row: int, width: int, /) -> int:
+        """Two lines for a suggestion where the list is narrow."""
+        one = self._rows[row]
+        return len(wrapped(one[0], width - 2)) if isinstance(one, tuple) else 1 if width >= _ROOMY else 2
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """The place, and the reason beside or below it."""
+        one = self._rows[row]
+        if isinstance(one, tuple):
+            return [(("" if line == 0 else " ") + wrapped(one[0], width - 2)[line], one[1])]
+        sign, style = SIGNS[BY_KIND[one.kind].severity]
+        reason = put_off(self.hidden[one.id]) if one.id in self.hidden else one.reason
+        if line:
+            return [(fit(f"     {one_line(reason)}", width), "muted")]
+        roomy = width >= _ROOMY
+        place = fit_path(safe(str(one.place)), (_PLACE if roomy else width - 4) - 1)
+        lead = [(f"   {sign} ", style), (fit(place, _PLACE) if roomy else place, "")]
+        return [*lead, (fit(one_line(reason), width - _PLACE - 5), "muted")] if roomy else lead

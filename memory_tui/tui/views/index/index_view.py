@@ -1,0 +1,147 @@
+"""View 3 is the index: its status, every note that is not fresh, what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.events import Event
+from memory_tui.core.formatting import plural
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.state import Facts
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, statements
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.engine.costs import Estimate
+
+
+class IndexView(View):
+    """State, attention and events."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("index"))
+    PLACE = "index"
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#state"
+
+    def compose_view(self) -> Iterable[Widget]:
+        """State above what needs attention, events beside or below."""
+        with Horizontal(id="panes"):
+            with Vertical(id="state-column"):
+                yield Statements("State", id="state")
+                yield Attention()
+            yield EventLog()
+
+    def on_mount(self) -> None:
+        """Show what happened before the view was opened."""
+        super().on_mount()
+        self.query_one(EventLog).add(list(self.home.news))
+
+    def facts_changed(self, facts: Facts, /) -> None:
+        """Everything follows the facts."""
+        self.query_one(Statements).say(statements(facts))
+        self.query_one(Attention).show(facts)
+
+    def events_came(self, events: Sequence[Event]) -> None:
+        """Append to the log."""
+        self.query_one(EventLog).add(events)
+
+    def do_pause(self) -> None:
+        """Hold the log still, or let it run."""
+        self.say(self.query_one(EventLog).hold())
+
+    def do_hold(self) -> None:
+        """Pause indexing, or let it go on."""
+        engine = self.home.engine
+        if engine is None:
+            return
+
+        def turn() -> str:
+            if engine.indexer.paused:
+                engine.indexer.resume()
+                return "Indexing resumed."
+            engine.indexer.pause()
+            return "Indexing is paused. Searches still work. Press z to resume."
+
+        self.home.jobs.report(turn)
+
+    def do_accept(self) -> None:
+        """Forget the notes that vanished, after asking."""
+        from memory_tui.tui.views.dialogs import Confirm
+
+        facts, engine = self.home.facts, self.home.engine
+        if facts is None or engine is None:
+            return
+
+        def accept() -> str:
+            report = engine.indexer.sync(reason="accept", accept_shrink=True)
+            return f"{plural(report.removed, 'note')} forgotten."
+
+        def answer(yes: bool | None) -> None:
+            if yes:
+                self.home.jobs.report(accept)
+
+        what = f"{facts.shrink.partition(':')[0]}. If a disk is not mounted, mount it instead: they are found again."
+        self.app.push_screen(Confirm("Forget the notes that vanished?", what, "Forget"), answer)
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether notes that vanished are kept."""
+        return {"shrink": self.home.facts is not None and bool(self.home.facts.shrink)}
+
+    def do_watch(self) -> None:
+        """Switch the watcher."""
+        engine = self.home.engine
+        if engine is None:
+            return
+        on = not engine.indexer.watcher.on
+
+        def switch() -> str:
+            engine.indexer.watcher.switch(on)
+            return (
+                "The watcher is on: it indexes files when they are saved."
+                if on
+                else "The watcher is off: r looks for changed files."
+            )
+
+        self.home.jobs.report(switch)
+
+    @task("estimate")
+    async def do_reindex(self) -> None:
+        """Find out what indexing everything anew costs, then ask; nothing is indexed before the answer."""
+        from memory_tui.tui.views.dialogs import Confirm
+
+        cost = await self.home.jobs.attempt(lambda engine: engine.providers.estimate())
+        told = f" The cost is unknown: {cost.message}" if isinstance(cost, MemoryTuiError) else _cost_of(cost)
+        files = self.home.facts.status.freshness.total if self.home.facts else 0
+        self.app.push_screen(
+            Confirm(
+                "Index everything anew",
+                f"{plural(files, 'note')} will be read and cut into chunks again. Vectors "
+                f"of text that did not change are reused.{told} Searches go on with the old index meanwhile. No "
+                "note is changed.",
+                "Reindex",
+            ),
+            self._reindex,
+        )
+
+    def _reindex(self, yes: bool | None) -> None:
+        if yes and self.home.engine is not None:
+            self.home.engine.indexer.request_sync("force", force=True)
+            self.say("Rebuilding the index of every note.")
+
+
+def _cost_of(cost: Estimate) -> str:
+    embed = f"{plural(cost.to_embed, 'text')} to embed" if cost.to_embed else "nothing to embed"
+    return f" That is {embed}, about {max(1.0, cost.seconds):,.0f} s of work{_price(cost)}."
+
+
+def _price(cost: Estimate) -> str:
+    if cost.usd is None:
+        return ", price unknown"
+    return f" and costs about {cost.usd:.4f} US dollars" if cost.usd else ""

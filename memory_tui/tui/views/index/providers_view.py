@@ -1,0 +1,252 @@
+"""The providers view: state, data sent, approval, test of each embedding provider."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.binding import BindingType
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.views.index.index_details import Listing
+from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.widgets.rowlist import Line, text
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.approval import Agreement
+    from memory_tui.engine.costs import Forecast
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import Status
+    from memory_tui.providers.chain_member import MemberState
+
+STATES: Mapping[str, tuple[str, str]] = {
+    "in use": ("✓", "good"),
+    "waiting": ("○", "muted"),
+    "passed over": ("-", "muted"),
+    "failing": ("!", "bad"),
+    "paused": ("!", "bad"),
+    "given up": ("✗", "bad"),
+}
+"""Glyph and style of each state of a provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvidersListing:
+    """What the view shows, gathered in one go."""
+
+    status: Status
+    proposal: MemberState | None
+    forecast: Forecast | None
+    agreements: tuple[Agreement, ...]
+
+
+class ProvidersView(View):
+    """The chain, the forecast and the agreements."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("supply"))
+    PLACE = "supply"
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
+
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
+        self.listing = Listing(
+            self,
+            title="Providers",
+            waiting="Checking the providers and what they would get ...",
+            gather=_gathered,
+            lines=self._lines,
+            arrived=self._choose_used,
+        )
+        self.parts = (self.listing,)
+        self._tried: dict[str, Any] | None = None
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether a provider waits for approval."""
+        found = self.listing.found
+        return {
+            "proposal": found is not None and found.proposal is not None,
+            "agreed": found is not None and bool(found.agreements),
+        }
+
+    def _choose_used(self, found: ProvidersListing) -> None:
+        """Put the cursor on the provider in use."""
+        used = next((link.name for link in found.status.links if link.state != "passed over"), None)
+        if used is not None and (row := self.listing.rows.row_of(used)) is not None:
+            self.listing.rows.go(row)
+
+    # --- actions -------------------------------------------------------------------------------------------------
+
+    @task("try out")
+    async def do_try_out(self) -> None:
+        """One real call, with a sentence of our own, to the provider under the cursor or the one in use."""
+        link = self._link()
+        if link is not None and link.state == "passed over":
+            self.say(f"{link.name} cannot be asked: {one_line(link.detail)}")
+            return
+        name = "" if link is None else link.name
+        self.say(f"Asking {name or 'the provider'} ...")
+        found = await self.home.jobs.attempt(lambda engine: engine.providers.chain.try_out(name))
+        self._tried = {"ok": False, "error": found.message} if isinstance(found, MemoryTuiError) else found
+        self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
+        self.listing.show()
+
+    def _link(self) -> MemberState | None:
+        found, key = self.listing.found, self.listing.rows.key
+        links = found.status.links if found is not None else ()
+        return next((link for link in links if link.name == key), None)
+
+    def do_agree(self) -> None:
+        """Let the provider that waits for it have the notes, after asking."""
+        from memory_tui.tui.views.dialogs import Confirm
+
+        found = self.listing.found
+        if found is None or found.proposal is None:
+            return
+        name, host = found.proposal.name, found.proposal.host
+        sent = found.forecast
+
+        def answer(yes: bool | None) -> None:
+            if yes:
+                self._approve(lambda engine: engine.providers.approve(name))
+
+        what = "the texts of all notes"
+        if sent is not None:
+            what = f"{sent.send:,} texts, about {sent.tokens:,} tokens, {_price(sent)}"
+        self.app.push_screen(
+            Confirm(
+                f"Send the notes to {name}?",
+                f"{host} would get {what}. Texts that look like secrets are kept back. The "
+                "agreement is remembered for this workspace and can be taken back here.",
+                "Send",
+            ),
+            answer,
+        )
+
+    def do_revoke(self) -> None:
+        """Take every agreement back."""
+        self._approve(lambda engine: engine.providers.revoke())
+
+    @task("consent", exclusive=False)
+    async def _approve(self, change: Callable[[Engine], object]) -> None:
+        """Change what a provider may get, then look at what there is now."""
+        found = await self.home.jobs.attempt(change)
+        self.say(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
+        self.listing.do_again()
+
+    def do_again(self) -> None:
+        """Ask a provider that failed again now, and look again."""
+        if self.home.engine is not None:
+            self.home.engine.providers.retry()
+        self.listing.do_again()
+
+    # --- words ---------------------------------------------------------------------------------------------------
+
+    def _lines(self, found: ProvidersListing, width: int) -> list[Line]:
+        """The chain, the trial, the forecast, the agreements."""
+        status = found.status
+        written = text(f"Requested: {status.requested_provider} ({status.provider_origin})", width)
+        written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
+        for link in status.links:
+            written += _link(link, width)
+        kept, hits = status.cache.entries, status.cache.hits
+        written += text(f"Cache: {kept:,} vectors kept, {hits:,} found so far.", width, "muted")
+        if self._tried is not None:
+            written += [*text("", width), *text("One real call", width, "head"), *_trial(self._tried, width)]
+        if found.forecast is not None:
+            written += [*text("", width), *text("The next index run", width, "head"), *_forecast(found.forecast, width)]
+        if found.agreements:
+            written += [*text("", width), *text("Approved", width, "head")]
+            written += [
+                line
+                for made in found.agreements
+                for line in text(
+                    f"{made.provider} at {made.host} may get these notes since {_when(made.at)} ({made.how}).", width
+                )
+            ]
+        return written
+
+
+def _gathered(engine: Engine) -> ProvidersListing:
+    """Everything about who makes the vectors."""
+    embedding = engine.providers
+    return ProvidersListing(
+        engine.status(), embedding.chain.proposal, embedding.forecast(), embedding.approvals.every()
+    )
+
+
+def _link(link: MemberState, width: int) -> list[Line]:
+    glyph, style = STATES[link.state]
+    where = f" at {one_line(link.host)}" if link.host else ""
+    model = f", {one_line(link.model)}" if link.model else ""
+    written: list[Line] = [
+        ([(f" {glyph} ", style), (link.name, "strong"), (f"{where}: {link.state}{model}", "")], link.name)
+    ]
+    written += text(one_line(link.detail), width, "muted", 3) if link.detail else []
+    if link.error and link.error != link.detail:
+        written += text(one_line(link.error), width, "bad", 3)
+    if link.next_step and link.state != "passed over":
+        written += text(one_line(link.next_step), width, style, 3)
+    if link.next_try:
+        written += text(f"Asked again at {_when(link.next_try)}.", width, "muted", 3)
+    if link.calls:
+        written += text(
+            f"Last call {link.last_ms:.0f} ms; {plural(link.calls, 'call')}, {plural(link.texts, 'text')}.",
+            width,
+            "muted",
+            3,
+        )
+    return written
+
+
+def _trial(tried: dict[str, Any], width: int) -> list[Line]:
+    if not tried["ok"]:
+        why = f"{tried.get('error', 'no answer')} {tried.get('nextStep', '')}"
+        return text(f"Failed: {one_line(why)}", width, "bad")
+    return text(
+        f"{tried['provider']} {tried['model']}: {tried['dims']} dimensions in {tried['ms']:.0f} ms, norm "
+        f"{tried['norm']:.4f}, similarity to itself {tried['selfSimilarity']:.4f}.",
+        width,
+        "good",
+    )
+
+
+def _forecast(found: Forecast, width: int) -> list[Line]:
+    where = f"{found.provider} at {one_line(found.host)}" if found.elsewhere else f"{found.provider}, on this machine"
+    written = text(
+        f"{where}: {plural(found.files, 'file')}, {plural(found.chunks, 'chunk')}, {found.cached:,} cached, "
+        f"{found.send:,} to embed, about {found.tokens:,} tokens.",
+        width,
+    )
+    if found.elsewhere:
+        written += text(f"Price: {_price(found)}.", width)
+        kept = (
+            f"{plural(found.withheld, 'text')} that look like secrets are kept back."
+            if found.withholding
+            else "Nothing is withheld: remote.withholdSecrets is off."
+        )
+        written += text(kept, width, "" if found.withholding else "warn")
+    for flagged in found.flagged[:20]:
+        written += text(
+            f"{one_line(flagged.path)}:{flagged.start_line}-{flagged.end_line} looks like {', '.join(flagged.kinds)}",
+            width,
+            "warn",
+            3,
+        )
+    return written
+
+
+def _price(found: Forecast) -> str:
+    if found.usd is None:
+        return "price unknown"
+    return f"about {found.usd:.4f} US dollars (list prices of {found.prices_of})"
+
+
+def _when(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -1,0 +1,9 @@
+"""View 1: the notes, with the views that change them.
+
+- browse: View 1 is the list of notes beside the note under the cursor. -> BrowseView
+- edit: The editor of a note saves only over the text it opened; drafts survive. -> EditView
+- history: The history lists changes of notes, newest first, with their differences. -> HistoryView
+- note_actions: Note actions change notes from any view with a reader. -> NoteActions
+- note_pane: The note pane shows notes, finds text in them, follows links back. -> NotePane
+- resolve: A conflict is resolved part by part: base, mine, the other side's. -> Resolve
+"""

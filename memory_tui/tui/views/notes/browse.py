@@ -1,0 +1,298 @@
+"""View 1 is the list of notes beside the note under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+from textual.widgets import Input
+
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_page import ABSENT, Page
+from memory_tui.tui.state import Facts
+from memory_tui.tui.views.notes.note_actions import NoteActions
+from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.query import FilterInput
+from memory_tui.tui.widgets.rowlist import RowList
+
+if TYPE_CHECKING:
+    from memory_tui.engine.status import FileRow
+
+
+class BrowseView(View):
+    """Files and reader; the reader follows the cursor of the list."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("browse"), *bindings("reading")]
+    PLACE = "browse"
+    MORE_PLACES = ("notes", "reading")
+    AUTO_FOCUS = "#tree"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pane = NotePane(self, self.go_to)
+        self.actions = NoteActions(self, self.pane)
+        self.parts = (self.pane, self.actions)
+        self._wanted: tuple[str, float] | None = None
+        self._gone: tuple[str, Hashable] | None = None
+        """The note that vanished while it was shown, and the row of the list where that left the cursor."""
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The list with its filter, and the reader."""
+        with Horizontal(id="panes"):
+            with Vertical(id="files"):
+                yield FilterInput()
+                yield FileTree()
+            yield from self.pane.compose()
+
+    def on_mount(self) -> None:
+        """Say what is going on until the first note is there."""
+        self.pane.reader.say(f"Opening the index of {self.home.workspace_name} ...")
+        super().on_mount()
+
+    @property
+    def listed(self) -> FileTree:
+        """The list of notes."""
+        return self.query_one(FileTree)
+
+    def facts_changed(self, facts: Facts, /) -> None:
+        """List the files; read the note under the cursor again when it changed on disk."""
+        self.listed.show(facts.rows, facts.today, facts.aging)
+        self._look_for_gone({row.path for row in facts.rows})
+        if not facts.rows and facts.lost_notes is not None:
+            self.pane.reader.say(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
+            self._wanted = None
+        elif not facts.rows:
+            self.pane.reader.say(
+                f"There are no notes in {self.home.workspace_name}/ yet.",
+                "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."
+                if facts.status.watching
+                else "Write MEMORY.md or memory/YYYY-MM-DD.md there, then press r.",
+            )
+            self._wanted = None
+        elif self.listed.file is not None:
+            self._follow_cursor()
+        elif (
+            self._gone is not None and self.pane.reader.page is not None and self.pane.reader.page.path == self._gone[0]
+        ):
+            self.pane.show_nothing(f"There is no {self._gone[0]} any more.", "u undoes the last change made here.")
+            self._wanted = None
+
+    def _look_for_gone(self, paths: Collection[str]) -> None:
+        """Remember the note that is shown when it vanishes, and go to it when it is back, unless the cursor moved."""
+        page = self.pane.reader.page
+        if page is not None and page.path not in paths:
+            self._gone = page.path, self.listed.key
+        elif self._gone is not None and self._gone[0] in paths:
+            path, row = self._gone
+            self._gone = None
+            if self.listed.key == row:
+                self.listed.reveal(path)
+
+    @on(RowList.Moved, "#tree")
+    def _moved(self) -> None:
+        self._follow_cursor()
+        self.update_hints()
+
+    @on(RowList.Chosen, "#tree")
+    def _chosen(self) -> None:
+        if self.listed.file is not None:
+            self.pane.reader.focus()
+
+    def _follow_cursor(self, line: int | None = None) -> None:
+        """Ask for the note under the cursor, unless it is there or on its way already."""
+        file = self.listed.file
+        if file is None or self.home.engine is None:
+            return
+        wanted = (file.path, file.mtime)
+        if wanted == self._wanted and not self._stale(file):
+            page = self.pane.reader.page
+            if line is not None and page is not None and page.path == file.path and page.whole:
+                self.pane.reader.go_to_line(line)
+            elif line is not None and file.state != ABSENT:
+                self.pane.read(file.path, line=line)
+            return
+        self._wanted = wanted
+        if file.state == ABSENT:
+            self.pane.show_nothing(f"There is no {file.path} yet.", self._how_to_begin(file))
+        else:
+            self.pane.read(file.path, line=line)
+
+    def _how_to_begin(self, file: FileRow) -> str:
+        """What is said of a log that is not there."""
+        facts, looked = self.home.facts, "An agent looks for it when a session starts."
+        if facts is None or facts.unwritable:
+            return looked
+        line = ", and a adds a line to it" if file.day == facts.today else ""
+        return f"{looked} i begins it{line}."
+
+    @property
+    def absent(self) -> str | None:
+        """The path of the log under the cursor, where it is not there."""
+        file = self.listed.file
+        return file.path if file is not None and file.state == ABSENT else None
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether a log that is not there is under the cursor."""
+        return {"absent": self.absent is not None}
+
+    def do_edit_here(self) -> None:
+        """Edit the note on screen, or begin the log that is not there."""
+        if self.absent is None:
+            self.actions.do_edit_here()
+            return
+        from memory_tui.tui.views.notes.edit import EditView
+
+        self.app.push_screen(EditView(self.absent, 1))
+
+    def _stale(self, file: FileRow) -> bool:
+        """Whether the page was made before the note was indexed."""
+        page = self.pane.reader.page
+        return page is not None and page.path == file.path and page.whole and len(page.chunks) == 0 and file.chunks > 0
+
+    def go_to(self, path: str, line: int | None = None) -> bool:
+        """Any note in the list."""
+        if not self.listed.reveal(path):
+            return False
+        self._follow_cursor(line or 1)
+        return True
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """In the list the whole note; in the reader what is marked, cited or the chunk under the cursor."""
+        reader = self.pane.reader
+        if self.focused is not self.listed:
+            return reader.place
+        file, page = self.listed.file, reader.page
+        if file is None or page is None or page.path != file.path:
+            return None
+        return page.path, 1, len(page.lines)
+
+    def back(self) -> bool:
+        """From the find box, the filter and the reader to the list; then drop the filter."""
+        tree, box = self.listed, self.query_one(FilterInput)
+        if box.display and (self.focused is box or self.focused is tree):
+            box.value = ""
+            box.display = False
+            tree.filter("")
+            tree.focus()
+            return True
+        if self.focused is not tree:
+            if not self.pane.leave_about() and not self.pane.leave_text():
+                tree.focus()
+            return True
+        return False
+
+    # --- actions -------------------------------------------------------------------------------------------------
+
+    def do_filter(self) -> None:
+        """Open the filter."""
+        box = self.query_one(FilterInput)
+        box.display = True
+        box.focus()
+
+    def do_today(self) -> None:
+        """Go to today's note, or to the newest."""
+        facts = self.home.facts
+        if facts is None:
+            return
+        path = f"memory/{facts.today.isoformat()}.md"
+        today = next((row.path for row in facts.rows if row.path == path), None) or next(
+            (row.path for row in facts.rows if row.day == facts.today), None
+        )
+        newest = today or self.listed.newest
+        if newest is None or not self.listed.reveal(newest):
+            self.say("No note has a past or present day in its name.")
+        elif today is None:
+            self.say("There is no note for today; this is the newest.")
+
+    def do_older(self) -> None:
+        """Go to the day before."""
+        self._beside(1, "This is the oldest day.")
+
+    def do_newer(self) -> None:
+        """Go to the day after."""
+        self._beside(-1, "This is the newest day.")
+
+    def _beside(self, direction: int, at_the_end: str) -> None:
+        path = self.listed.beside(direction)
+        if path is None or not self.listed.reveal(path):
+            self.say(at_the_end)
+
+    def do_scroll_down(self) -> None:
+        """Scroll the reader."""
+        self.pane.reader.scroll_relative(y=5, animate=False)
+
+    def do_scroll_up(self) -> None:
+        """Scroll the reader back."""
+        self.pane.reader.scroll_relative(y=-5, animate=False)
+
+    @on(Input.Changed, "#filter")
+    def _filter_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if not self.listed.filter(event.value):
+            self.pane.reader.say(f'No file has "{event.value.strip()}" in its name.', "esc drops the filter.")
+            self._wanted = None
+        else:
+            self._follow_cursor()
+
+    def do_to_files(self) -> None:
+        """From the filter to the list."""
+        self.listed.focus()
+
+
+class ReaderView(View):
+    """One note over the view below."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("reading"))
+    PLACE = "reader"
+    MORE_PLACES = ("notes", "reading")
+    AUTO_FOCUS = "#reader"
+
+    def __init__(self, path: str, cited: tuple[int, int], words: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.pane = NotePane(self, self.go_to, self._page_shown)
+        self.parts = (self.pane, NoteActions(self, self.pane))
+        self._first = (path, cited)
+        self._words = tuple(word.lower() for word in words)
+        """Of a transcript, the cited message that holds most of them is gone to: a chunk is many messages."""
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The reader alone."""
+        with Horizontal(id="panes"):
+            yield from self.pane.compose()
+
+    def on_mount(self) -> None:
+        """Ask for the note."""
+        super().on_mount()
+        path, cited = self._first
+        self.pane.read(path, cited=cited)
+
+    def _page_shown(self, page: Page) -> None:
+        """Of a transcript, go to the message that was meant."""
+        path, (first, last) = self._first
+        if page.whole and self._words and page.path == path and path.startswith("sessions/"):
+            said = [str(line).lower() for line in page.lines[first - 1 : last]]
+            held = [sum(word in line for word in self._words) for line in said]
+            self._words = ()
+            if any(held):
+                self.pane.reader.cursor = first - 1 + held.index(max(held))
+
+    def go_to(self, path: str, line: int | None = None) -> bool:
+        """Any note can be shown here."""
+        known = {row.path for row in self.home.facts.rows} if self.home.facts else set()
+        if path not in known:
+            return False
+        self.pane.read(path, line=line or 1)
+        return True
+
+    def back(self) -> bool:
+        """Drop what was marked and found, then back to the view below."""
+        if not self.pane.leave_about() and not self.pane.leave_text():
+            self.app.pop_screen()
+        return True

@@ -1,0 +1,436 @@
+"""The editor of a note saves only over the text it opened; drafts survive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterable
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import number
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui import note_changes
+from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_changes import Draft, visible
+from memory_tui.tui.views.dialogs import Confirm
+from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.widgets.query import Box
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import AppliedChange
+    from memory_tui.curate.journal import Typing
+    from memory_tui.curate.what_if import Effect, Move
+    from memory_tui.engine.engine import Engine
+
+
+class QuestionInput(Box):
+    """The question whose answer is watched."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("watched"))
+    PLACES: ClassVar[tuple[str, ...]] = ("watched",)
+
+
+def mark(move: Move) -> tuple[str, str]:
+    """What becomes of a hit, and its style: new, out, =, or places up or down."""
+    if move.before is None:
+        return "new", "good"
+    if move.after is None:
+        return "out", "bad"
+    if move.place_before == move.place_after:
+        return "=", "muted"
+    return f"{move.place_before - move.place_after:+d}", "warn"
+
+
+def summary(effect: Effect) -> str:
+    """The effect in a few words."""
+    marks = [mark(move)[0] for move in effect.moves]
+    counts = [
+        (marks.count("new"), "new"),
+        (marks.count("out"), "out"),
+        (sum(word[0] in "+-" for word in marks), "moved"),
+        (marks.count("="), "as before"),
+    ]
+    said = ", ".join(f"{count} {word}" for count, word in counts if count) or "no hits before or after"
+    return said + (f"; {effect.without_vector} new by words alone" if effect.without_vector else "")
+
+
+class Moves(RowList):
+    """The hits after saving, and those that are gone."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(id="moves")
+        self._moves: tuple[Move, ...] = ()
+        self._said = sentence
+
+    def show(self, moves: tuple[Move, ...], said: str = "") -> None:
+        """List `moves`, or say something where there are none."""
+        self._moves, self._said = moves, said
+        self.rows_changed()
+
+    def count(self) -> int:
+        """Hits, or one sentence."""
+        return len(self._moves) or 1
+
+    def key_of(self, _row: int, /) -> Hashable:
+        """Looked at, not chosen."""
+        return None
+
+    def draw(self, row: int, _line: int, width: int, /) -> Iterable[Piece]:
+        """Place, change, score before and after, and where it stands."""
+        if not self._moves:
+            return [(fit(f" {self._said}", width), "muted")]
+        move = self._moves[row]
+        word, style = mark(move)
+        hit = move.after or move.before
+        if hit is None:
+            return []
+        scores = [number(each.score) if each else "  -  " for each in (move.before, move.after)]
+        where = f"{one_line(hit.chunk.path)}:{hit.chunk.start_line}-{hit.chunk.end_line}"
+        return [
+            (f" {move.place_after or '-':>2} ", "strong"),
+            (f"{word:>4} ", style),
+            (f" {scores[0]} → {scores[1]}  ", ""),
+            (fit_path(where, width - 26), "muted"),
+        ]
+
+
+class Impact(Vertical):
+    """The question and what becomes of its answer."""
+
+    def __init__(self, asked: str) -> None:
+        super().__init__(id="impact")
+        self._asked = asked
+
+    def compose(self) -> ComposeResult:
+        """Question above hits."""
+        with Horizontal(id="asked"):
+            yield Static(" after saving, asked ", markup=False)
+            box = QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+            box.value = self._asked
+            yield box
+            yield Static("", id="verdict", markup=False)
+        yield Moves("" if self._asked else "No question to watch. Press ctrl+t to see how your edit changes an answer.")
+
+    @property
+    def question(self) -> str:
+        """What is watched; empty when nothing is."""
+        return self.query_one(QuestionInput).value.strip()
+
+    def show(self, effect: Effect) -> None:
+        """Show what saving would do."""
+        self.query_one(Moves).show(effect.moves)
+        self.query_one("#verdict", Static).update(Content(f"{summary(effect)} "))
+
+    def say(self, sentence: str) -> None:
+        """Say why there is nothing to show."""
+        self.query_one(Moves).show((), one_line(sentence))
+        self.query_one("#verdict", Static).update("")
+
+
+MOST = 1_000_000
+"""Bytes of the largest note that is edited here; larger ones are for $EDITOR."""
+
+REST = 0.6
+"""Seconds without a key press after which what was typed is kept, and its effect on the question looked at."""
+
+KEEP = 3.0
+"""Seconds after which it is kept although the keys do not rest."""
+
+COLOURED = 2_000
+"""Lines up to which Markdown is coloured while typing."""
+
+
+class EditArea(TextArea):
+    """The text; letters are letters here."""
+
+    # The text area would take esc for itself.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("editor"),
+        Binding("escape", "app.do('back')", "Back", show=False, priority=True),
+        Binding("ctrl+home", "to_start", "Start of the text", show=False),
+        Binding("ctrl+end", "to_end", "End of the text", show=False),
+    ]
+    PLACES: ClassVar[tuple[str, ...]] = ("editor",)
+
+    def __init__(self) -> None:
+        super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent", read_only=True)
+        self.cursor_blink = False
+
+    def action_to_start(self) -> None:
+        """The start of the text."""
+        self.move_cursor((0, 0))
+
+    def action_to_end(self) -> None:
+        """The end of the text."""
+        self.move_cursor(self.document.end)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """What is pasted may hold control characters; they are shown, not obeyed. Then it is pasted."""
+        event.text = visible(event.text)
+
+
+class EditView(View):
+    """The editor of one note, over the view below."""
+
+    PLACE = "editor"
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#text"
+
+    def __init__(self, path: str, line: int) -> None:
+        super().__init__()
+        self._path, self._line = path, line
+        self._area = EditArea()
+        self._before: bytes | None = None
+        self._draft: Draft | None = None
+        self._beginning = ""
+        self._timer: Timer | None = None
+        self._typing: Typing | None = None
+        self._turn = 0
+        self._kept = 0.0
+        self._writing = False
+        self._kept_as = 0
+        """The draft of the journal that holds the text of this editor, 0 for none."""
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The text, and what saving it would do."""
+        # What they show at first is given here: a view that is left at once has no children any more when it mounts.
+        yield self._area
+        yield Impact(self.home.question)
+
+    def on_mount(self) -> None:
+        """Read the note."""
+        super().on_mount()
+        self._changed()
+        self.home.typed_ahead.hold(self)
+        self._open()
+
+    @task("open")
+    async def _open(self) -> None:
+        """Read the note; keys wait for it."""
+        try:
+            found = await self.home.jobs.attempt(partial(note_changes.opened, path=self._path, most=MOST))
+        finally:
+            self.home.typed_ahead.let_go(self)
+        if isinstance(found, MemoryTuiError):
+            self._not_opened(found)
+        else:
+            self._opened(found)
+
+    def _opened(self, found: note_changes.Opened) -> None:
+        self._before, shown, self._typing = found.before, found.shown, found.typing
+        self._draft, self._beginning = Draft(shown), found.beginning
+        area = self._area
+        text = found.left.text if found.left is not None else found.beginning or self._draft.text
+        lines = text.count("\n") + 1
+        if lines <= COLOURED and "markdown" in area.available_languages:
+            area.language = "markdown"
+        area.load_text(text)
+        area.read_only = False
+        area.move_cursor((lines - 1 if found.beginning else min(self._line, lines) - 1, 0), center=True)
+        if found.left is not None:
+            self.say(
+                f"What you typed here until {datetime.fromtimestamp(found.left.at):%Y-%m-%d %H:%M} and did not "
+                "save is back. ctrl+s saves it, esc can throw it away."
+            )
+        elif found.before is None:
+            self.say(f"There is no {one_line(self._path)} yet: ctrl+s begins it, esc leaves it.")
+        elif self._draft.changed_characters:
+            self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
+
+    def _not_opened(self, error: MemoryTuiError) -> None:
+        below = self.app.screen_stack[-2]
+        self.app.pop_screen()
+        if isinstance(below, View):
+            below.refused(error)
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether something was typed that is not in the note."""
+        return self._draft is not None and self._area.text != (self._beginning or self._draft.text)
+
+    @on(TextArea.Changed)
+    def _changed(self) -> None:
+        state = "  not saved yet" if self.unsaved else ""
+        self._area.border_title = Content(f"Edit {one_line(self._path)}{state}")
+
+    @on(Input.Changed, "#watched")
+    @on(TextArea.Changed)
+    def _rest(self) -> None:
+        """Look at the effect when the typing rests."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(REST, self._rested)
+        if time.monotonic() - self._kept > KEEP:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Have what was typed kept, in case that this is its end."""
+        if self._typing is None:
+            return
+        if not self.unsaved:
+            self._forget()
+            return
+        self._kept = time.monotonic()
+        self._turn += 1
+        self._store(self._typing, self._turn, self._area.text, self._before)
+
+    @task("keep")
+    async def _store(self, typing: Typing, turn: int, text: str, before: bytes | None) -> None:
+        await self.home.jobs.write(lambda _engine: typing.keep(turn, text, before))
+
+    def leaving(self) -> str:
+        """Keep what was typed until now, before the app ends; returns why that failed."""
+        if self._typing is None or not self.unsaved:
+            return ""
+        self._turn += 1
+        try:
+            self._typing.keep(self._turn, self._area.text, self._before)
+        except MemoryTuiError as error:
+            return one_line(error.message)
+        return f"Your unsaved text of {one_line(self._path)} is kept. Press i on the note to continue."
+
+    def _forget(self) -> None:
+        """What was typed is in the note, or nobody wants it."""
+        if self._typing is not None:
+            self._turn += 1
+            typing, turn = self._typing, self._turn
+            self.home.jobs.report(lambda: typing.drop(turn))
+
+    def _rested(self) -> None:
+        self._timer = None
+        self._keep()
+        impact = self.query_one(Impact)
+        if self._draft is None or not impact.question:
+            impact.say("No question to watch. Press ctrl+t to see how your edit changes an answer.")
+            return
+        if not self.unsaved:
+            impact.say("No change yet.")
+            return
+        text = self._draft.restored(self._area.text)
+        self._preview(text, impact.question)
+
+    @task("impact")
+    async def _preview(self, text: str, question: str) -> None:
+        impact = self.query_one(Impact)
+        effect = await self.home.jobs.attempt(
+            partial(note_changes.impact, path=self._path, before=self._before, text=text, query=question)
+        )
+        if isinstance(effect, MemoryTuiError):
+            impact.say(sentence_of(effect))
+        else:
+            impact.show(effect)
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing waits for the typing to rest."""
+        return self._timer is None
+
+    def do_watch_question(self) -> None:
+        """Go to the question, or back to the text."""
+        self.query_one(QuestionInput).focus()
+
+    def do_to_writing(self) -> None:
+        """Back to the text."""
+        self._area.focus()
+
+    def do_save(self) -> None:
+        """Write the note."""
+        if self._draft is None or self._writing:
+            return
+        if not self.unsaved and not self._beginning:
+            self._leave("Nothing was changed.")
+            return
+        text = self._draft.restored(self._area.text)
+        self._write(partial(note_changes.saved, path=self._path, before=self._before, text=text, draft=self._kept_as))
+
+    def _forget_draft(self, draft: int) -> None:
+        """Do without the draft of the journal, whether or not this editor is still there."""
+        engine = self.home.engine
+        if engine is not None:
+            self.home.jobs.report(lambda: note_changes.forgotten(engine, draft))
+
+    def _write(self, work: Callable[[Engine], AppliedChange]) -> None:
+        self._writing = True
+        self._wait_for(work)
+
+    @task("write", exclusive=False)
+    async def _wait_for(self, work: Callable[[Engine], AppliedChange]) -> None:
+        done = await self.home.jobs.attempt(work, write=True)
+        self._writing = False
+        if isinstance(done, MemoryTuiError):
+            self._not_written(done)
+            return
+        self._forget()
+        self._draft = None
+        also = " The note also has what others wrote meanwhile." if done.merged else ""
+        self._leave(f"{one_line(done.change.title)}: saved.{also} u undoes it.")
+
+    def _not_written(self, error: MemoryTuiError) -> None:
+        from memory_tui.curate.changes import Conflict
+
+        if not isinstance(error, Conflict):
+            self.refused(error)
+            return
+        from memory_tui.tui.views.notes.resolve import Resolve
+
+        self._kept_as = error.draft
+        conflict = error
+
+        def resolved(data: bytes | None) -> None:
+            if data is None:
+                self.say("Nothing was written; your text is still here, and kept as a draft.")
+            else:
+                self._write(partial(note_changes.resolved, conflict=conflict, data=data))
+
+        self.app.push_screen(Resolve(conflict.views[0], f"Your text is kept as draft {error.draft}."), resolved)
+
+    def _leave(self, sentence: str) -> None:
+        line = self._area.cursor_location[0] + 1
+        self.app.pop_screen()
+        self.home.jobs.refresh()
+        self.home.edited(self._path, line, sentence)
+
+    def back(self) -> bool:
+        """From the question to the text, then out; what is not saved is asked about."""
+        if self._writing:
+            self.say("The note is being written.")
+            return True
+        if self.focused is not self._area:
+            self._area.focus()
+            return True
+        if not self.unsaved:
+            self.app.pop_screen()
+            return True
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._forget()
+                if self._kept_as:
+                    self._forget_draft(self._kept_as)
+                self.app.pop_screen()
+
+        self.app.push_screen(
+            Confirm(
+                "Leave without saving?",
+                f"Your text is not in {one_line(self._path)} yet. Press ctrl+s to save it.",
+                "Throw it away",
+            ),
+            answered,
+        )
+        return True

@@ -1,0 +1,196 @@
+"""The history lists changes of notes, newest first, with their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widget import Widget
+
+from memory_tui.core.sanitize import one_line
+from memory_tui.curate.git import Commit
+from memory_tui.tui import note_changes, note_info
+from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.note_info import Past
+from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.note_side import DiffList
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.curate.journal import JournalEntry
+
+
+class Changes(RowList):
+    """One change or commit a row: when, and what."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self) -> None:
+        super().__init__(id="changes")
+        self.border_title = "Changes"
+        self._past = Past()
+
+    def show(self, found: Past) -> None:
+        """List `found`; the cursor stays on its change."""
+        key = self.key
+        self._past = found
+        self.rows_changed(key)
+
+    @property
+    def entry(self) -> JournalEntry | Commit | None:
+        """What is under the cursor."""
+        return self._past.entries[self.cursor] if 0 <= self.cursor < len(self._past.entries) else None
+
+    def count(self) -> int:
+        """Changes, or one row that says there are none."""
+        return len(self._past.entries) or 1
+
+    def key_of(self, row: int, /) -> Hashable:
+        """The number of the change, or the commit's hash."""
+        if not self._past.entries:
+            return None
+        entry = self._past.entries[row]
+        return entry.hash if isinstance(entry, Commit) else entry.id
+
+    def height_of(self, _row: int, _width: int, /) -> int:
+        """When above what."""
+        return 2 if self._past.entries else 1
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """Time and state, then the title."""
+        if not self._past.entries:
+            return [(fit(" No changes with memory-tui yet.", width), "muted")]
+        entry = self._past.entries[row]
+        if line:
+            return [(fit(f"   {one_line(entry.subject if isinstance(entry, Commit) else entry.title)}", width), "")]
+        when = (f" {datetime.fromtimestamp(entry.at):%Y-%m-%d %H:%M} ", "strong")
+        if isinstance(entry, Commit):
+            return [when, (f" git {entry.hash[:8]} ", "mark"), (fit(one_line(entry.author, 20), 20), "muted")]
+        state, style = self._state(entry)
+        return [when, (f" {entry.kind}  ", "muted"), (state, style)]
+
+    def _state(self, entry: JournalEntry) -> tuple[str, str]:
+        if entry.state == "draft":
+            return "not written, kept", "warn"
+        if entry.id in self._past.undoable:
+            return "u undoes", "good"
+        if entry.id in self._past.redoable:
+            return "undone, ctrl+r redoes", "warn"
+        return "", ""
+
+
+class HistoryView(View):
+    """Changes to the left, what each did to the right."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
+    PLACE = "history"
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#changes"
+
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        page = next((part.reader.page for part in below.parts if isinstance(part, NotePane)), None)
+        self._path = page.path if page is not None else None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """List and difference."""
+        with Horizontal(id="panes"):
+            yield Changes()
+            yield DiffList(id="difference")
+
+    def on_mount(self) -> None:
+        """Look into the journal."""
+        super().on_mount()
+        self.query_one(Changes).border_subtitle = Content(one_line(self._path, 40) if self._path else "all notes")
+        self._gather()
+
+    @task("past")
+    async def _gather(self) -> None:
+        found = await self.home.jobs.run(partial(note_info.past, path=self._path))
+        changes = self.query_one(Changes)
+        changes.show(found)
+        title = "Changes, with git" if found.repository else "Changes"
+        changes.border_title = f"{title}: not committed, C commits" if found.uncommitted else title
+        if found.trouble:
+            self.say(found.trouble)
+
+    @on(RowList.Moved, "#changes")
+    def _moved(self) -> None:
+        entry = self.query_one(Changes).entry
+        if entry is not None:
+            self._show_difference(entry)
+        self.update_hints()
+
+    @task("difference")
+    async def _show_difference(self, entry: JournalEntry | Commit) -> None:
+        lines = await self.home.jobs.run(partial(note_info.difference, entry=entry, path=self._path))
+        self.query_one("#difference", DiffList).show(lines)
+
+    def do_undo(self) -> None:
+        """Take the change under the cursor back."""
+        self._propose("undo")
+
+    def do_redo(self) -> None:
+        """Make it again."""
+        self._propose("redo")
+
+    @task("plan")
+    async def _propose(self, kind: str) -> None:
+        from memory_tui.tui.views.dialogs import Preview
+
+        entry = self.query_one(Changes).entry
+        if entry is None or isinstance(entry, Commit):
+            self.say("u undoes changes made with memory-tui only. Use git for a commit.")
+            return
+        number = entry.id
+        planned = await self.home.jobs.run(partial(note_changes.stepped, kind=kind, number=number))
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._step(kind, number)
+
+        self.app.push_screen(Preview(planned, kind.capitalize()), answered)
+
+    @task("write", exclusive=False)
+    async def _step(self, kind: str, number: int) -> None:
+        done = await self.home.jobs.write(partial(note_changes.step, kind=kind, number=number))
+        self.say(f"{one_line(done.change.title)}.")
+        self.home.jobs.refresh()
+        self._gather()
+
+    def do_commit(self) -> None:
+        """Commit the note, when it is wanted."""
+        from memory_tui.tui.views.dialogs import LineDialog
+
+        path = self._path
+        if path is None:
+            self.say("Open the history of one note to commit it.")
+            return
+
+        def written(message: str | None) -> None:
+            if message:
+                self._commit(path, message)
+
+        self.app.push_screen(
+            LineDialog(
+                "Commit to git",
+                f"{one_line(path)} alone, as it is on disk. No hook, filter or signature of the repository runs. "
+                "Say what was changed.",
+                "Commit",
+            ),
+            written,
+        )
+
+    @task("write", exclusive=False)
+    async def _commit(self, path: str, message: str) -> None:
+        self.say(await self.home.jobs.write(partial(note_info.commit, path=path, message=message)))
+        self._gather()

@@ -1,0 +1,231 @@
+"""Two rankings of the same evidence side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from memory_tui.core import profiles
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.explain import wording
+from memory_tui.search.rank import can_rank
+from memory_tui.search.trace import Candidate, Trace
+from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.tuning import dated
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.results import perfect, score_bar
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.tui.views.search.search_view import SearchView
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRanking:
+    """One ranking under a name."""
+
+    name: str
+    settings: Settings
+    days: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One chunk and what each side made of it; None where it was no candidate."""
+
+    left: Candidate | None
+    right: Candidate | None
+
+    @property
+    def candidate(self) -> Candidate:
+        """Either of the two."""
+        found = self.left or self.right
+        assert found is not None
+        return found
+
+
+def place_of(candidate: Candidate | None) -> int:
+    """The place among the recalled hits; 0 for one that is not."""
+    return getattr(candidate.verdict, "place", 0) if candidate is not None and recalled(candidate) else 0
+
+
+def recalled(candidate: Candidate | None) -> bool:
+    """Whether the agent is given it."""
+    return candidate is not None and wording.gate(candidate.verdict) == ""
+
+
+def pairs(left: Trace, right: Trace) -> list[Pair]:
+    """The chunks that either side recalls, aligned; by the better of both places."""
+    sides = [{c.chunk.rowid: c for c in (*trace.recalled, *trace.lost)} for trace in (left, right)]
+    wanted = dict.fromkeys(c.chunk.rowid for c in (*left.recalled, *right.recalled))
+    found = [Pair(sides[0].get(rowid), sides[1].get(rowid)) for rowid in wanted]
+    return sorted(
+        found,
+        key=lambda pair: (
+            min(p for p in (place_of(pair.left), place_of(pair.right)) if p),
+            place_of(pair.left) or 1000,
+        ),
+    )
+
+
+class SidesView(View):
+    """Aligned rows of two sides; each side can be any profile, the knobs as they are, or the baseline."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("sides"))
+    PLACE = "sides"
+    AUTO_FOCUS = "#sides"
+
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        answer = cast("SearchView", below).shown.answer
+        assert answer is not None
+        self._evidence = answer.evidence
+        self._at = [0, 1]
+        self._pairs: list[Pair] = []
+        self._traces: tuple[Trace, Trace] | None = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The list alone."""
+        yield Rows(id="sides")
+
+    def on_mount(self) -> None:
+        """The recommended profile against the newest of OpenClaw's."""
+        super().on_mount()
+        self.tuned()
+
+    @property
+    def sides(self) -> list[NamedRanking]:
+        """What can stand on a side."""
+        engine, tuning = self.home.engine, self.home.tuning
+        if engine is None or tuning is None:
+            return []
+        # A profile that goes by other chunks would rank these by half of its rules.
+        names = [name for name in profiles.PROFILES if can_rank(self._evidence, name)]
+        found = [NamedRanking(name, engine.plan.with_profile(name), tuning.days) for name in names]
+        if tuning.tuned:
+            found.append(NamedRanking("as tuned", tuning.settings, tuning.days))
+        base = tuning.baseline
+        return [*found, NamedRanking(f"baseline {base.name}", base.settings, base.days)]
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """Rank both sides."""
+        del keep
+        engine, sides = self.home.engine, self.sides
+        if engine is None or not sides:
+            return
+        left, right = (sides[at % len(sides)] for at in self._at)
+        traces = [engine.queries.rank(dated(self._evidence, side.days), side.settings) for side in (left, right)]
+        self._traces = traces[0], traces[1]
+        self._pairs = pairs(*self._traces)
+        both = sum(recalled(pair.left) and recalled(pair.right) for pair in self._pairs)
+        only = [sum(recalled(getattr(pair, side)) for pair in self._pairs) - both for side in ("left", "right")]
+        self.query_one(Rows).show(
+            self._lines,
+            f"{left.name} | {right.name}",
+            f"both recall {both}, only {left.name} {only[0]}, only {right.name} {only[1]}",
+        )
+        self.update_hints()
+
+    # --- rows ----------------------------------------------------------------------------------------------------
+
+    def _lines(self, width: int) -> list[Line]:
+        if self._traces is None:
+            return []
+        cell = 31 if width >= 100 else 24
+        sides = self.sides
+        names = [sides[at % len(sides)].name for at in self._at]
+        asked = text(f"for: {one_line(self._evidence.query, 200)}", width, "muted")
+        head: list[Piece] = [*((fit(f" {name}", cell), "head") for name in names), ("place", "muted")]
+        rows = [self._row(pair, cell, width) for pair in self._pairs]
+        return [*asked, (head, None), *(rows or text("Neither side recalls anything.", width, "strong"))]
+
+    def _row(self, pair: Pair, cell: int, width: int) -> Line:
+        assert self._traces is not None
+        pieces: list[Piece] = []
+        for candidate, trace in zip((pair.left, pair.right), self._traces, strict=True):
+            pieces += _cell(candidate, trace, cell)
+        chunk = pair.candidate.chunk
+        lines = f":{chunk.start_line}-{chunk.end_line}"
+        room = min(width - 2 * cell - 1, 32)
+        place = fit(fit_path(safe(chunk.path), room - len(lines)) + lines, room)
+        rest = width - 2 * cell - room - 2
+        snippet = fit(f"  {one_line(pair.candidate.snippet[:300])}", rest) if rest > 8 else ""
+        once = recalled(pair.left) != recalled(pair.right)
+        return [*pieces, (place, "strong" if once else ""), (snippet, "muted")], chunk.rowid
+
+    @property
+    def pair(self) -> Pair | None:
+        """The chunk under the cursor."""
+        key = self.query_one(Rows).key
+        return next((pair for pair in self._pairs if pair.candidate.chunk.rowid == key), None)
+
+    # --- actions -------------------------------------------------------------------------------------------------
+
+    def _turn(self, side: int) -> None:
+        self._at[side] = (self._at[side] + 1) % len(self.sides)
+        self.tuned()
+
+    def do_left_side(self) -> None:
+        """Put the next ranking on the left."""
+        self._turn(0)
+
+    def do_right_side(self) -> None:
+        """Put the next ranking on the right."""
+        self._turn(1)
+
+    @on(RowList.Moved)
+    def _moved(self) -> None:
+        self.update_hints()
+
+    @on(RowList.Chosen)
+    def _read(self) -> None:
+        pair = self.pair
+        if pair is not None:
+            from memory_tui.tui.views.notes.browse import ReaderView
+
+            chunk = pair.candidate.chunk
+            self.app.push_screen(ReaderView(chunk.path, (chunk.start_line, chunk.end_line)))
+
+    def do_open(self) -> None:
+        """Read the note at the cited lines."""
+        self._read()
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The chunk under the cursor."""
+        pair = self.pair
+        chunk = pair.candidate.chunk if pair is not None else None
+        return (chunk.path, chunk.start_line, chunk.end_line) if chunk is not None else None
+
+    def line_in_note(self) -> int:
+        """Its first line."""
+        place = self.place_in_note()
+        return place[1] if place else 1
+
+    def text_in_note(self) -> str:
+        """Its text."""
+        pair = self.pair
+        if pair is None:
+            return ""
+        candidate = pair.candidate
+        return safe(self._evidence.texts.get(candidate.chunk.rowid, candidate.snippet), keep_newlines=True)
+
+
+def _cell(candidate: Candidate | None, trace: Trace, width: int) -> Iterator[Piece]:
+    """Place, score and bar; of one that is not recalled the reason."""
+    if candidate is None:
+        yield fit("   -       no candidate", width), "muted"
+    elif recalled(candidate):
+        bar = list(score_bar(candidate, perfect(trace), width - 13))
+        used = sum(len(part) for part, _ in bar)
+        yield f"{place_of(candidate):>4} {candidate.score:.3f} ", "strong"
+        yield from bar
+        yield " " * (width - 11 - used), ""
+    else:
+        yield fit(f"   - {candidate.score:.3f} {one_line(wording.reason(candidate.verdict))}", width), "warn"

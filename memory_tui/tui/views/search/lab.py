@@ -1,0 +1,501 @@
+"""The lab: reports on noise, decay, knob search, with progress, with a stop key."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import on
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from memory_tui.core.errors import Cancelled, MemoryTuiError
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.core.settings import BY_KEY
+from memory_tui.explain import wording
+from memory_tui.explain.wording import turn
+from memory_tui.tui import draw
+from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.judging import Faded, JobProgress, Noise, find_fading, measure_noise, search_knobs
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.tuning import dated, stepped
+from memory_tui.tui.views.view import KnobHistory, Part, View
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.workers import Tell, task
+
+if TYPE_CHECKING:
+    from memory_tui.explain.decay import Fading
+    from memory_tui.explain.noise import NoiseFloor, Trade
+    from memory_tui.tui.views.search.search_view import SearchView
+    from memory_tui.tune.knob_search import Outcome
+
+
+class Report(Part):
+    """A list over the search view: `work` says what to work out (None for nothing), `lines` writes what arrived.
+
+    `summary` stands in the lower edge of the frame when nothing is under way.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        title: str,
+        *,
+        work: Callable[[], Callable[[Tell], object] | None],
+        arrived: Callable[[Any], None],
+        lines: Callable[[int], Sequence[Line]],
+        summary: Callable[[], str] = lambda: "",
+    ) -> None:
+        super().__init__(view)
+        self._title = title
+        self._work, self._arrived, self._lines, self._summary = work, arrived, lines, summary
+        self.progress = ""
+        self._error: MemoryTuiError | None = None
+
+    def compose(self) -> Iterable[Widget]:
+        """The list alone."""
+        yield Rows(id="report")
+
+    @property
+    def rows(self) -> Rows:
+        """The list."""
+        return self.view.query_one(Rows)
+
+    def mounted(self) -> None:
+        """Begin."""
+        self.tuned()
+
+    def moved(self, _rows: RowList, /) -> None:
+        """Another row is under the cursor."""
+        self.update_hints()
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """Work it out for the knobs as they are now."""
+        del keep
+        run = self._work()
+        if run is not None:
+            self._error = None
+            self._follow(run)
+        self.show()
+
+    @task("report")
+    async def _follow(self, run: Callable[[Tell], object]) -> None:
+        """Show progress, parts, the result, or why there is none."""
+        try:
+            async for part in self.home.jobs.parts(run):
+                if isinstance(part, JobProgress):
+                    self.progress = part.words
+                elif part is not None:
+                    self._arrived(part)
+                self.show()
+        except Cancelled:
+            raise
+        except MemoryTuiError as error:
+            self._error = error
+        self.progress = ""
+        self.show()
+
+    def show(self) -> None:
+        """Bring the list up to date."""
+        self.rows.show(
+            self._write, self._title, f"{self.progress} ...  esc stops" if self.progress else self._summary()
+        )
+        self.update_hints()
+
+    def _write(self, width: int) -> Sequence[Line]:
+        if self._error is not None:
+            return [
+                *text("", width),
+                *text(one_line(self._error.message), width, "strong"),
+                *text(one_line(self._error.next_step), width, "muted"),
+            ]
+        return self._lines(width)
+
+
+FLOOR = BY_KEY["query.minScore"]
+BUCKETS = 20
+FEWEST = 8
+"""Judged questions without which lines out of the notes tell better what is right."""
+NONSENSE = "░"
+"""The bar of unrelated questions."""
+
+
+class NoiseView(View):
+    """A row for each twentieth of the score; minScore is a line across it, moved with h and l."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("noise"), *bindings("report")]
+    PLACE = "noise"
+    MORE_PLACES = ("noise", "report")
+    AUTO_FOCUS = "#report"
+
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self.search = cast("SearchView", below)
+        self.report = Report(
+            self,
+            "Noise floor",
+            work=self._work,
+            arrived=self._arrived,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (KnobHistory(self), self.report)
+        self.noise: Noise | None = None
+
+    def _work(self) -> Callable[[Tell], object] | None:
+        """Ask once, measure for every turn."""
+        engine, tuning = self.home.engine, self.home.tuning
+        if engine is None or tuning is None:
+            return None
+        desk = self.search.judge.desk
+        cases = [desk.cases[query.text] for query in desk.judged if query.text in desk.cases]
+        enough = cases if len(cases) >= FEWEST else ()
+        return measure_noise(engine, tuning.settings, enough, self.noise.probes if self.noise else None)
+
+    def _arrived(self, value: Noise) -> None:
+        """The measured floor."""
+        first, self.noise = self.noise is None, value
+        if first:
+            # The questions stay while minScore is moved; looking through them for garbage would stop the screen.
+            gc.freeze()
+
+    def _summary(self) -> str:
+        """What the right chunks were told by."""
+        if self.noise is None:
+            return ""
+        return "right chunks by your labels" if self.noise.floor.labelled else "right chunks by lines from the notes"
+
+    # --- lines ---------------------------------------------------------------------------------------------------
+
+    def _lines(self, width: int) -> Sequence[Line]:
+        """Verdicts first, then the axis."""
+        if self.noise is None:
+            return text("Asking unrelated questions to see what they score ...", width, "muted")
+        floor = self.noise.floor
+        found = [*text(f"now        {_trade(floor.now)}", width, "strong")]
+        if floor.suggested is not None:
+            found += text(f"suggested  {_trade(floor.suggested)}  a sets it", width, "good")
+        else:
+            found += text("suggested  none: every minScore loses too many right hits", width, "warn")
+        for doubt in floor.doubts:
+            found += text(f"! {wording.doubt(doubt)}", width, "warn")
+        found += text(
+            f"Unrelated: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}; "
+            f"cosines {_span(floor.cosines)}",
+            width,
+            "muted",
+        )
+        return [*found, ([], None), *self._axis(floor, width)]
+
+    def _axis(self, floor: NoiseFloor, width: int) -> list[Line]:
+        room = max(8, (width - 34) // 2)
+        counts = [_histogram(scores) for scores in (floor.nonsense, floor.related)]
+        most = max(max(part) for part in counts) or 1
+        hits = self._hits()
+        head: list[Piece] = [
+            (fit(" score", 7), "muted"),
+            (fit(f"{len(floor.nonsense)} unrelated", room), "bad"),
+            (fit(f"{len(floor.related)} right chunks", room), "good"),
+            (fit("passing", 12), "muted"),
+            ("hits here", "muted"),
+        ]
+        rows: list[Line] = [(head, None)]
+        gate = _bucket(floor.now.min_score)
+        top = max([gate, *hits, *(at for part in counts for at in range(BUCKETS) if part[at])])
+        for at in reversed(range(top + 1)):
+            passing = floor.curve[min(len(floor.curve) - 1, round(at / BUCKETS * (len(floor.curve) - 1)))]
+            rows.append(
+                (
+                    [
+                        (f" {at / BUCKETS:4.2f}  ", "muted"),
+                        (_bar(NONSENSE, counts[0][at], most, room), "bad"),
+                        (_bar(draw.TEXT, counts[1][at], most, room), "good"),
+                        (f"{passing.nonsense:4.0%} {passing.related:4.0%}   ", "muted"),
+                        (hits.get(at, ""), "strong"),
+                    ],
+                    None,
+                )
+            )
+            if at == gate:
+                label = f"── minScore {floor.now.min_score:.2f} "
+                rows.append(([(label, "mark"), ("─" * max(0, width - len(label)), "rule")], None))
+        return rows
+
+    def _hits(self) -> dict[int, str]:
+        """The places of the hits on screen, by bucket."""
+        trace = self.search.trace
+        found: dict[int, list[str]] = {}
+        for place, hit in enumerate(trace.recalled if trace is not None else (), 1):
+            found.setdefault(_bucket(hit.score), []).append(str(place))
+        return {at: " ".join(places[:4]) + (" …" if len(places) > 4 else "") for at, places in found.items()}
+
+    # --- actions -------------------------------------------------------------------------------------------------
+
+    def _set(self, value: float) -> None:
+        if self.home.tuning is not None:
+            self.home.turn(self.home.tuning.set(FLOOR.key, value))
+
+    def _step(self, direction: int) -> None:
+        if self.home.tuning is not None:
+            self._set(float(stepped(FLOOR, self.home.tuning.settings.values[FLOOR.key].value, direction, fine=True)))
+
+    def do_less(self) -> None:
+        """A lower minScore."""
+        self._step(-1)
+
+    def do_more(self) -> None:
+        """A higher minScore."""
+        self._step(1)
+
+    def do_apply(self) -> None:
+        """Set the suggested minScore."""
+        suggested = self.noise.floor.suggested if self.noise is not None else None
+        if suggested is None:
+            self.say("No minScore to suggest: each one that keeps noise out loses too many right hits.")
+        else:
+            self._set(suggested.min_score)
+            self.say(f"Set: minScore {suggested.min_score:.2f}. u undoes it.")
+
+
+def _trade(trade: Trade) -> str:
+    return (
+        f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
+        f"{trade.related:.0%} of the right chunks reach it"
+    )
+
+
+def _span(values: Sequence[float]) -> str:
+    return f"{min(values):.2f} to {max(values):.2f}" if values else "none"
+
+
+def _bucket(score: float) -> int:
+    return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
+
+
+def _histogram(scores: Sequence[float]) -> list[int]:
+    found = [0] * BUCKETS
+    for score in scores:
+        found[_bucket(score)] += 1
+    return found
+
+
+def _bar(glyph: str, count: int, most: int, room: int) -> str:
+    """A bar with its count behind it; never empty where something is."""
+    if not count:
+        return " " * room
+    length = max(1, round(count / most * (room - 5)))
+    return f"{glyph * length} {count}".ljust(room)
+
+
+HORIZON = 90
+DECAY = "query.hybrid.temporalDecay.enabled"
+
+
+class FadingView(View):
+    """A row a hit, soonest first; enter reads the note."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("fading"), *bindings("report")]
+    PLACE = "fading"
+    MORE_PLACES = ("fading", "notes", "report")
+    AUTO_FOCUS = "#report"
+
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self.search = cast("SearchView", below)
+        self.report = Report(
+            self,
+            f"Fading within {HORIZON} days",
+            work=self._work,
+            arrived=self._arrived,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (KnobHistory(self), self.report)
+        self.faded: Faded | None = None
+
+    def on_mount(self) -> None:
+        """Have the saved questions asked, whose hits fade as well."""
+        super().on_mount()
+        self.search.judge.measure()
+
+    def _work(self) -> Callable[[Tell], object] | None:
+        """The question on screen first, then the saved ones whose evidence is there."""
+        tuning = self.home.tuning
+        if tuning is None:
+            return None
+        answer, desk = self.search.shown.answer, self.search.judge.desk
+        evidences = [answer.evidence] if answer is not None else []
+        evidences += [case.evidence for case in desk.cases.values() if case.query.text != self.search.question]
+        return find_fading(tuning.settings, [dated(evidence, tuning.days) for evidence in evidences], HORIZON)
+
+    def _arrived(self, value: Faded) -> None:
+        """What is known by now."""
+        self.faded = value
+
+    def _summary(self) -> str:
+        """How many questions were looked at."""
+        return f"over {plural(self.faded.questions, 'question')}" if self.faded is not None else ""
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether decay is on besides."""
+        return {"ages": self._ages}
+
+    @property
+    def _ages(self) -> bool:
+        tuning = self.home.tuning
+        return tuning is not None and tuning.settings.on(DECAY)
+
+    def _lines(self, width: int) -> Sequence[Line]:
+        """Why nothing fades, or the list."""
+        if self.home.tuning is not None and not self._ages:
+            return [
+                *text("Nothing fades: decay is off.", width, "strong"),
+                *text("a switches decay on to show what would fade; u undoes it.", width, "muted"),
+            ]
+        if self.faded is None:
+            return text("Looking at the days ahead ...", width, "muted")
+        if not self.faded.found:
+            return text(f"No hit of today fades within {HORIZON} days.", width, "strong")
+        head = f" {'when':<16}{'place':<7}{'note':<32}then"
+        return [
+            ([(fit(head, width), "muted")], None),
+            *(self._row(number, fade, width) for number, fade in enumerate(self.faded.found)),
+        ]
+
+    def _row(self, number: int, fade: Fading, width: int) -> Line:
+        start = dt.datetime.fromtimestamp(self._now, dt.UTC).date()
+        when = f"in {fade.days} d, {start + dt.timedelta(days=fade.days):%b %d}" if fade.days else "lost already"
+        lines = f":{fade.chunk.start_line}-{fade.chunk.end_line}"
+        place = fit_path(safe(fade.chunk.path), 31 - len(lines)) + lines
+        ordinal = wording.ordinal(fade.place)
+        pieces: list[Piece] = [
+            (f" {fit(when, 16)}", "bad" if not fade.days else "warn" if fade.days <= 30 else ""),
+            (fit(ordinal if fade.days else f"({ordinal})", 7), ""),
+            (fit(place, 32), ""),
+        ]
+        reason = one_line(wording.reason(fade.verdict))
+        pieces.append((f"{reason}  ", "muted"))
+        room = width - 57 - len(reason) - 2
+        return [*pieces, (fit(one_line(fade.query, 200), room) if room > 8 else "", "muted")], number
+
+    @property
+    def _now(self) -> float:
+        engine, tuning = self.home.engine, self.home.tuning
+        return (engine.now() if engine else 0.0) + (tuning.days if tuning else 0) * 86_400
+
+    @property
+    def fade(self) -> Fading | None:
+        """The hit under the cursor."""
+        key = self.report.rows.key
+        return self.faded.found[key] if self.faded is not None and isinstance(key, int) else None
+
+    def do_apply(self) -> None:
+        """Switch decay on, to see what it takes."""
+        tuning = self.home.tuning
+        if tuning is not None:
+            self.home.turn(tuning.set(DECAY, True))
+
+    @on(RowList.Chosen)
+    def _read(self) -> None:
+        fade = self.fade
+        if fade is not None:
+            from memory_tui.tui.views.notes.browse import ReaderView
+
+            self.app.push_screen(ReaderView(fade.chunk.path, (fade.chunk.start_line, fade.chunk.end_line)))
+
+    def do_open(self) -> None:
+        """Read the note at the lines of the hit."""
+        self._read()
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The chunk under the cursor."""
+        fade = self.fade
+        return (fade.chunk.path, fade.chunk.start_line, fade.chunk.end_line) if fade is not None else None
+
+    def line_in_note(self) -> int:
+        """Its first line."""
+        return self.fade.chunk.start_line if self.fade is not None else 1
+
+
+METRIC = "ndcg@10"
+PAIRED = "query.hybrid.textWeight"
+"""Named with its partner, so not by itself."""
+
+
+class SweepView(View):
+    """What the search of the knobs found; a applies it as one step."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("sweep"), *bindings("report")]
+    PLACE = "sweep"
+    MORE_PLACES = ("sweep", "report")
+    AUTO_FOCUS = "#report"
+
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self.search = cast("SearchView", below)
+        self.report = Report(
+            self,
+            "Better knobs by your labels",
+            work=self._work,
+            arrived=self._arrived,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (KnobHistory(self), self.report)
+        self.outcome: Outcome | None = None
+        self._applied = False
+
+    def _work(self) -> Callable[[Tell], object] | None:
+        """Search from the knobs as they are when the report is opened."""
+        engine, tuning, desk = self.home.engine, self.home.tuning, self.search.judge.desk
+        if engine is None or tuning is None or self.outcome is not None or self.report.progress:
+            return None
+        return search_knobs(engine, tuning.settings, desk.judged, tuple(desk.cases.values()), METRIC)
+
+    def _arrived(self, value: Outcome) -> None:
+        """The outcome."""
+        self.outcome = value
+
+    def _summary(self) -> str:
+        """What is raised."""
+        return f"raising {METRIC}; half of the questions are held out"
+
+    def _lines(self, width: int) -> Sequence[Line]:
+        """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
+        if self.outcome is None:
+            return text("Knobs are tried on one half of the saved questions; the other half judges.", width, "muted")
+        from memory_tui.render import evaluation
+        from memory_tui.tune.knob_search import Better
+
+        found = self.outcome
+        better = isinstance(found, Better)
+        rows = [*text("", width), *text(evaluation.verdict(found), width, "good" if better else "strong"), ([], None)]
+        for key, value in found.changes.items():
+            if key != PAIRED:
+                said = turn(key, value) if better else f"not: {turn(key, value)}"
+                rows += text(said, width, "strong" if better else "muted", 3)
+        if better:
+            rows += text("a applies this as one step; u undoes it.", width, "muted", 3)
+        if not found.changes and not better:
+            rows += text("Mark more hits as correct (v).", width, "muted")
+        # The table of the command line, without its verdict and its options.
+        table = [line for line in evaluation.outcome_lines(found) if "--set" not in line][1:]
+        return [
+            *rows,
+            ([], None),
+            *((([(f"  {one_line(line) if not line.startswith(' ') else line}", "")]), None) for line in table),
+        ]
+
+    def do_apply(self) -> None:
+        """Turn the knobs as the outcome says."""
+        from memory_tui.tune.knob_search import Better
+
+        tuning, found = self.home.tuning, self.outcome
+        if not isinstance(found, Better) or tuning is None:
+            self.say("No evidence for other settings, so there is nothing to apply.")
+            return
+        self.home.turn(tuning.to(found.settings))
+        self.say("The settings found are applied. u undoes it.")

@@ -1,0 +1,243 @@
+"""The part of the search view that explains a hit or a missing line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from memory_tui.core.errors import Cancelled, MemoryTuiError
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.search.trace import Recalled
+from memory_tui.tui.judging import Inquiry, find_flips, find_questions, inquire
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.views.search.search_judge import ShownAnswer
+from memory_tui.tui.views.view import KnobHistory, Part, View
+from memory_tui.tui.widgets.results import HitList
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.why_pane import WhyPane
+from memory_tui.tui.widgets.why_rows import Grade, Subject, no_grade
+from memory_tui.tui.workers import Tell, stop, task
+
+if TYPE_CHECKING:
+    from memory_tui.explain.counterfactuals import Flips, Rephrased
+    from memory_tui.search.evidence import Evidence
+
+LOOKING = "looking for what would change it"
+
+REST = 0.15
+"""Seconds that cursor and knobs rest before it is worked out what would change the verdict."""
+
+
+class Explainer(Part):
+    """Explains the hit under the cursor, and applies what would change its verdict."""
+
+    def __init__(self, view: View, shown: ShownAnswer) -> None:
+        super().__init__(view)
+        self._shown = shown
+        self.grade: Grade = no_grade
+        """What labels make of a chunk."""
+
+    @property
+    def _pane(self) -> WhyPane:
+        return self.view.query_one(WhyPane)
+
+    @property
+    def _hits(self) -> HitList:
+        return self.view.query_one(HitList)
+
+    def context(self) -> dict[str, bool]:
+        """Whether a hit is explained."""
+        return {"flips": self._pane.subject is not None}
+
+    def moved(self, rows: RowList, /) -> None:
+        """Another hit is under the cursor."""
+        if rows.id == "results":
+            self.explain()
+
+    def explain(self) -> None:
+        """Explain the hit under the cursor; what would change it follows when keys rest."""
+        stop(self, "questions")
+        answer, engine, tuning = self._shown.answer, self.home.engine, self.home.tuning
+        hit = self._hits.hit
+        if answer is None or hit is None or engine is None or tuning is None:
+            stop(self, "flips")
+            self._pane.show(None)
+        else:
+            self._pane.show(Subject(answer.evidence, answer.trace, hit, working=LOOKING, grade=self.grade))
+            self._find_flips(find_flips(engine, answer.dated, tuning.settings, hit.chunk.rowid))
+        self.update_hints()
+
+    @task("flips")
+    async def _find_flips(self, search: Callable[[Tell], Flips | None]) -> None:
+        """Find what would change the verdict, and show all of it at once."""
+        await self.home.jobs.rest(REST)
+        flips: Flips | None = None
+        async for found in self.home.jobs.parts(search):
+            flips = found
+        pane = self._pane
+        if pane.subject is not None:
+            pane.show(replace(pane.subject, changes=flips, working=""))
+            if pane.has_focus:
+                pane.stand()
+
+    def do_why(self) -> None:
+        """Go to the arithmetic, and to what would change it; of a chunk that nobody proposed, say why not."""
+        outsider = self._hits.outsider
+        if outsider is not None and self._shown.answer is not None:
+            # Chunks overlap at their ends, so the line in the middle is its own.
+            middle = (outsider.start_line + outsider.end_line) // 2
+            self.view.app.push_screen(WhyNotView(self._shown.answer.evidence, outsider.path, middle))
+            return
+        pane = self._pane
+        pane.focus()
+        if pane.subject is not None and pane.subject.questions is None:
+            self._look_for_questions(pane.subject)
+
+    def _look_for_questions(self, subject: Subject) -> None:
+        """Which word to add to the question, for a hit that lost; each is found by really asking."""
+        engine, tuning, answer, hit = self.home.engine, self.home.tuning, self._shown.answer, subject.candidate
+        if engine is None or tuning is None or answer is None or hit is None or isinstance(hit.verdict, Recalled):
+            return
+        text = answer.evidence.texts.get(hit.chunk.rowid, hit.snippet)
+        self._find_questions(subject.key, find_questions(engine, answer.dated, tuning.days, tuning.settings, hit, text))
+
+    @task("questions")
+    async def _find_questions(self, key: str, search: Callable[[Tell], tuple[Rephrased, ...]]) -> None:
+        async for questions in self.home.jobs.parts(search):
+            pane = self._pane
+            if pane.subject is not None and pane.subject.key == key:
+                pane.show(replace(pane.subject, questions=questions))
+
+    def do_apply(self) -> None:
+        """Apply the change under the why pane's cursor, the nearest one without a cursor."""
+        pane = self._pane
+        if pane.subject is None or not pane.subject.flips:
+            working = pane.subject is not None and pane.subject.working
+            self.view.say(
+                "Still searching for changes."
+                if working
+                else "No single setting changes this. Press w to see the nearest."
+            )
+            return
+        pane.do_apply()
+
+    def do_line(self) -> None:
+        """Ask about a line that is not in the list."""
+        from memory_tui.explain.why_not import parse
+        from memory_tui.tui.views.dialogs import Prompt, near
+
+        facts = self.home.facts
+        # The box shows names made safe, so what was chosen there is looked up.
+        paths = {safe(row.path): row.path for row in facts.rows} if facts is not None else {}
+        hit = self._hits.hit
+
+        def take(place: str | None) -> None:
+            if place:
+                path, line = parse(place)
+                self.ask_line(paths.get(path, path), line)
+
+        ordered = sorted(paths, key=lambda path: hit is None or paths[path] != hit.chunk.path)
+        self.view.app.push_screen(
+            Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", near(ordered)), take
+        )
+
+    def ask_line(self, path: str, line: int | None) -> None:
+        """Say why a line is or is not recalled."""
+
+        if self._shown.answer is not None:
+            self.view.app.push_screen(WhyNotView(self._shown.answer.evidence, path, line))
+
+
+class WhyNotView(View):
+    """One line of a note under a question (or its evidence, where it was asked already); answers come as found."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("whynot"))
+    PLACE = "whynot"
+    AUTO_FOCUS = "#why"
+
+    def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:
+        super().__init__()
+        self.parts = (KnobHistory(self),)
+        self._asked, self._path, self._line = asked, path, line
+        self._found: Inquiry | None = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The pane alone."""
+        yield WhyPane()
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        super().on_mount()
+        question = self._asked if isinstance(self._asked, str) else self._asked.query
+        pane = self.query_one(WhyPane)
+        pane.show(None, f"Looking for {one_line(self._path)} ...")
+        pane.border_subtitle = f"for: {safe(one_line(question, 60))}"
+        self.tuned()
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """Look again under the knobs as they are now."""
+        del keep
+        engine, tuning = self.home.engine, self.home.tuning
+        if engine is not None and tuning is not None:
+            self._inquire(inquire(engine, self._asked, tuning.days, tuning.settings, self._path, self._line))
+
+    @task("line")
+    async def _inquire(self, search: Callable[[Tell], Inquiry]) -> None:
+        """Show what is known by now."""
+        pane = self.query_one(WhyPane)
+        try:
+            async for found in self.home.jobs.parts(search):
+                self._found = found
+                if isinstance(self._asked, str):
+                    self._asked = found.answer.evidence if not self._days else self._asked
+                pane.show(self._subject(found))
+                pane.stand()
+                if found.problem:
+                    self.say(found.problem)
+                self.update_hints()
+        except Cancelled:
+            raise
+        except MemoryTuiError as error:
+            pane.show(None, one_line(f"{error.message} {error.next_step}"))
+
+    @property
+    def _days(self) -> int:
+        return self.home.tuning.days if self.home.tuning is not None else 0
+
+    def _subject(self, found: Inquiry) -> Subject:
+        answer = found.answer
+        candidate = answer.best.candidate if answer.best is not None else None
+        return Subject(answer.evidence, answer.trace, candidate, answer, found.changes, found.questions, found.working)
+
+    def do_apply(self) -> None:
+        """Apply the change under the cursor."""
+        self.query_one(WhyPane).do_apply()
+
+    def more_context(self) -> dict[str, bool]:
+        """What can be applied and undone."""
+        subject = self.query_one(WhyPane).subject
+        return {"answer": True, "flips": bool(subject and subject.flips)}
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The chunk that speaks."""
+        best = self._found.answer.best if self._found is not None else None
+        return (best.chunk.path, best.chunk.start_line, best.chunk.end_line) if best is not None else None
+
+    def line_in_note(self) -> int:
+        """The line that was asked about."""
+        return self._line or 1
+
+    def text_in_note(self) -> str:
+        """The text of the chunk that speaks."""
+        best = self._found.answer.best if self._found is not None else None
+        return safe(best.text, keep_newlines=True) if best is not None else ""
+
+    def back(self) -> bool:
+        """A depth back, then to the view below."""
+        if not self.query_one(WhyPane).shallower():
+            self.app.pop_screen()
+        return True

@@ -1,0 +1,334 @@
+"""View 2 is the search: ask, see the hits, see why, turn the knobs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widget import Widget
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.events import Event, IndexChanged, SyncFinished
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.explain.why import answered_by
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.state import Facts
+from memory_tui.tui.tuning import Answer
+from memory_tui.tui.views.search.search_explain import Explainer
+from memory_tui.tui.views.search.search_judge import Judge, Knobs, ShownAnswer
+from memory_tui.tui.views.view import KnobHistory, View
+from memory_tui.tui.widgets.query import WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
+from memory_tui.tui.widgets.results import HitList, legend
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.why_pane import WhyPane
+from memory_tui.tui.workers import stop, task
+
+if TYPE_CHECKING:
+    from memory_tui.search.trace import Trace
+    from memory_tui.workspace.root_state import RootState
+
+INVITATION = "Type a question; the answer appears while you type."
+HOW = "The agent's hits come first. Below a line are the chunks it does not get, each with the reason."
+
+
+def _changes_answers(event: Event) -> bool:
+    """Whether a question may be answered otherwise after `event`."""
+    return isinstance(event, IndexChanged) or (
+        isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
+    )
+
+
+class SearchView(View):
+    """Query box, hits, arithmetic, knobs and funnel."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("search"))
+    PLACE = "search"
+    AUTO_FOCUS = "#query"
+
+    def __init__(self, query: str = "") -> None:
+        super().__init__()
+        self.shown = ShownAnswer()
+        self.knobs = Knobs(self, self.shown, lambda keep: self.relist(keep=keep))
+        self.explainer = Explainer(self, self.shown)
+        self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again)
+        self.explainer.grade = self.judge.grade
+        self.parts = (KnobHistory(self), self.knobs, self.judge, self.explainer)
+        self._first = query
+        self._open = False
+        self._cut: Cut | None = None
+        self._gone: RootState | None = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The panes, top to bottom."""
+        yield QueryBox()
+        with Horizontal(id="panes"):
+            yield HitList()
+            yield WhyPane()
+        yield from self.knobs.compose()
+        yield FunnelLine()
+
+    def on_mount(self) -> None:
+        """Say how to begin, and ask the question that came from the command line."""
+        super().on_mount()
+        self._show_nothing()
+        self._invite()
+        if self.home.engine is not None:
+            self.engine_opened()
+
+    @property
+    def trace(self) -> Trace | None:
+        """The ranking on screen."""
+        return self.shown.trace
+
+    @property
+    def question(self) -> str:
+        """The question whose answer is on screen."""
+        return self.shown.question
+
+    def engine_opened(self) -> None:
+        """Knobs are known now; what was typed meanwhile is asked."""
+        if self._open or self.home.engine is None:
+            return
+        self._open = True
+        self.judge.read_notebook()
+        self.knobs.show()
+        self._invite()
+        box = self.query_one(QueryBox)
+        if self._first and not box.input.value:
+            box.input.value = self._first
+        if box.input.value:
+            self._ask(box.input.value)
+
+    def _invite(self) -> None:
+        facts, results = self.home.facts, self.query_one(HitList)
+        if self.home.engine is None:
+            results.say("Opening the index ...", "You can type your question already.")
+        elif facts is not None and not facts.rows and facts.lost_notes is not None:
+            results.say(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
+        elif facts is not None and not facts.rows:
+            results.say(
+                f"There are no notes in {self.home.workspace_name}/ yet, so nothing can be found.",
+                "Write MEMORY.md or memory/YYYY-MM-DD.md there.",
+            )
+        else:
+            results.say(INVITATION, HOW, *self._suggestions())
+
+    def _suggestions(self) -> list[str]:
+        asked = self.home.suggestions
+        return ["", "For instance:", *(f"  {one_line(question)}" for question in asked)] if asked else []
+
+    # --- asking --------------------------------------------------------------------------------------------------
+
+    @on(QueryBox.Asked)
+    def _asked_for(self, event: QueryBox.Asked) -> None:
+        self._ask(event.query_text)
+
+    def _ask(self, query: str) -> None:
+        if self.home.engine is None:
+            return
+        if not query.strip():
+            stop(self, "search")
+            self.shown.asked = ""
+            self._invite()
+            self._show_nothing()
+            return
+        self.query_one(QueryBox).outcome("asking ...")
+        self._search(query)
+
+    @task("search")
+    async def _search(self, query: str) -> None:
+        """Show what is found; a newer question takes the place of an older one, which is stopped."""
+        from memory_tui.core.cancel import Stop
+
+        cancel = Stop()
+        found = await self.home.jobs.attempt(lambda engine: engine.queries.gather(query, cancel), stop=cancel.set)
+        engine, tuning = self.home.engine, self.home.tuning
+        if engine is None or tuning is None:
+            return
+        if isinstance(found, MemoryTuiError):
+            self.query_one(HitList).say(one_line(found.message), one_line(found.next_step))
+            self._show_nothing()
+            return
+        same = found.query == self.shown.asked
+        self._cut = self._cut if same else None
+        self.shown.asked = found.query
+        self.shown.answer = Answer.of(engine.queries.rank, found, tuning)
+        self.relist(keep=same)
+
+    def relist(self, *, keep: bool) -> None:
+        """List the answer; with `keep` the cursor stays on its chunk."""
+        tuning = self.home.tuning
+        if self.shown.answer is None or tuning is None:
+            return
+        results = self.query_one(HitList)
+        results.marked(self.judge.grade)
+        results.show(self.shown.answer, compare=tuning.compared, keep=keep, cut=self._cut)
+        compared = f"change against {tuning.baseline.name} ({tuning.baseline.title})"
+        said = self._recalled() if self._cut is None else f"{WORDS[self._cut]}: {self._lost_there():,}; esc shows all"
+        results.name_frame(Content(said), Content(compared) if tuning.compared else legend())
+        self._show_outcome(said)
+        self.judge.show_measures()
+        self.explainer.explain()
+
+    def _lost_there(self) -> int:
+        if self.shown.answer is None or self._cut is None:
+            return 0
+        trace = self.shown.answer.trace
+        counts = {"pool": trace.funnel.chunks - trace.funnel.candidates, "disk": len(trace.unsearchable)}
+        return counts[self._cut] if self._cut in counts else len(lost_at(trace, self._cut))
+
+    def _recalled(self) -> str:
+        trace = self.shown.trace
+        if trace is None:
+            return ""
+        mode = "" if trace.mode == "hybrid" else f", {trace.mode}"
+        if any(notice.code == "meaning_alone" for notice in trace.notices):
+            mode = f", by meaning alone: {trace.plan.unmatched}"
+        days = self.shown.answer.days if self.shown.answer is not None else 0
+        when = f" on {dt.datetime.fromtimestamp(trace.now, dt.UTC):%Y-%m-%d}" if days else ""
+        facts = self.home.facts
+        gone = facts.lost_notes if facts is not None else None
+        kept = f", from the index alone: notes {gone.state}" if gone is not None else ""
+        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{when}{mode}{kept}"
+
+    def _show_nothing(self) -> None:
+        """There is no answer: the list says why, the other panes are empty."""
+        self.shown.answer = None
+        self.query_one(HitList).name_frame(Content("Hits"), Content(""))
+        self._show_outcome("")
+        self.explainer.explain()
+
+    def _answered_by(self) -> str:
+        """What this question was answered by; why not by both, where there is room for it."""
+        if self.shown.trace is None:
+            return ""
+        by, reason = answered_by(self.shown.trace)
+        return f"{by}: {reason}" if reason and self.has_class("-wide") else by
+
+    def _show_outcome(self, said: str) -> None:
+        # What it was answered by stands beside it already.
+        self.query_one(QueryBox).outcome(said if self._cut is not None else said.partition(",")[0])
+        self.query_one(QueryBox).answered_by(self._answered_by())
+        self.knobs.show()
+        self.query_one(FunnelLine).show(self.shown.trace, self._cut)
+
+    def ask_again(self, question: str) -> None:
+        """Put `question` into the box and ask it."""
+        box = self.query_one(QueryBox)
+        box.input.value = question
+        box.ask_now()
+        box.input.remember()
+        self.query_one(HitList).focus()
+
+    def events_came(self, events: Sequence[Event]) -> None:
+        """Notes changed: ask again, so that the list is about the notes as they are."""
+        asked = self.query_one(QueryBox).input.value
+        if asked.strip() and any(map(_changes_answers, events)):
+            self._ask(asked)
+
+    def facts_changed(self, facts: Facts, /) -> None:
+        """Whether there are notes at all decides what an empty list says; whether they are gone, what any list says."""
+        gone, self._gone = self._gone, facts.lost_notes
+        if self.shown.answer is not None and gone != self._gone:
+            self.relist(keep=True)
+        if self.shown.answer is None and not self.query_one(QueryBox).input.value.strip():
+            self._invite()
+
+    # --- stages --------------------------------------------------------------------------------------------------
+
+    @on(FunnelLine.Chosen)
+    def _stage_chosen(self, event: FunnelLine.Chosen) -> None:
+        self._list_cut(None if event.cut == self._cut else event.cut)
+
+    def _list_cut(self, cut: Cut | None) -> None:
+        if self.shown.answer is None:
+            return
+        if cut is not None and cut not in cuts(self.shown.answer.trace):
+            self.say("This stage dropped no chunk.")
+            return
+        self._cut = cut
+        self.relist(keep=True)
+
+    def _stage(self, direction: int) -> None:
+        found: list[Cut | None] = [None, *(cuts(self.shown.answer.trace) if self.shown.answer else ())]
+        if len(found) == 1:
+            self.say("No chunk was dropped: every chunk is recalled.")
+            return
+        at = found.index(self._cut) if self._cut in found else 0
+        self._list_cut(found[(at + direction) % len(found)])
+
+    def do_next_stage(self) -> None:
+        """List what was lost at the next stage."""
+        self._stage(1)
+
+    def do_previous_stage(self) -> None:
+        """List what was lost at the stage before."""
+        self._stage(-1)
+
+    # --- moving about --------------------------------------------------------------------------------------------
+
+    def do_to_results(self) -> None:
+        """Ask at once if the typing has not rested yet, and go to the hits."""
+        box = self.query_one(QueryBox)
+        box.ask_now()
+        box.input.remember()
+        self.home.was_recalled(self.shown.trace)
+        self.query_one(HitList).focus()
+
+    def do_scroll_down(self) -> None:
+        """Scroll the arithmetic."""
+        self.query_one(WhyPane).scroll_relative(y=3, animate=False)
+
+    def do_scroll_up(self) -> None:
+        """Scroll the arithmetic back."""
+        self.query_one(WhyPane).scroll_relative(y=-3, animate=False)
+
+    @on(RowList.Chosen, "#results")
+    def _open_reader(self) -> None:
+        hit = self.query_one(HitList).hit
+        if hit is not None:
+            from memory_tui.tui.views.notes.browse import ReaderView
+
+            words = self.shown.trace.plan.words if self.shown.trace else ()
+            self.app.push_screen(ReaderView(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line), words))
+
+    def back(self) -> bool:
+        """A depth of the why pane back, then from the other panes to the hits, if there are any."""
+        results = self.query_one(HitList)
+        if self.focused is self.query_one(WhyPane) and self.query_one(WhyPane).shallower():
+            return True
+        if self.focused is results and self._cut is not None:
+            self._list_cut(None)
+            return True
+        if self.focused is results or (self.shown.answer is None and self.focused is self.query_one(QueryBox).input):
+            return False
+        results.focus()
+        return True
+
+    # --- where the user is ---------------------------------------------------------------------------------------
+
+    def more_context(self) -> dict[str, bool]:
+        """Whether there is an answer."""
+        return {"answer": self.shown.answer is not None}
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The chunk of the hit under the cursor."""
+        hit = self.query_one(HitList).hit
+        return (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) if hit else None
+
+    def line_in_note(self) -> int:
+        """The first cited line."""
+        place = self.place_in_note()
+        return place[1] if place else 1
+
+    def text_in_note(self) -> str:
+        """The text of the hit's chunk."""
+        hit = self.query_one(HitList).hit
+        if hit is None or self.shown.answer is None:
+            return ""
+        return safe(self.shown.answer.evidence.texts.get(hit.chunk.rowid, hit.snippet), keep_newlines=True)

@@ -1,0 +1,304 @@
+"""A view has a truth bar above, key hints below, a name for where the user is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input
+
+from memory_tui.core.events import Event
+from memory_tui.tui.action import Context
+from memory_tui.tui.home import Home, home_of
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.state import Facts
+from memory_tui.tui.tuning import brought
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.status_bars import KeyHints, TooSmall, TruthBar
+from memory_tui.tui.workers import alive
+
+if TYPE_CHECKING:
+    from memory_tui.core.errors import MemoryTuiError
+
+T = TypeVar("T")
+
+BROAD = 116
+"""Columns from which on there is room beside a reader."""
+
+
+class Part:
+    """A part of a view: its actions (`do_`), its tasks, and what it keeps. It hears what the view hears."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+    @property
+    def home(self) -> Home:
+        """The app, as far as a part may know it."""
+        return self.view.home
+
+    def compose(self) -> Iterable[Widget]:
+        """The panes of this part, where it has its own."""
+        return ()
+
+    def mounted(self) -> None:
+        """The view is there, and its panes can be asked for."""
+
+    def resumed(self) -> None:
+        """The view is in front again."""
+
+    def moved(self, rows: RowList, /) -> None:
+        """The cursor of a list is on another row."""
+
+    def chosen(self, rows: RowList, /) -> None:
+        """Enter was pressed on a row of a list, or the row under the cursor was clicked."""
+
+    def typed(self, box: Input, /) -> None:
+        """Something else stands in a box of text."""
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
+
+    def facts_changed(self, facts: Facts, /) -> None:
+        """The engine's facts are other ones now."""
+
+    def events_came(self, events: Sequence[Event], /) -> None:
+        """The engine told something."""
+
+    def edited(self, path: str, line: int) -> None:
+        """A note was edited on screen: show it as it is now."""
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The place in a note that is under the cursor: path, first and last line; None without one."""
+        return None
+
+    def line_in_note(self) -> int:
+        """The 1-based line at which an editor opens it."""
+        return 1
+
+    def text_in_note(self) -> str:
+        """The text of that place."""
+        return ""
+
+    def context(self) -> dict[str, bool]:
+        """The fields of the context that only this part knows."""
+        return {}
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+        self.view.say(sentence_of(error))
+
+    def update_hints(self) -> None:
+        """Bring the key hints up to date."""
+        self.view.update_hints()
+
+
+class KnobHistory(Part):
+    """The way back from what turned knobs, and forward again."""
+
+    def context(self) -> dict[str, bool]:
+        """Whether there is a way."""
+        tuning = self.home.tuning
+        return {"undo": bool(tuning and tuning.past), "redo": bool(tuning and tuning.future)}
+
+    def do_undo(self) -> None:
+        """Undo the last step: a knob, a change that was applied, the date or the baseline."""
+        before = self.home.tuning
+        if before is not None and before.past:
+            after = before.undo()
+            self.home.turn(after)
+            self.view.say(f"Undone: {brought(before.stand, after.stand)}.")
+
+    def do_redo(self) -> None:
+        """Redo it."""
+        before = self.home.tuning
+        if before is not None and before.future:
+            self.home.turn(before.redo())
+            self.view.say(f"Redone: {brought(before.stand, before.future[0])}.")
+
+
+def sentence_of(error: MemoryTuiError) -> str:
+    """What went wrong, and what to do next."""
+    return f"{error.message} {error.next_step}".strip()
+
+
+class View(Screen[None]):
+    """A screen with truth bar and key hints; subclasses compose what is between and answer to actions.
+
+    An action `x` runs the method `do_x` of the first node, from the focused one up, that has it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("notes"))
+    PLACE = ""
+    """The view's place in the action table."""
+    MORE_PLACES: ClassVar[tuple[str, ...]] = ("notes",)
+    """Places between the pane in focus and the view itself."""
+    _following = False
+
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__()
+        self.below = below
+        """The view that it was opened over, where it is an overlay."""
+        self.parts: tuple[Part, ...] = ()
+
+    @property
+    def question(self) -> str:
+        """The question that this view has an answer to, if it asks any."""
+        return ""
+
+    @property
+    def home(self) -> Home:
+        """The app, as far as a view may know it."""
+        return home_of(self)
+
+    def compose(self) -> ComposeResult:
+        """The frame around the view's own panes."""
+        yield TruthBar(self.home.workspace_name)
+        yield from self.compose_view()
+        yield KeyHints()
+        yield TooSmall()
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The panes between truth bar and key hints."""
+        for part in self.parts:
+            yield from part.compose()
+
+    def on_mount(self) -> None:
+        """Follow the app's facts and events; called by subclasses first, and by Textual for every class."""
+        if self._following:
+            return
+        self._following = True
+        self.home.facts_signal.subscribe(self, self._facts)
+        self.home.events_signal.subscribe(self, self._events)
+        if self.home.facts is not None:
+            self._facts(self.home.facts)
+        for part in self.parts:
+            part.mounted()
+
+    def _facts(self, facts: Facts) -> None:
+        self.query_one(TruthBar).show(facts, self.home.progress)
+        for part in self.parts:
+            part.facts_changed(facts)
+        self.facts_changed(facts)
+        self.update_hints()
+
+    def _events(self, events: Sequence[Event]) -> None:
+        self.query_one(TruthBar).show(self.home.facts, self.home.progress)
+        for part in self.parts:
+            part.events_came(events)
+        self.events_came(events)
+        self.update_hints()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where the screen is broad, there is room beside a reader."""
+        self.set_class(event.size.width >= BROAD, "-broad")
+
+    def facts_changed(self, facts: Facts, /) -> None:
+        """The engine's facts are other ones now."""
+
+    def events_came(self, events: Sequence[Event]) -> None:
+        """The engine told something."""
+
+    def on_screen_resume(self) -> None:
+        """The view is in front again."""
+        self.query_one(TruthBar).show(self.home.facts, self.home.progress)
+        self.update_hints()
+        for part in self.parts:
+            part.resumed()
+
+    @on(RowList.Moved)
+    def _tell_moved(self, event: RowList.Moved) -> None:
+        for part in self.parts:
+            part.moved(event.rows)
+
+    @on(RowList.Chosen)
+    def _tell_chosen(self, event: RowList.Chosen) -> None:
+        for part in self.parts:
+            part.chosen(event.rows)
+
+    @on(Input.Changed)
+    def _tell_typed(self, event: Input.Changed) -> None:
+        for part in self.parts:
+            part.typed(event.input)
+
+    def on_descendant_focus(self) -> None:
+        """Another pane is in focus."""
+        self.update_hints()
+
+    def places(self) -> tuple[str, ...]:
+        """Where the user is, nearest first, in terms of the action table."""
+        own = getattr(self.focused, "PLACES", ())
+        return tuple(dict.fromkeys((*own, *self.MORE_PLACES, self.PLACE, "everywhere")))
+
+    def context(self) -> Context:
+        """What decides which actions can be done now."""
+        facts = self.home.facts
+        return Context(
+            ready=self.home.engine is not None,
+            read_only=facts is not None and facts.status.read_only,
+            unwritable=facts.unwritable if facts is not None else "",
+            can_suspend=self.home.can_suspend,
+            syncing=self.home.progress is not None,
+            agents=facts is not None and len(facts.status.agents) > 1,
+            zoomed=self.maximized is not None,
+            note=self.place_in_note() is not None,
+            **{flag: holds for part in self.parts for flag, holds in part.context().items()},
+            **self.more_context(),
+        )
+
+    def more_context(self) -> dict[str, bool]:
+        """The fields of the context that only this view knows."""
+        return {}
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The note under the cursor: path, first and last line; None without one."""
+        return next((place for part in self.parts if (place := part.place_in_note()) is not None), None)
+
+    def line_in_note(self) -> int:
+        """The 1-based line at which an editor opens it."""
+        return max((part.line_in_note() for part in self.parts), default=1)
+
+    def text_in_note(self) -> str:
+        """The text of that place."""
+        return next((text for part in self.parts if (text := part.text_in_note())), "")
+
+    def leaving(self) -> str:
+        """Keep what would be lost when the app ends now, unasked; returns what became of it."""
+        return ""
+
+    def engine_opened(self) -> None:
+        """The engine can be asked from now on."""
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
+        for part in self.parts:
+            part.tuned(keep=keep)
+
+    def refused(self, error: MemoryTuiError) -> None:
+        """Say why a task came to nothing."""
+        self.say(sentence_of(error))
+
+    def update_hints(self) -> None:
+        """Bring the key hints up to date."""
+        if self.is_mounted and alive(self):
+            self.query_one(KeyHints).show(self.places(), self.context())
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence in the message line for three seconds."""
+        self.query_one(KeyHints).say(sentence)
+
+    @on(RowList.Nothing)
+    def _nothing_there(self) -> None:
+        self.say("Nothing is under the cursor.")
+
+    def back(self) -> bool:
+        """One step back inside the view, then to the view below; False when there is none."""
+        if self.below is None:
+            return False
+        self.app.pop_screen()
+        return True

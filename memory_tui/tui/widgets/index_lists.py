@@ -1,0 +1,327 @@
+"""The lists of the index view: its status in full, its events."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from rich.cells import cell_len
+
+from memory_tui.core import events
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.explain import wording
+from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
+from memory_tui.tui.state import Facts
+from memory_tui.tui.widgets.file_tree import SIGNS
+from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.workspace import root_state
+
+LABEL = 12
+
+
+def statements(facts: Facts) -> list[tuple[str, str, str]]:
+    """What the truth bar says, in full: label, words, style."""
+    status, freshness = facts.status, facts.status.freshness
+    counts = [
+        f"{freshness.fresh:,} fresh",
+        f"{len(freshness.pending):,} pending",
+        f"{len(facts.failed):,} failed",
+        f"{len(freshness.left_out):,} left out",
+    ]
+    return [
+        ("search", _search(facts), "" if facts.mode == "hybrid" and facts.lost_notes is None else "warn"),
+        ("profile", f"{status.profile}  ({status.profile_origin})", ""),
+        ("notes", f"{plural(freshness.total, 'file')} on disk: {', '.join(counts)}", ""),
+        (
+            "index",
+            f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}, "
+            f"{status.embedded:,} with a vector, {status.cache.entries:,} cached",
+            "",
+        ),
+        ("vectors", f"{facts.vector.words}, {facts.vector.detail}", ""),
+        ("words", facts.text.detail, ""),
+        ("provider", _provider(facts), "" if status.who.fine else "warn" if status.who.answers else "bad"),
+        ("watcher", *_watched(facts)),
+        *([("indexing", "paused: saved files wait; press z to resume", "warn")] if status.paused else []),
+        *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
+        *([("indexer", f"{facts.keeper}; this app takes over when it ends", "")] if facts.keeper else []),
+        ("notes in", home(status.workspace_dir) + ("  (read-only)" if status.read_only else ""), ""),
+        *([("agent", f"{status.agent_id}, of {', '.join(status.agents)}", "")] if len(status.agents) > 1 else []),
+        *[
+            (root.state, home(f"{root.detail} {root_state.next_step(root)}"), "bad")
+            for root in facts.lost
+            if not root.readable
+        ],
+        ("index file", f"{home(status.db_path)}  ({status.db_bytes / 1e6:.1f} MB)", ""),
+        ("config", status.config_path or "none found: defaults", ""),
+        *[("notice", f"{notice.message} {notice.next_step}", "warn") for notice in status.notices],
+    ]
+
+
+def home(words: str) -> str:
+    """`words` with the user's own folder, wherever it is named, written as ~."""
+    return words.replace(f"{Path.home()}/", "~/")
+
+
+def _search(facts: Facts) -> str:
+    gone = facts.lost_notes
+    return wording.mode(facts.mode) + (f", in what the index keeps: notes {gone.state}" if gone else "")
+
+
+def _watched(facts: Facts) -> tuple[str, str]:
+    """What is said of the watcher, and the style."""
+    detail = facts.status.watch_detail
+    if facts.status.watching:
+        return ("on", "") if detail in ("on", "") else (f"on, by listing folders over and over: {detail}", "warn")
+    cause = "" if detail == "off" else f": {detail}"
+    return f"off{cause}; r looks for changes, P switches it on", "warn"
+
+
+def _provider(facts: Facts) -> str:
+    """Who answers: at length where it is not who was asked for."""
+    who, detail = facts.status.who, facts.provider.detail
+    if not who.fine:
+        return f"{who.sentence} {who.next_step}".rstrip()
+    model = "" if who.standing == "off" else facts.model
+    return f"{who.label}{model and ', '}{model}{detail and ': '}{detail}"
+
+
+class Statements(RowList):
+    """One statement per row: label and words, wrapped."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self, title: str, *, id: str) -> None:
+        super().__init__(id=id)
+        self.border_title = title
+        self._said: list[tuple[str, str, str]] = []
+
+    def say(self, statements: Iterable[tuple[str, str, str]]) -> None:
+        """Say `statements`: label, words, style."""
+        self._said = [(label, one_line(words), style) for label, words, style in statements]
+        self.rows_changed(max(0, self.cursor))
+
+    def count(self) -> int:
+        """Statements."""
+        return len(self._said)
+
+    def height_of(self, row: int, width: int, /) -> int:
+        """As many lines as the words need."""
+        return len(wrapped(self._said[row][1], width - LABEL - 1))
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """Label and words."""
+        label, words, style = self._said[row]
+        part = wrapped(words, width - LABEL - 1)[line]
+        return [(f" {label if line == 0 else '':<{LABEL - 1}}", "muted"), (part, style)]
+
+
+class Attention(RowList):
+    """Notes that are not searchable as they are on disk, and paths that are no notes, each with the reason."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self) -> None:
+        super().__init__(id="attention")
+        self.border_title = "Not indexed as on disk"
+        self._rows: list[tuple[str, str, str]] = []
+        self._longest = 0
+
+    def show(self, facts: Facts) -> None:
+        """List what needs attention; what is left out by rule comes last."""
+        key, freshness = self.key, facts.status.freshness
+        self._rows = [
+            *([("all notes", "unknown", facts.doubt)] if facts.doubt else []),
+            *((root.path, root.state, root.detail) for root in facts.lost),
+            *((item.path, "failed", item.detail) for item in facts.failed),
+            *((item.path, item.detail, "waits to be indexed") for item in freshness.pending),
+            *((left.path, "left out", left.reason) for left in freshness.left_out),
+        ]
+        counts = [(len(facts.failed), "failed"), (len(freshness.pending), "pending")]
+        counts.append((len(freshness.left_out), "left out"))
+        self.border_subtitle = ", ".join(f"{n:,} {word}" for n, word in counts if n)
+        self._longest = max((cell_len(safe(path)) for path, _, _ in self._rows), default=0)
+        self.rows_changed(key)
+
+    def count(self) -> int:
+        """Rows, or one that says that all is well."""
+        return len(self._rows) or 1
+
+    def key_of(self, row: int, /) -> Hashable:
+        """The path."""
+        return self._rows[row][0] if self._rows else None
+
+    def height_of(self, row: int, width: int, /) -> int:
+        """As many lines as the reason needs."""
+        return len(self._reason(row, width)) if self._rows else 1
+
+    def _room(self, width: int) -> int:
+        return min(self._longest, (width - 16) // 2)
+
+    def _reason(self, row: int, width: int) -> list[str]:
+        return wrapped(one_line(self._rows[row][2]), width - self._room(width) - 15)
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """State, path and reason."""
+        if not self._rows:
+            return [(" ✓ ", "good"), ("Every note is indexed as it is on disk.", "")]
+        path, state, _ = self._rows[row]
+        glyph, style = SIGNS.get(state, ("×", "muted"))
+        room, reason = self._room(width), self._reason(row, width)[line]
+        if line:
+            return [(" " * (room + 14), ""), (reason, "muted")]
+        return [
+            (f" {glyph} ", style),
+            (fit(state, 9), style),
+            (fit(fit_path(safe(path), room), room), ""),
+            (f"  {reason}", "muted"),
+        ]
+
+
+MARGIN = 19
+"""Cells of time and kind before the words of an event."""
+
+QUIET = frozenset({"sweep", "interval", "search"})
+"""Syncs that come by themselves again and again; those that change nothing are not worth a line."""
+
+KEPT = 2000
+"""Events that are remembered."""
+
+_BATCH = {"submitted": "muted", "running": "muted", "done": "good", "failed": "bad"}
+
+
+def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
+    """An event as (what, about what, style); None for those the truth bar shows."""
+    match event:
+        case events.SyncStarted() if event.total:
+            return "sync", f"started ({event.reason}): {plural(event.total, 'file')} to read", "muted"
+        case events.FileIndexed():
+            fresh = f"{event.embedded:,} new" if event.embedded else "none new"
+            return "indexed", f"{event.path}  {plural(event.chunks, 'chunk')}, {fresh}", "good"
+        case events.FileRemoved():
+            return "removed", event.path, "warn"
+        case events.FileFailed():
+            return "failed", f"{event.path}  {event.reason}", "bad"
+        case events.SyncFinished():
+            return _finished(event)
+        case events.WatchChanged():
+            word = "on" if event.on else "off"
+            return "watcher", word if event.detail == word else f"{word}: {event.detail}", "" if event.on else "warn"
+        case events.ProviderChanged():
+            state = "ok" if event.ok else "failed"
+            return "provider", f"{event.name} {state}  {event.detail}", "" if event.ok else "bad"
+        case events.VectorsMade():
+            rest = "" if event.done == event.total else "; the rest is found by its words"
+            return "vectors", f"asked for {event.done:,} of {plural(event.total, 'chunk')}{rest}", "muted"
+        case events.BatchNews():
+            done = f"{event.done:,} of {plural(event.total, 'text')}"
+            return "batch", f"{event.stage}: {done}{event.detail and '  '}{event.detail}", _BATCH[event.stage]
+        case events.IndexingPaused():
+            return "indexing", "paused" if event.on else "goes on", "warn" if event.on else ""
+        case events.KeeperChanged():
+            return (
+                "keeper",
+                "this app keeps the index up to date"
+                if event.ours
+                else f"process {event.pid} keeps the index up to date",
+                "",
+            )
+        case events.RootsChanged():
+            return "folders", event.text, "bad" if event.lost else ""
+        case events.ShrinkHeld():
+            held = f"{event.missing:,} of {event.known:,} notes ({event.reason})"
+            return "vanished", f"{held}: kept until you agree", "bad"
+        case events.Noticed():
+            return "notice", event.text, "warn"
+        case _:
+            return None
+
+
+def _finished(event: events.SyncFinished) -> tuple[str, str, str] | None:
+    if event.error:
+        return "sync", f"stopped: {event.error}", "bad"
+    counts = [(event.indexed, "indexed"), (event.removed, "removed"), (event.failed, "failed")]
+    parts = [f"{n:,} {word}" for n, word in counts if n]
+    if event.embedded:
+        parts.append(f"{plural(event.embedded, 'text')} embedded")
+    if not parts and event.reason in QUIET:
+        return None
+    said = ", ".join(parts) or "nothing changed"
+    return "sync", f"finished ({event.reason}): {said}", "muted"
+
+
+class EventLog(RowList):
+    """The log; it follows the newest event unless it is held still or the cursor is elsewhere."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self) -> None:
+        super().__init__(id="events")
+        self._lines: list[tuple[str, str, str, str]] = []
+        self.paused = False
+        self._waiting: list[events.Event] = []
+        self._provider: tuple[str, str, str] | None = None
+        self._vectors: int | None = None
+        self._title()
+
+    def add(self, news: Sequence[events.Event]) -> None:
+        """Append `news`; while held still they wait."""
+        if self.paused:
+            self._waiting.extend(news)
+            self._title()
+            return
+        follows = self.cursor in (-1, len(self._lines) - 1)
+        for event in news:
+            said = words(event)
+            if isinstance(event, events.ProviderChanged):
+                # Told after every sync; only news is worth a line.
+                said, self._provider = (None if said == self._provider else said), said
+            if said is not None:
+                at = datetime.fromtimestamp(event.at).strftime("%H:%M:%S")
+                self._write(event, (at, said[0], one_line(said[1]), said[2]))
+        dropped = max(0, len(self._lines) - KEPT)
+        del self._lines[:dropped]
+        if self._vectors is not None:
+            self._vectors = self._vectors - dropped if self._vectors >= dropped else None
+        self.rows_changed(len(self._lines) - 1 if follows else max(0, self.cursor - dropped))
+
+    def _write(self, event: events.Event, line: tuple[str, str, str, str]) -> None:
+        """A line more; how far the vectors of one sync are is one line, which goes on counting."""
+        if isinstance(event, events.VectorsMade) and self._vectors is not None:
+            self._lines[self._vectors] = line
+        else:
+            self._lines.append(line)
+        if isinstance(event, events.VectorsMade) and self._vectors is None:
+            self._vectors = len(self._lines) - 1
+        elif isinstance(event, events.SyncFinished):
+            self._vectors = None
+
+    def hold(self) -> str:
+        """Hold the log still, or let it run; says which."""
+        self.paused = not self.paused
+        waiting, self._waiting = self._waiting, []
+        if not self.paused:
+            self.add(waiting)
+        self._title()
+        return "The event log is paused. Press p to resume." if self.paused else "The event log is live."
+
+    def _title(self) -> None:
+        self.border_title = f"Events (paused, {len(self._waiting)} waiting)" if self.paused else "Events"
+
+    def count(self) -> int:
+        """Lines so far."""
+        return len(self._lines)
+
+    def height_of(self, row: int, width: int, /) -> int:
+        """As many lines as the words need."""
+        about = self._lines[row][2]
+        return 1 if len(about) <= width - MARGIN and about.isascii() else len(wrapped(about, width - MARGIN))
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """Time, what, about what."""
+        at, what, about, style = self._lines[row]
+        head: list[Piece] = [(f" {at} ", "muted"), (fit(what, 9), style)]
+        return [*(head if line == 0 else [(" " * MARGIN, "")]), (wrapped(about, width - MARGIN)[line], "")]

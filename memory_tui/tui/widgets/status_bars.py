@@ -1,0 +1,351 @@
+"""Status bars: the truth bar above every view, the key hints below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.cells import cell_len
+from textual import events
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line
+from memory_tui.explain import wording
+from memory_tui.tui.action import Action, Context
+from memory_tui.tui.draw import fit_path
+from memory_tui.tui.keymap import LAST, hints
+from memory_tui.tui.state import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class BarStatement:
+    """A statement in a long and a short form; those of low `weight` are shortened, then dropped, first."""
+
+    long: str
+    short: str
+    weight: int
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexingProgress:
+    """How far a sync is; `rate` in files a second, `seconds_left` None before there is an estimate.
+
+    `rebuilding` tells that the old index answers until the new one is whole. Of `lacking` chunks, which are found by
+    their words already, the provider was asked for `asked`.
+    """
+
+    done: int = 0
+    total: int = 0
+    path: str = ""
+    rate: float = 0.0
+    seconds_left: float | None = None
+    rebuilding: bool = False
+    asked: int = 0
+    lacking: int = 0
+
+
+DROPPED_LATER = 30
+"""By how much weight a statement outlives being shortened."""
+
+
+LOST: Mapping[str, tuple[str, str]] = {
+    "keywords only": ("meaning-based recall is off", "no search by meaning"),
+    "vectors only": ("keyword search is off", "no search by words"),
+}
+"""What a reduced mode cannot do, at length and in short."""
+
+
+def opening(name: str) -> list[BarStatement]:
+    """What is said while the index is being opened."""
+    return [BarStatement(" OPENING ", " OPENING ", 99, "$text on $panel"), BarStatement(name, name, 50)]
+
+
+def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:  # noqa: C901
+    """Every statement of the truth bar, in order."""
+    status = facts.status
+    parts = [_mode(facts, progress), *_lost(facts)]
+    if facts.doubt:
+        doubt = f"as last known: {one_line(facts.doubt, 80)}"
+        parts.append(BarStatement(doubt, "as last known", 92, "$text-error"))
+    if progress is not None:
+        parts.append(BarStatement(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
+        if left := _left(progress):
+            parts.append(BarStatement(left, left.rpartition(", ")[2], 60, "$quiet"))
+        if progress.lacking and progress.total:
+            parts.append(
+                BarStatement(
+                    f"vectors for {progress.asked:,} of {progress.lacking:,} chunks",
+                    f"vectors {progress.asked:,}/{progress.lacking:,}",
+                    61,
+                    "$quiet",
+                )
+            )
+    if status.paused:
+        parts.append(BarStatement("indexing paused; press 3, then z to resume", "paused", 88, "$text-warning"))
+    if facts.shrink:
+        parts.append(BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+    if facts.index_moved:
+        moved = f"index in a temporary place, {fit_path(one_line(status.db_path), 40)}"
+        parts.append(BarStatement(moved, "temporary index", 81, "$text-warning"))
+    if facts.keeper:
+        parts.append(BarStatement(f"indexed by {facts.keeper}", "indexed elsewhere", 38, "$quiet"))
+    if not facts.provider.ok:
+        parts.append(
+            BarStatement(
+                f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
+                f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}",
+                84,
+                "$text-warning" if status.who.answers else "$text-error",
+            )
+        )
+    # While the first vectors are made nothing is lost; what the provider cannot do stands before it.
+    if facts.mode in LOST and status.chunks and progress is None:
+        parts.append(BarStatement(*LOST[facts.mode], 83, "$text-warning"))
+    there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}"
+    if facts.lost_notes is not None:
+        there = f"the index keeps {there}"
+    parts.append(BarStatement(there, f"{status.chunks}c/{status.files}f", 75))
+    if status.freshness.pending and progress is None and not _stale(facts):
+        pending = f"{len(status.freshness.pending)} pending"
+        parts.append(BarStatement(pending, pending, 85, "$text-warning"))
+    if facts.failed and facts.lost_notes is None:
+        parts.append(BarStatement(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error"))
+    for health, weight in ((facts.vector, 40), (facts.text, 35)):
+        style = "$quiet" if health.ok else "$text-error"
+        short = health.words if health.ok else f"{health.words}: {one_line(health.detail, 24)}"
+        parts.append(BarStatement(short, short, weight if health.ok else 82, style))
+    if facts.provider.ok:
+        parts.append(BarStatement(facts.provider.words, facts.provider.words, 45, "$quiet"))
+    parts.append(_watch(facts))
+    if len(status.agents) > 1:
+        agent = f"agent {status.agent_id}"
+        parts.append(BarStatement(f"{agent} in {Path(status.workspace_dir).name}", agent, 80))
+    if status.read_only:
+        parts.append(BarStatement("read-only", "read-only", 76, "$text-warning"))
+    parts.append(BarStatement(f"rules {status.profile}", f"rules {status.profile}", 90, "$text-accent"))
+    return parts
+
+
+WORDS: Mapping[str, tuple[str, str]] = {
+    "gone": ("NOTES GONE", "gone"),
+    "unreadable": ("NOTES UNREADABLE", "unreadable"),
+    "another device": ("NOTES ON ANOTHER DEVICE", "on another device"),
+    "watcher stalled": ("", "watcher stalled"),
+}
+"""What is said of a root: of the workspace in place of what searches go by, and of any root after its name."""
+
+
+def _lost(facts: Facts) -> list[BarStatement]:
+    """What is to be said of roots; a watcher that stalled is said once, for all of them."""
+    lost = [root for root in facts.lost if not root.readable]
+    if not lost:
+        return []
+    if lost[0].main:
+        return [BarStatement(one_line(lost[0].detail), fit_path(one_line(lost[0].absolute), 30), 91, "$text-error")]
+    named = [f"{fit_path(one_line(root.path), 30)} {WORDS[root.state][1]}" for root in lost]
+    short = named[0] + (f" and {len(named) - 1} more" if len(named) > 1 else "")
+    return [BarStatement(", ".join(named), short, 91, "$text-error")]
+
+
+def _watch(facts: Facts) -> BarStatement:
+    """Whether saved files are noticed, and how."""
+    if stalled := next((root for root in facts.lost if root.state == "watcher stalled"), None):
+        return BarStatement(f"watcher stalled: {one_line(stalled.detail, 80)}", "watcher stalled", 89, "$text-error")
+    if not facts.status.watching:
+        return BarStatement("watch off", "watch off", 78, "$text-warning")
+    if facts.status.watch_detail in ("on", ""):
+        return BarStatement("watch on", "watch on", 42, "$quiet")
+    return BarStatement(
+        f"watch by listing: {one_line(facts.status.watch_detail, 60)}", "watch by listing", 77, "$text-warning"
+    )
+
+
+def _left(progress: IndexingProgress) -> str:
+    """`45 files a second, 20 s left`; only for work that takes a while."""
+    seconds = progress.seconds_left
+    if seconds is None or seconds < 2:
+        return ""
+    left = f"{seconds:,.0f} s left" if seconds < 120 else f"{seconds / 60:,.0f} min left"
+    return f"{progress.rate:,.0f} files a second, {left}"
+
+
+def _stale(facts: Facts) -> bool:
+    return bool(facts.status.freshness.pending) and not facts.status.watching
+
+
+def _mode(facts: Facts, progress: IndexingProgress | None) -> BarStatement:
+    if (gone := facts.lost_notes) is not None:
+        text = f" {WORDS[gone.state][0]} "
+        return BarStatement(text, text, 99, "bold $text on $error-muted")
+    if progress is not None:
+        word = "REBUILDING" if progress.rebuilding else "INDEXING"
+        text = (
+            f" {word} {progress.done}/{progress.total} "
+            if progress.total
+            else f" VECTORS {progress.asked:,}/{progress.lacking:,} "
+        )
+        return BarStatement(text, text, 99, "bold $text on $primary-muted")
+    # What searches would go by means nothing while nothing is indexed.
+    empty = not facts.status.chunks and facts.status.freshness.total
+    if facts.mode in ("keywords only", "vectors only") and not empty:
+        word = wording.mode(facts.mode)
+        return BarStatement(f" {word} ", f" {word} ", 99, "bold $text on $warning-muted")
+    if _stale(facts):
+        text = f" STALE  {plural(len(facts.status.freshness.pending), 'file')} changed, r indexes "
+        return BarStatement(text, text, 99, "bold $text on $warning-muted")
+    if empty:
+        return BarStatement(" NOTHING INDEXED ", " NOTHING INDEXED ", 99, "bold $text on $warning-muted")
+    if facts.mode == "nothing":
+        return BarStatement(" NO SEARCH ", " NO SEARCH ", 99, "bold $text on $error-muted")
+    colour = "$warning-muted" if facts.lost or facts.doubt else "$success-muted"
+    return BarStatement(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, f"bold $text on {colour}")
+
+
+def fitted(parts: Sequence[BarStatement], width: int) -> list[tuple[str, str]]:
+    """(text, style) of the statements that fit `width` cells, two blanks apart; the weightiest always stay."""
+    shown = {i: part.long for i, part in enumerate(parts)}
+    steps = sorted(
+        [(part.weight, i, part.short) for i, part in enumerate(parts)]
+        + [(part.weight + DROPPED_LATER, i, "") for i, part in enumerate(parts)]
+    )
+
+    def length() -> int:
+        texts = [text for text in shown.values() if text]
+        return sum(map(cell_len, texts)) + 2 * (len(texts) - 1) + 1
+
+    for _, i, text in steps:
+        if length() <= width:
+            break
+        shown[i] = text
+    return [(text, parts[i].style) for i, text in shown.items() if text]
+
+
+class TruthBar(Widget):
+    """One line; a click opens the index view, which shows the same in full."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._parts = opening(name)
+
+    def show(self, facts: Facts | None, progress: IndexingProgress | None) -> None:
+        """Say what `facts` are; nothing changes before the first ones."""
+        if facts is not None and (parts := statements(facts, progress)) != self._parts:
+            self._parts = parts
+            self.refresh()
+
+    def render(self) -> Content:
+        """The statements that fit."""
+        pieces = fitted(self._parts, self.size.width)
+        blank = ("  ", "")
+        return Content.assemble(*[piece for pair in pieces for piece in (pair, blank)])
+
+    async def on_click(self, event: events.Click) -> None:
+        """Open what the line reports."""
+        event.stop()
+        await self.app.run_action("do('index')")
+
+
+SECONDS = 3.0
+
+
+class KeyHints(Widget):
+    """Clickable key hints; an action that cannot be done now is dim. `say` covers them for a moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._actions: list[tuple[str, Action]] = []
+        self._situation = Context()
+        self._said = ""
+        self._timer: Timer | None = None
+
+    def show(self, places: Sequence[str], context: Context) -> None:
+        """Hint at the keys of `places`, nearest first."""
+        actions = hints(places)
+        if (actions, context) != (self._actions, self._situation):
+            self._actions, self._situation = actions, context
+            self.refresh()
+
+    def say(self, sentence: str) -> None:
+        """Show `sentence` for three seconds."""
+        self._said = one_line(sentence)
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(SECONDS, self._unsay)
+        self.refresh()
+
+    def _unsay(self) -> None:
+        self._said = ""
+        self.refresh()
+
+    @property
+    def said(self) -> str:
+        """The sentence shown now, if any."""
+        return self._said
+
+    def render(self) -> Content:
+        """The sentence, or as many hints as fit."""
+        if self._said:
+            return Content.styled(f" {self._said} ", "bold $text on $warning-muted").truncate(
+                self.size.width, ellipsis=True
+            )
+        parts: list[Content] = []
+        for key, action in self._kept():
+            off = bool(action.refuse(self._situation))
+            parts.append(
+                Content.assemble(
+                    (f" {key}", "$faint" if off else "bold $primary"), " ", (f"{action.hint} ", "$faint" if off else "")
+                )
+            )
+        return Content("").join(parts)
+
+    def _kept(self) -> list[tuple[str, Action]]:
+        """The hints that fit; those before the last ones give way first, from the right."""
+        kept = list(self._actions)
+        while sum(map(_width, kept)) > self.size.width:
+            near = [i for i, (_, action) in enumerate(kept) if action.id not in LAST]
+            if not near:
+                break
+            del kept[near[-1]]
+        return kept
+
+    async def on_click(self, event: events.Click) -> None:
+        """Do what the hint under the mouse says."""
+        left = 0
+        for hint in self._kept():
+            left += _width(hint)
+            if event.x < left:
+                await self.app.run_action(f"do('{hint[1].id}')")
+                return
+
+
+def _width(hint: tuple[str, Action]) -> int:
+    key, action = hint
+    return len(key) + len(action.hint) + 3
+
+
+NEEDED = (80, 24)
+
+
+class TooSmall(Widget):
+    """One sentence with the size needed and the size there is, the short side marked."""
+
+    def render(self) -> Content:
+        """The sentence."""
+        width, height = self.app.size
+        need_width, need_height = NEEDED
+
+        def side(there: int, needed: int) -> tuple[str, str]:
+            return (str(there), "bold reverse $text-error" if there < needed else "bold")
+
+        return Content.assemble(
+            f"memory-tui needs {need_width}x{need_height}; this terminal is ",
+            side(width, need_width),
+            "x",
+            side(height, need_height),
+            ".",
+        )

@@ -1,0 +1,325 @@
+"""The rows of a why pane at each depth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.explain import wording
+from memory_tui.explain.why import ScoreLine, explain, file_line, in_a_line, stages, terms_line
+from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
+from memory_tui.tui.draw import Piece, fit_path, wrap
+
+if TYPE_CHECKING:
+    from memory_tui.explain.counterfactuals import Flip, Flips, Rephrased
+    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.search.evidence import Evidence
+
+Grade = Callable[[ChunkRef], int | None]
+
+
+def no_grade(chunk: ChunkRef) -> int | None:
+    """Nothing is marked."""
+    del chunk
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A chunk under one answer. `candidate` is None for a line that no chunk holds; `answer` is there for a line.
+
+    `changes` are the flips found so far, `working` tells that more are being looked for; `questions` are the words to
+    add, None before they were looked for. `grade` says what labels make of a chunk.
+    """
+
+    evidence: Evidence
+    trace: Trace
+    candidate: Candidate | None
+    answer: WhyNot | None = None
+    changes: Flips | None = None
+    questions: tuple[Rephrased, ...] | None = None
+    working: str = ""
+    grade: Grade = no_grade
+
+    @property
+    def key(self) -> str:
+        """What the subject is about, so that a pane knows whether it is another one."""
+        if self.answer is not None:
+            return f"{self.answer.place.path}:{self.answer.place.line}"
+        return self.candidate.chunk.id if self.candidate is not None else ""
+
+    @property
+    def flips(self) -> tuple[Flip, ...]:
+        """The changes that turn the verdict, nearest first."""
+        return self.changes.found if self.changes is not None else ()
+
+
+LABEL, VALUE = 8, 7
+QUOTED = 40
+"""Lines of the chunk that are shown."""
+NAMED = 3
+"""Chunks that are named of those that a change brings in or pushes out."""
+
+Row = list[Piece]
+Keyed = tuple[Row, Hashable]
+"""A row, and what the cursor stands on there; None where it does not stand."""
+
+
+def _detail(line: ScoreLine) -> str:
+    """What the step is made of, safe and on one line; double blanks, which part its groups, stay."""
+    return "  ".join(one_line(group) for group in line.detail.split("  "))
+
+
+def _folded(detail: str, width: int) -> Iterator[str]:
+    """`detail` in lines of at most `width` cells, broken between its groups if possible."""
+    line = ""
+    for group in detail.split("  "):
+        joined = f"{line}  {group}" if line else group
+        if cell_len(joined) <= width:
+            line = joined
+            continue
+        if line:
+            yield line
+        *whole, (start, end) = wrap(group, width)
+        yield from (group[a:b].rstrip() for a, b in whole)
+        line = group[start:end]
+    yield line
+
+
+def sum_rows(lines: Iterable[ScoreLine], width: int) -> Iterator[Row]:
+    """One step of arithmetic after the other, values in a column at the right edge, a rule above each result."""
+    for line in lines:
+        value = line.shown
+        if line.operation == "=":
+            yield [(" " * (width - VALUE) + "─" * VALUE, "rule")]
+        label = line.label
+        *first, last = _folded(_detail(line), max(12, width - LABEL - (len(value) + 2 if value else 0)))
+        for part in first:
+            yield [(f"{label:<{LABEL}}", "muted"), (part, "")]
+            label = ""
+        space = " " * max(0, width - LABEL - cell_len(last) - len(value))
+        yield [(f"{label:<{LABEL}}", "muted"), (last + space, ""), (value, "strong" if line.operation == "=" else "")]
+
+
+def packed_rows(lines: Iterable[ScoreLine], width: int) -> Iterator[Row]:
+    """Facts for a pane of few lines: side by side, as many as fit a line; longer ones on lines of their own."""
+    row: Row = []
+    used = 0
+    for line in lines:
+        detail = _detail(line).replace("  ", " ")
+        pieces: Row = [
+            (line.label, "muted"),
+            (f" {detail}" if detail else "", ""),
+            (f" {line.shown}" if line.value is not None else "", "strong"),
+        ]
+        length = sum(cell_len(text) for text, _ in pieces)
+        if row and used + 3 + length > width:
+            yield row
+            row, used = [], 0
+        if length > width:
+            yield from _in_lines(pieces, width)
+            continue
+        row += [("   ", ""), *pieces] if row else pieces
+        used += length + (3 if used else 0)
+    if row:
+        yield row
+
+
+def _in_lines(pieces: Row, width: int) -> Iterator[Row]:
+    """A fact that is longer than a line: its label, then all of it, set in."""
+    (label, style), *rest = pieces
+    words = "".join(text for text, _ in rest).strip()
+    for number, (start, end) in enumerate(wrap(words, width - len(label) - 1)):
+        yield [(" " * len(label) if number else label, style), (f" {words[start:end].rstrip()}", "")]
+
+
+def folded(text: str, width: int, style: str = "", indent: int = 0) -> Iterator[Row]:
+    """`text` in lines of `width` cells, those after the first set in by `indent`."""
+    for number, (start, end) in enumerate(wrap(text, width - indent)):
+        yield [(" " * (indent if number else 0), ""), (text[start:end], style)]
+
+
+def rows_of(subject: Subject, depth: int, width: int, *, packed: bool) -> list[Keyed]:
+    """The whole pane: at `depth` 0 the sum and what would change it, at 1 the full record, at 2 the raw JSON."""
+    if depth == 2:
+        return [(row, None) for row in _json_rows(subject, width)]
+    if depth == 1 and subject.candidate is not None:
+        return [(row, None) for row in _record_rows(subject, width)]
+    return list(_packed(subject, width) if packed else _pane(subject, width))
+
+
+def _pane(subject: Subject, width: int) -> Iterator[Keyed]:
+    for row in (*_heading(subject, width), []):
+        yield row, None
+    lines, facts = _steps(subject), _facts(subject)
+    after = next((at for at, line in enumerate(lines, 1) if line.label == "text"), None)
+    if after is not None:
+        # Which words matched belongs to the points that they made.
+        lines[after:after] = [line for line in facts if line.label == "terms"]
+        facts = [line for line in facts if line.label != "terms"]
+    if lines:
+        yield from ((row, None) for row in (*sum_rows(lines, width), []))
+    yield from _changes(subject, width)
+    yield from ((row, None) for row in (*sum_rows(facts, width), [], *_quote(subject, width)))
+
+
+def _packed(subject: Subject, width: int) -> Iterator[Keyed]:
+    if subject.candidate is not None:
+        yield [(in_a_line(subject.candidate, subject.trace), "strong")], None
+    else:
+        yield from ((row, None) for row in _heading(subject, width))
+    yield from _changes(subject, width, packed=True)
+    facts = [line for line in _steps(subject) if line.label in ("vector", "text", "decay", "recency", "mmr")]
+    yield from ((row, None) for row in packed_rows([*facts, *_facts(subject)], width))
+    yield from ((row, None) for row in _quote(subject, width))
+
+
+def _heading(subject: Subject, width: int) -> Iterator[Row]:
+    """Where it is, and what became of it."""
+    answer, candidate = subject.answer, subject.candidate
+    place = candidate.chunk if candidate is not None else None
+    name = f"{place.path}:{place.start_line}-{place.end_line}" if place else answer.place.path if answer else ""
+    yield [(fit_path(safe(name), width), "strong")]
+    fate = answer.fate if answer is not None else candidate.verdict if candidate is not None else None
+    if fate is not None:
+        style = "good" if isinstance(fate, Recalled) else "warn"
+        yield from folded(one_line(wording.sentence(fate)), width, style)
+    if answer is not None and answer.place.remark:
+        yield from folded(one_line(answer.place.remark), width, "warn")
+
+
+def _steps(subject: Subject) -> list[ScoreLine]:
+    answer = subject.answer
+    if answer is not None:
+        from memory_tui.render.as_text import steps
+
+        return steps(answer.best, subject.trace)[:-1] if answer.best is not None else []
+    return explain(subject.candidate, subject.trace) if subject.candidate is not None else []
+
+
+def _facts(subject: Subject) -> list[ScoreLine]:
+    facts = [ScoreLine("notice", f"{notice.message} {notice.next_step}") for notice in subject.trace.notices]
+    if subject.candidate is None:
+        return facts
+    chunk = subject.candidate.chunk
+    text = subject.evidence.texts.get(chunk.rowid, subject.candidate.snippet)
+    if subject.answer is not None and subject.answer.best is not None:
+        text = subject.answer.best.text
+    terms = terms_line(text, subject.trace, chunk=chunk)
+    others = [
+        ScoreLine("also", f"{other.chunk.citation}  {wording.label(other.fate).lower()}")
+        for other in (subject.answer.others[:NAMED] if subject.answer else ())
+    ]
+    return [terms, file_line(chunk.path, subject.trace), *others, *facts]
+
+
+# --- what would change it ------------------------------------------------------------------------------------------
+
+
+def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[Keyed]:
+    """The flips, each a row to stand on, then what no knob does alone, and the words to add."""
+    changes = subject.changes
+    if changes is None and not subject.working:
+        return
+    recalled = changes is not None and changes.recalled
+    label = f"{'with':<{LABEL}}" if subject.flips else " " * LABEL
+    for number, found in enumerate(subject.flips):
+        for row in _flip(found, label, subject, width, packed=packed):
+            yield row, f"flip {number}"
+            label = " " * LABEL
+    if changes is not None and not subject.flips and not subject.working:
+        yield [(label, "muted"), (wording.no_flip(recalled=recalled), "")], None
+        label = " " * LABEL
+    alone = "   ".join(wording.not_alone(one) for one in changes.not_alone) if changes is not None else ""
+    said = [(alone, "muted")] if alone else []
+    if subject.questions:
+        said.append((f"question: {'  or '.join(one_line(wording.rephrased(q)) for q in subject.questions)}", "good"))
+    elif subject.questions is not None and changes is not None and not recalled:
+        said.append(("question: adding a word of the chunk does not recall it", "muted"))
+    if subject.working:
+        said.append((f"{subject.working} ...", "muted"))
+    for text, style in said:
+        for part in _folded(text.replace("   ", "  "), width - LABEL):
+            yield [(label, "muted"), (part, style)], None
+            label = " " * LABEL
+    if not packed:
+        yield [], None
+
+
+def _flip(found: Flip, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
+    # Whoever found a flip has imported this already.
+    from memory_tui.explain.counterfactuals import side_effects
+
+    right, wrong = side_effects(found, subject.grade)
+    grades = [subject.grade(ref) for ref in found.drops_out]
+    effects = [
+        (wording.effects("in", len(found.comes_in), right, wrong), found.comes_in),
+        (
+            wording.effects("out", len(found.drops_out), sum(bool(g) for g in grades), sum(g == 0 for g in grades)),
+            found.drops_out,
+        ),
+    ]
+    turn = wording.flip(found) if found.place else wording.turn(found.key, found.value)
+    short = "  ".join(words for words, refs in effects if refs)
+    yield [(label, "muted"), (turn, "strong"), (f"   {short}" if short and packed else "", "muted")]
+    if packed:
+        return
+    for words, refs in effects:
+        if refs:
+            for start, end in wrap(text := f"{words}: {_named(refs)}", width - LABEL - 2):
+                yield [(" " * (LABEL + 2), ""), (text[start:end], "muted")]
+
+
+def _named(refs: Sequence[ChunkRef]) -> str:
+    more = f" and {len(refs) - NAMED} more" if len(refs) > NAMED else ""
+    places = (f"{ref.path.removeprefix('memory/')}:{ref.start_line}-{ref.end_line}" for ref in refs[:NAMED])
+    return f"{', '.join(map(one_line, places))}{more}"
+
+
+# --- the text, the record, the raw data ----------------------------------------------------------------------------
+
+
+def _quote(subject: Subject, width: int) -> Iterator[Row]:
+    candidate = subject.candidate
+    if candidate is None:
+        return
+    yield [(f"What the agent reads, from line {candidate.snippet_line}:", "muted")]
+    for line in safe(candidate.snippet, keep_newlines=True).strip("\n").split("\n")[:QUOTED]:
+        for start, end in wrap(line, width - 2):
+            yield [("│ ", "rule"), (line[start:end], "")]
+
+
+def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
+    if subject.candidate is None:
+        return
+    yield from _heading(subject, width)
+    for stage in stages(subject.candidate, subject.trace):
+        yield []
+        yield from folded(one_line(stage.title), width, "head")
+        for number, line in enumerate(stage.lines):
+            text, own = safe(line), number == stage.own
+            if cell_len(text) > width - 2:
+                text = text.replace(" memory/", " ")
+            for part, row in enumerate(folded(text, width - 2, "strong" if own else "", 6)):
+                yield [("▸ " if own and not part else "  ", "mark"), *row]
+
+
+def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
+    from memory_tui.explain import trace_json
+
+    answer, candidate = subject.answer, subject.candidate
+    if answer is not None:
+        data = trace_json.why(answer, subject.changes, subject.questions or ())
+    elif candidate is not None:
+        data = trace_json.candidate(candidate)
+        data["flips"] = [trace_json.flip(found) for found in subject.flips]
+    else:
+        data = {}
+    for line in json.dumps(data, indent=2, ensure_ascii=False).split("\n"):
+        inner = len(line) - len(line.lstrip())
+        yield from folded(safe(line), width, "", min(inner + 2, width // 2))

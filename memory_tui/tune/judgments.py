@@ -1,0 +1,352 @@
+"""Judgments: saved queries, the lines that answer them, the file that keeps both.
+
+{"query", "relevant": [{"path", "line", "grade"}]}; grade 0 is a wrong hit, 1 helps, 2 answers. Files of other origin
+are read too: "question" for the query, "evidence" or "labels" for the lines, or one label a line.
+
+A document is a line of a note, `memory/a.md#L12`, blanks in its path written as %20.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from memory_tui.config.places import own_path
+from memory_tui.core import atomic, locks
+from memory_tui.core.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
+from memory_tui.search.trace import ChunkRef
+from memory_tui.workspace.notes import Document
+
+WRONG, HELPS, ANSWERS = 0, 1, 2
+"""Grades of a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A judgement of one line: `grade` 0 wrong, 1 helps, 2 answers; by `answer`, a part of it, it is found again."""
+
+    path: str
+    line: int
+    grade: int = HELPS
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question that is kept, with its labels; `unanswerable` when the notes do not know, so that any hit is noise.
+
+    `more` holds what else the file says of it.
+    """
+
+    text: str
+    labels: tuple[Label, ...] = ()
+    id: str = ""
+    unanswerable: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def relevant(self) -> tuple[Label, ...]:
+        """The lines that answer or help."""
+        return tuple(label for label in self.labels if label.grade > WRONG)
+
+    @property
+    def judged(self) -> bool:
+        """Whether it can be measured: it has a right line, or is known to have none."""
+        return bool(self.relevant) or self.unanswerable
+
+    def grade(self, chunk: ChunkRef) -> int | None:
+        """The best grade of a line in `chunk`, None when none is labelled."""
+        return max(
+            (
+                label.grade
+                for label in self.labels
+                if label.path == chunk.path and chunk.start_line <= label.line <= chunk.end_line
+            ),
+            default=None,
+        )
+
+    def mark(self, label: Label) -> Query:
+        """A copy with this judgement, which replaces another of the same line."""
+        others = tuple(old for old in self.labels if (old.path, old.line) != (label.path, label.line))
+        return replace(self, labels=(*others, label), unanswerable=self.unanswerable and label.grade == WRONG)
+
+    def unmark(self, path: str, line: int) -> Query:
+        """A copy without a judgement of that line."""
+        return replace(self, labels=tuple(old for old in self.labels if (old.path, old.line) != (path, line)))
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """All questions that are kept, in the order of the file."""
+
+    queries: tuple[Query, ...] = ()
+
+    def find(self, text: str) -> Query | None:
+        """The question `text`, whatever blanks surround it."""
+        return next((query for query in self.queries if query.text == text.strip()), None)
+
+    def put(self, query: Query) -> Notebook:
+        """A copy in which `query` stands in the place of the one with the same text, or at the end."""
+        if self.find(query.text) is None:
+            return Notebook((*self.queries, query))
+        return Notebook(tuple(query if old.text == query.text else old for old in self.queries))
+
+    def mark(self, text: str, label: Label) -> Notebook:
+        """A copy in which question `text` has this label; it is kept from now on."""
+        return self.put((self.find(text) or Query(text.strip())).mark(label))
+
+    def without(self, text: str) -> Notebook:
+        """A copy that does not keep question `text`."""
+        return Notebook(tuple(query for query in self.queries if query.text != text.strip()))
+
+    @property
+    def judged(self) -> tuple[Query, ...]:
+        """The questions that can be measured."""
+        return tuple(query for query in self.queries if query.judged)
+
+
+def settle(query: Query, lines: Callable[[str], list[str]]) -> Query:
+    """`query` with each label moved to where its answer stands now, when its line no longer holds it.
+
+    `lines` gives the lines of a note as it is indexed; it may raise LookupError for one that is gone.
+    """
+    return replace(query, labels=tuple(_settled(label, lines) for label in query.labels))
+
+
+def _settled(label: Label, lines: Callable[[str], list[str]]) -> Label:
+    if not label.answer:
+        return label
+    try:
+        text = lines(label.path)
+    except LookupError:
+        # A label of a note that is gone stays as it is, and counts as not found.
+        return label
+    if label.line <= len(text) and label.answer in text[label.line - 1]:
+        return label
+    places = [number for number, line in enumerate(text, 1) if label.answer in line]
+    return replace(label, line=min(places, key=lambda at: abs(at - label.line))) if places else label
+
+
+_LINES = ("relevant", "labels", "evidence")
+_QUERY = ("query", "question")
+
+
+def notebook_path(workspace: Path, config: Path | None = None) -> Path:
+    """Where the notebook of `workspace` lies: beside memory-tui's own configuration, one file a workspace.
+
+    `config` is such a file that was named for this run; a notebook that lies in the usual place already stays there.
+    """
+    real = os.path.realpath(workspace)
+    key = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    name = f"{Path(real).name[:40] or 'root'}-{key}.jsonl"
+    usual = own_path().parent / "labels" / name
+    return usual if config is None or usual.exists() else config.parent / "labels" / name
+
+
+def load(path: Path) -> Notebook:
+    """The notebook at `path`, an empty one when there is no file. Raises LabelError with the number of a bad line."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return Notebook()
+    except (OSError, UnicodeError) as error:
+        raise LabelError(f"The labels in {path} cannot be read: {error}.", "Check the file.") from error
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str = "the labels") -> Notebook:
+    """The notebook in `text`; labels of one question may stand on several lines. Raises LabelError."""
+    notebook = Notebook()
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            query = _query(json.loads(line))
+        except (ValueError, TypeError, KeyError) as error:
+            raise LabelError(
+                f"{name}, line {number}, is no labelled question: {error}.",
+                'Write {"query": "...", "relevant": [{"path": "...", "line": 1, "grade": 2}]}.',
+            ) from error
+        known = notebook.find(query.text)
+        if known is not None:
+            for label in query.labels:
+                known = known.mark(label)
+        notebook = notebook.put(known or query)
+    return notebook
+
+
+def dump(notebook: Notebook) -> str:
+    """The notebook as JSON Lines."""
+    return "".join(json.dumps(_fields(query), ensure_ascii=False) + "\n" for query in notebook.queries)
+
+
+def save(path: Path, notebook: Notebook) -> None:
+    """Write the notebook in one step, so that nobody ever reads half of it. Raises LabelError."""
+    try:
+        atomic.make_folder(path.parent, 0o777)
+        # In the place that a link leads to, because the file is the user's own.
+        atomic.replace_file(Path(os.path.realpath(path)), dump(notebook).encode("utf-8", "replace"), None)
+    except OSError as error:
+        raise LabelError(
+            f"The labels cannot be written to {path}: {error.strerror or error}.",
+            "Check the folder and its permissions.",
+        ) from error
+
+
+_EDITING = threading.Lock()
+
+
+def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable[[Notebook], Notebook]]) -> Notebook:
+    """Apply `changes` to the notebook as it is on disk now, and write it; returns it with every label settled.
+
+    One edit at a time, in every process. Without a change nothing is written. Raises LabelError.
+    """
+    with _EDITING, _alone(path):
+        before = load(path)
+        found = settled(before, read)
+        for change in changes:
+            found = change(found)
+        if found != before:
+            save(path, found)
+        return found
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other processes from editing the notebook meanwhile. Raises LabelError."""
+    try:
+        atomic.make_folder(path.parent, 0o777)
+        held = locks.wait_for(path)
+    except IndexBusy as error:
+        raise LabelError(f"Another memory-tui is writing the labels in {path}.", "Try again in a moment.") from error
+    except (OSError, IndexUnavailable) as error:
+        reason = error.message if isinstance(error, IndexUnavailable) else f"{error.strerror or error}."
+        raise LabelError(
+            f"The labels cannot be written to {path}: {reason}", "Check the folder and its permissions."
+        ) from error
+    with held:
+        yield
+
+
+def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
+    """`notebook` with every label where its answer stands in the notes now; `read` is the engine's."""
+    known: dict[str, list[str]] = {}
+
+    def lines(path: str) -> list[str]:
+        if path not in known:
+            try:
+                known[path] = read(path).text.split("\n")
+            except MemoryTuiError as error:
+                raise LookupError(path) from error
+        return known[path]
+
+    return Notebook(tuple(settle(query, lines) for query in notebook.queries))
+
+
+def _query(fields: Mapping[str, Any]) -> Query:
+    text = next((fields[name] for name in _QUERY if name in fields), None)
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("it has no query")
+    rows: Iterable[Mapping[str, Any]] = next(
+        (fields[name] for name in _LINES if name in fields), [fields] if "path" in fields else []
+    )
+    known = {*_QUERY, *_LINES, "id", "unanswerable", "path", "line", "grade", "answer"}
+    query = Query(
+        text.strip(),
+        (),
+        str(fields.get("id", "")),
+        bool(fields.get("unanswerable", False)),
+        {key: value for key, value in fields.items() if key not in known},
+    )
+    for row in rows:
+        grade = int(row.get("grade", HELPS))
+        if grade < WRONG or int(row["line"]) < 1:
+            raise ValueError("lines count from 1 and grades from 0")
+        query = query.mark(Label(str(row["path"]), int(row["line"]), grade, str(row.get("answer", ""))))
+    return query
+
+
+def _fields(query: Query) -> dict[str, Any]:
+    labels = [
+        {
+            "path": label.path,
+            "line": label.line,
+            "grade": label.grade,
+            **({"answer": label.answer} if label.answer else {}),
+        }
+        for label in query.labels
+    ]
+    return {
+        **({"id": query.id} if query.id else {}),
+        "query": query.text,
+        "relevant": labels,
+        **({"unanswerable": True} if query.unanswerable else {}),
+        **query.more,
+    }
+
+
+_DOCUMENT = re.compile(r"(?P<path>.+)#L(?P<line>[1-9]\d*)\Z")
+
+
+def export(notebook: Notebook) -> tuple[str, str]:
+    """The qrels and the topics of `notebook`; a question without an id is called by its number."""
+    qrels, topics = [], []
+    for number, query in enumerate(notebook.queries, 1):
+        name = _word(query.id) or f"q{number}"
+        topics.append(f"{name}\t{' '.join(query.text.split())}\n")
+        qrels += [f"{name} 0 {_word(label.path)}#L{label.line} {label.grade}\n" for label in query.labels]
+    return "".join(qrels), "".join(topics)
+
+
+def _word(text: str) -> str:
+    """`text` without blanks and controls, which are written as %20 and so on."""
+    return re.sub(r"[\s%\x00-\x1f]", lambda found: quote(found.group(), safe=""), text)
+
+
+def read(qrels: str, topics: str) -> Notebook:
+    """The notebook of `qrels` and `topics`. Raises LabelError with the number of a line that cannot be understood."""
+    queries: dict[str, Query] = {}
+    for number, line in enumerate(topics.split("\n"), 1):
+        name, tab, text = line.strip("\r").partition("\t")
+        if line.strip() and (not tab or not text.strip()):
+            raise LabelError(f"Line {number} of the topics is not `id<TAB>question`.", "Write one question a line.")
+        if line.strip():
+            queries[name] = Query(text.strip(), id=unquote(name))
+    for number, line in enumerate(qrels.split("\n"), 1):
+        if line.strip():
+            name, label = _label(line, number)
+            if name not in queries:
+                raise LabelError(
+                    f"Line {number} of the qrels is of question {name}, which is not among the topics.",
+                    "Add it to the topics as `id<TAB>question`.",
+                )
+            queries[name] = queries[name].mark(label)
+    notebook = Notebook()
+    for query in queries.values():
+        known = notebook.find(query.text)
+        notebook = notebook.put(query if known is None else replace(known, labels=(*known.labels, *query.labels)))
+    return notebook
+
+
+def _label(line: str, number: int) -> tuple[str, Label]:
+    fields = line.split()
+    found = _DOCUMENT.match(fields[2]) if len(fields) == 4 else None
+    try:
+        grade = int(fields[3]) if found else -1
+    except ValueError:
+        grade = -1
+    if found is None or grade < 0:
+        raise LabelError(
+            f"Line {number} of the qrels is not `id 0 path#Lline grade`: {line.strip()!r}.",
+            "For instance: q1 0 memory/2026-01-12.md#L12 2",
+        )
+    return fields[0], Label(unquote(found["path"]), int(found["line"]), grade)

@@ -1,0 +1,262 @@
+"""The knob search finds settings on one half of the judgments, then tests them on the other.
+
+More hits find more of anything, so a gain only counts as far as it is greater than what the same change gains when the
+questions are judged by each other's labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from memory_tui.core import profiles
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
+from memory_tui.explain.counterfactuals import TEXT, VECTOR, turned
+from memory_tui.tune import metrics
+from memory_tui.tune.evaluate import Case
+from memory_tui.tune.judgments import Query
+from memory_tui.tune.metrics import Gain, Scores
+
+FEWEST = 20
+"""Fewest judged queries; with fewer the search claims nothing."""
+ORIGIN = "tuned on labels"
+_LEFT_ALONE = {"profile", TEXT, "query.maxResults", "query.hybrid.enabled"}
+"""A choice of the user's (profile, budget), or turned by another knob."""
+_ROUNDS = 4
+_SHUFFLES = 5
+_LOGARITHMIC = 100
+_STARTS = (0.15, 0.4, 0.65, 0.9)
+"""Vector weights at which the search starts, so that no local best traps it."""
+
+Progress = Callable[[str], None]
+Reason = Literal["few labels", "nothing better", "within chance"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One setting of minScore and results, with what it recalls and the noise that it costs, on the held-out half."""
+
+    min_score: float
+    results: int
+    recall: float
+    noise: float
+
+
+@dataclass(frozen=True, slots=True)
+class Better:
+    """Settings that are better on held-out queries.
+
+    `changes` are the knobs to turn; `held_out` is the gain there beyond chance, `before` and `after` the means.
+    """
+
+    changes: Mapping[str, Scalar]
+    settings: Settings
+    metric: str
+    training: Gain
+    held_out: Gain
+    before: Scores
+    after: Scores
+    front: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoEvidence:
+    """Why nothing is recommended: of `needed` labelled questions there are `have`, or the gain may be chance.
+
+    `changes` and `held_out` are those of the best that was found, if anything was.
+    """
+
+    reason: Reason
+    have: int
+    needed: int
+    changes: Mapping[str, Scalar]
+    held_out: Gain | None
+    front: tuple[Point, ...]
+
+
+Outcome = Better | NoEvidence
+
+
+def tune(
+    cases: Sequence[Case],
+    settings: Settings,
+    metric: str = "ndcg@10",
+    seed: int = 1,
+    progress: Progress = lambda _: None,
+) -> Outcome:
+    """Better settings than `settings` for the labelled `cases`, or that there is no evidence for any.
+
+    `metric` is what to raise; `seed` decides which half is held out. Seconds of arithmetic: for a worker thread.
+    """
+    answerable = sum(bool(case.query.relevant) for case in cases)
+    if answerable < FEWEST:
+        return NoEvidence("few labels", answerable, FEWEST, {}, None, ())
+    training, held_out = split(cases, seed)
+    found = _Search(training, settings, metric, progress).run()
+    front = pareto(held_out, found)
+    changes = difference(settings, found)
+    if not changes:
+        return NoEvidence("nothing better", answerable, FEWEST, {}, None, front)
+    gained = beyond_chance(held_out, settings, found, metric, seed)
+    if gained.low <= 0:
+        return NoEvidence("within chance", answerable, FEWEST, changes, gained, front)
+    before, after = (metrics.mean(_scores(held_out, one)) for one in (settings, found))
+    return Better(
+        changes, found, metric, beyond_chance(training, settings, found, metric, seed), gained, before, after, front
+    )
+
+
+def split(cases: Sequence[Case], seed: int) -> tuple[list[Case], list[Case]]:
+    """Two halves; where a question belongs depends on its text, so that a new label moves few of the others."""
+    ordered = sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.query.text}".encode()).digest())
+    return ordered[0::2], ordered[1::2]
+
+
+def difference(before: Settings, after: Settings) -> dict[str, Scalar]:
+    """The knobs whose values differ, with those of `after`."""
+    return {key: after.values[key].value for key in TUNE_KEYS if after.values[key].value != before.values[key].value}
+
+
+def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metric: str, seed: int) -> Gain:
+    """The gain per question less what it gains by the labels of other questions, which only chance can help."""
+    count = len(cases)
+    old, new = ([case.hits(one) for case in cases] for one in (before, after))
+    baseline, reached = [], []
+    for i, case in enumerate(cases):
+        others = [cases[(i + step) % count].query for step in range(1, count)]
+        strangers = [query for query in (_foreign(other, case.query) for other in others) if query.labels][:_SHUFFLES]
+        chance = sum(
+            metrics.measure(query, new[i])[metric] - metrics.measure(query, old[i])[metric] for query in strangers
+        ) / max(1, len(strangers))
+        baseline.append(metrics.measure(case.query, old[i])[metric] + chance)
+        reached.append(metrics.measure(case.query, new[i])[metric])
+    return metrics.gain(baseline, reached, seed)
+
+
+def _foreign(other: Query, own: Query) -> Query:
+    """The right lines of another question, without those that answer this one too."""
+    mine = {(label.path, label.line) for label in own.relevant}
+    return Query(own.text, tuple(label for label in other.relevant if (label.path, label.line) not in mine))
+
+
+def pareto(cases: Sequence[Case], settings: Settings) -> tuple[Point, ...]:
+    """What minScore and results can trade: the settings of both that no other beats in recall and noise at once."""
+    tries = [(floor / 20, results) for floor in range(21) for results in (1, 2, 3, 4, 6, 8, 10, 15, 20)]
+    chosen = [
+        settings.update({"query.minScore": floor, "query.maxResults": results}, ORIGIN) for floor, results in tries
+    ]
+    table = _table(cases, chosen)
+    points = [
+        Point(floor, results, scores["recall"], scores["noise"])
+        for (floor, results), scores in zip(tries, table, strict=True)
+    ]
+    points.sort(key=lambda point: (point.noise, -point.recall, point.results, -point.min_score))
+    front: list[Point] = []
+    for point in points:
+        if not front or point.recall > front[-1].recall + 1e-9:
+            front.append(point)
+    return tuple(front)
+
+
+def _scores(cases: Sequence[Case], settings: Settings) -> list[Scores]:
+    return [metrics.measure(case.query, case.hits(settings)) for case in cases]
+
+
+def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
+    """The means over `cases` under each of `chosen`."""
+    rows: list[list[Scores]] = [[] for _ in chosen]
+    for case in cases:
+        known: dict[tuple[int, ...], Scores] = {}
+        for at, hits in enumerate(case.replay.recalled_each(chosen)):
+            if hits not in known:
+                known[hits] = metrics.measure(case.query, [case.evidence.refs[row] for row in hits])
+            rows[at].append(known[hits])
+    return [metrics.mean(row) for row in rows]
+
+
+class _Search:
+    """Knob after knob, each to its best value with the others held, until a round changes nothing."""
+
+    def __init__(self, cases: Sequence[Case], settings: Settings, metric: str, progress: Progress) -> None:
+        self._cases, self._base, self._metric, self._progress = cases, settings, metric, progress
+        self._part = ""
+        ignored = profiles.get(settings.word("profile")).ignores
+        self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in ignored]
+
+    def run(self) -> Settings:
+        """The best settings on these questions, with as few knobs turned as it takes."""
+        starts = [self._base, *(self._base.update(turned(BY_KEY[VECTOR], weight), ORIGIN) for weight in _STARTS)]
+        found = []
+        for number, start in enumerate(starts, 1):
+            self._part = f"search {number} of {len(starts)}"
+            found.append(self._climb(start))
+        best = max(found, key=self._value)
+        return self._plainest(best) if self._value(best) > self._value(self._base) + 1e-9 else self._base
+
+    def _value(self, settings: Settings) -> float:
+        return self._values([settings])[0]
+
+    def _values(self, chosen: Sequence[Settings]) -> list[float]:
+        sign = -1 if self._metric in metrics.COSTS else 1
+        return [sign * scores[self._metric] for scores in _table(self._cases, chosen)]
+
+    def _climb(self, settings: Settings) -> Settings:
+        for _ in range(_ROUNDS):
+            before, settings = settings, self._round(settings, coarse)
+            if settings is before:
+                break
+        return self._round(settings, fine)
+
+    def _round(self, settings: Settings, grid: Callable[[Knob, Scalar], list[Scalar]]) -> Settings:
+        for knob in self._knobs:
+            settings = self._best(knob, settings, grid(knob, settings.values[knob.key].value))
+        return settings
+
+    def _best(self, knob: Knob, settings: Settings, values: Sequence[Scalar]) -> Settings:
+        """The best of `values`, the present one where none is better."""
+        self._progress(f"{self._part}: {knob.label}")
+        chosen = [settings, *(settings.update(turned(knob, value), ORIGIN) for value in values)]
+        reached = self._values(chosen)
+        top = max(reached)
+        return settings if reached[0] >= top - 1e-9 else chosen[reached.index(top)]
+
+    def _plainest(self, settings: Settings) -> Settings:
+        """`settings` with every knob back where it was that does not earn its change."""
+        value = self._value(settings)
+        for key in difference(self._base, settings):
+            if key != TEXT:
+                back = settings.update({k: self._base.values[k].value for k in turned(BY_KEY[key], 0)}, ORIGIN)
+                if self._value(back) >= value - 1e-9:
+                    settings = back
+        return settings
+
+
+def coarse(knob: Knob, value: Scalar) -> list[Scalar]:
+    """The values of `knob` by its steps, by factors where its range is wide; nearest to `value` first."""
+    if isinstance(knob.default, bool):
+        return [not value]
+    if knob.low > 0 and knob.high / knob.low > _LOGARITHMIC:
+        grid = [knob.low * (knob.high / knob.low) ** (i / 20) for i in range(21)]
+    else:
+        grid = [knob.low + i * knob.step for i in range(round((knob.high - knob.low) / knob.step) + 1)]
+    return _near(knob, value, grid)
+
+
+def fine(knob: Knob, value: Scalar) -> list[Scalar]:
+    """The values within a step of `value`, by fine steps."""
+    if isinstance(knob.default, bool):
+        return []
+    reach = round(knob.step / knob.fine)
+    return _near(knob, value, [float(value) + i * knob.fine for i in range(-reach, reach + 1)])
+
+
+def _near(knob: Knob, value: Scalar, grid: Sequence[float]) -> list[Scalar]:
+    rounded = [round(round(at / knob.fine) * knob.fine, 6) for at in grid]
+    kept: list[Scalar] = [
+        at if isinstance(knob.default, float) else int(at)
+        for at in dict.fromkeys(rounded)
+        if knob.low <= at <= knob.high and at != value
+    ]
+    return sorted(kept, key=lambda at: abs(float(at) - float(value)))

@@ -1,0 +1,111 @@
+"""Annotations are comments in a note that OpenClaw 2026.9 reads.
+
+Triggers, importance and project are taken out of the text before it is cut into chunks, and steer recall instead
+(release 2026.9.6, recall metadata of chunking version 5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from memory_tui.core import jsstring
+
+INVALID_PROJECT = "!invalid-project-annotation"
+"""The stored project of a chunk whose project marker cannot be read; OpenClaw never recalls such a chunk."""
+CURATED = ("MEMORY.md", "memory.md", "USER.md")
+"""Files at the top of the workspace of which triggers and importance count."""
+MOST_IMPORTANT = 10
+
+_BLANK = r"[^\S\r\n\u2028\u2029]*"
+_MARKER = re.compile(rf"<!--{_BLANK}(?:trigger|importance|project){_BLANK}:[^\r\n\u2028\u2029]*?-->", re.IGNORECASE)
+_LINE_ENDS = re.compile(r"[ \t]+(?=[\r\n\u2028\u2029]|\Z)")
+_IMPORTANCE = re.compile(rf"<!--{_BLANK}importance{_BLANK}:(.*?)-->", re.IGNORECASE)
+_TRIGGER = re.compile(rf"<!--{_BLANK}trigger{_BLANK}:(.*?)-->", re.IGNORECASE)
+_PROJECT = re.compile(r"<!--\s*project\s*:", re.IGNORECASE)
+_UNFIT = re.compile(r"[\r\n<>]")
+
+
+class Annotations(NamedTuple):
+    """What the comments of a chunk say: importance 1 to 10 (0: none), triggers and project keys joined by `"; "`."""
+
+    importance: int = 0
+    triggers: str = ""
+    project: str = ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The project keys one by one."""
+        return tuple(self.project.split("; ")) if self.project else ()
+
+
+NOTHING_SAID = Annotations()
+
+
+def without_markers(text: str) -> str:
+    """`text` without the markers that close on their own line.
+
+    Where there was one, blanks at the end of every line go as well; lines keep their numbers.
+    """
+    if "<!--" not in text:
+        return text
+    without, count = _MARKER.subn("", text)
+    return _LINE_ENDS.sub("", without) if count else text
+
+
+def read_annotations(lines: Sequence[str], path: str) -> Annotations:
+    """What the raw `lines` of an entry, or of a chunk, of the note `path` say."""
+    if not any("<!--" in line for line in lines):
+        return NOTHING_SAID
+    importance, triggers = 0, ""
+    if path in CURATED:
+        closed = [line for line in lines if line.rstrip(jsstring.WHITESPACE).endswith("-->")]
+        importance = _importance(closed)
+        triggers = _joined(_split(r"[,;]", (found for line in closed for found in _TRIGGER.findall(line))))
+    return Annotations(importance, triggers, "" if path == "USER.md" else _project("\n".join(lines)))
+
+
+def _importance(lines: Iterable[str]) -> int:
+    values = (jsstring.trim(value) for line in lines for value in _IMPORTANCE.findall(line))
+    fitting = (int(value) for value in values if re.fullmatch("[0-9]{1,9}", value))
+    return max((value for value in fitting if 1 <= value <= MOST_IMPORTANT), default=0)
+
+
+def _split(signs: str, values: Iterable[str]) -> list[str]:
+    return [part for value in values for part in map(jsstring.trim, re.split(signs, value)) if part]
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(parts))
+
+
+def _project(text: str) -> str:
+    """The project keys of every marker in `text`, or that one of them cannot be read."""
+    keys: list[str] = []
+    for marker in _PROJECT.finditer(text):
+        end = text.find("-->", marker.end())
+        if end < 0:
+            return INVALID_PROJECT
+        for key in map(jsstring.trim, text[marker.end() : end].split(";")):
+            if not key or _UNFIT.search(key):
+                return INVALID_PROJECT
+            keys.append(project_key(key))
+    return _joined(keys)
+
+
+def project_key(key: str) -> str:
+    """`key` as it is compared: a path as it stands, else with its host in lower case."""
+    if key.startswith("path:"):
+        return key
+    host, slash, rest = key.partition("/")
+    return host.lower() + slash + rest
+
+
+def origin_class(path: str) -> str:
+    """Who a memory file is from where no ledger says otherwise: system, agent or untrusted."""
+    if path in ("DREAMS.md", "dreams.md") or path.startswith(("memory/dreaming/", "memory/.dreams/")):
+        return "system"
+    if path in CURATED or (path.startswith("memory/") and path.endswith(".md")):
+        return "agent"
+    return "agent" if re.fullmatch(r"users/[^/]+/USER\.md", path) else "untrusted"

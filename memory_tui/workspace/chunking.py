@@ -1,0 +1,131 @@
+"""Chunking cuts a note into overlapping chunks exactly as OpenClaw up to 2026.3.13 does.
+
+The text is a row of segments: its lines, long lines sliced. A chunk is a run of whole segments, so it is found by
+searching the running sum of segment lengths instead of looking at every line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from memory_tui.core import jsstring
+from memory_tui.core.errors import Unreadable
+
+MAX_INPUT_BYTES = 8000
+"""No chunk is longer than this in UTF-8, whatever the provider would take."""
+
+MAX_CHUNKED_UNITS = 1 << 28
+"""UTF-16 units all chunks of one note may hold; the repeats after long lines could otherwise fill the memory."""
+
+
+class Chunk(NamedTuple):
+    """A run of lines (1-based, inclusive); `hash` is the SHA-256 of `text`, which has no lone surrogates."""
+
+    start_line: int
+    end_line: int
+    text: str
+    hash: str
+
+
+def chunk_text(text: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
+    """The chunks of `text`, of about `tokens` x 4 UTF-16 units, `overlap` x 4 of them repeated; no blank ones.
+
+    The overlap is made of whole segments, and a chunk takes one new segment whatever its length: a chunk can reach
+    twice the size, and a line of nearly full size is repeated in a chunk for each short line that follows it.
+    Raises Unreadable when those repeats pass MAX_CHUNKED_UNITS.
+    """
+    size = max(32, tokens * 4)
+    segments, numbers, sums = _segments(jsstring.well_formed(text), size)
+    runs = _runs(sums, size, max(0, overlap * 4))
+    if sum(sums[end] - sums[start] for start, end in runs) > MAX_CHUNKED_UNITS:
+        raise Unreadable(
+            f"Its long lines are repeated in {len(runs):,} overlapping chunks, too many to keep.",
+            "Break its longest lines, or make chunking.overlap smaller.",
+        )
+    chunks = []
+    for start, end in runs:
+        piece = "\n".join(segments[start:end])
+        if jsstring.trim(piece):
+            chunks.append(_chunk(numbers[start], numbers[end - 1], piece.encode(), piece))
+    return chunks
+
+
+def cap_bytes(chunks: Iterable[Chunk], limit: int) -> list[Chunk]:
+    """`chunks` with each one above min(`limit`, 8000) bytes of UTF-8 replaced by pieces within it, on the same lines.
+
+    A piece holds at least one character, even where that alone passes the limit.
+    """
+    limit = min(limit, MAX_INPUT_BYTES)
+    capped: list[Chunk] = []
+    for chunk in chunks:
+        if 4 * len(chunk.text) <= limit or len(data := chunk.text.encode()) <= limit:
+            capped.append(chunk)
+        else:
+            capped += (_chunk(chunk.start_line, chunk.end_line, piece) for piece in _pieces(data, limit))
+    return capped
+
+
+def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:
+    """The documented id: SHA-256 of source, path, lines, hash and embedding model; equal chunks of a note share it."""
+    return jsstring.sha256_hex(f"{source}:{path}:{chunk.start_line}:{chunk.end_line}:{chunk.hash}:{model}")
+
+
+def sealed(start_line: int, end_line: int, text: str) -> Chunk:
+    """The chunk of these lines, with the hash of its `text`."""
+    return _chunk(start_line, end_line, text.encode(), text)
+
+
+def _chunk(start_line: int, end_line: int, data: bytes, text: str | None = None) -> Chunk:
+    return Chunk(start_line, end_line, data.decode() if text is None else text, hashlib.sha256(data).hexdigest())
+
+
+def _segments(text: str, size: int) -> tuple[list[str], Sequence[int], list[int]]:
+    """Segments, their line numbers, and `sums`: sums[i] is the length of all before segment i, one added for each."""
+    lines = text.split("\n")
+    lengths = list(map(jsstring.utf16_len if jsstring.has_astral(text) else len, lines))
+    numbers: Sequence[int] = range(1, len(lines) + 1)
+    if max(lengths) > size:
+        cut = [
+            (jsstring.well_formed(segment), number)
+            for number, line in enumerate(lines, 1)
+            for segment in (jsstring.utf16_slices(line, size) or [""])
+        ]
+        lines, numbers = [segment for segment, _ in cut], [number for _, number in cut]
+        lengths = list(map(jsstring.utf16_len, lines))
+    return lines, numbers, list(accumulate([length + 1 for length in lengths], initial=0))
+
+
+def _runs(sums: list[int], size: int, overlap: int) -> list[tuple[int, int]]:
+    """The (start, end) of each chunk in segments, end exclusive."""
+    last = len(sums) - 1
+    start, end = 0, max(1, bisect_right(sums, size) - 1)
+    runs = [(start, end)]
+    while end < last:
+        # The carried overlap: back from the end until it holds enough, but never before the chunk it comes from.
+        start = max(start, bisect_right(sums, sums[end] - overlap, start, end + 1) - 1) if overlap else end
+        end = max(end + 1, bisect_right(sums, sums[start] + size, end) - 1)
+        runs.append((start, end))
+    return runs
+
+
+def _pieces(data: bytes, limit: int) -> Iterable[bytes]:
+    at = 0
+    while at < len(data):
+        end = at + max(1, limit)
+        while at < end < len(data) and _continues(data[end]):
+            end -= 1
+        if end == at:
+            end += 1
+            while end < len(data) and _continues(data[end]):
+                end += 1
+        yield data[at:end]
+        at = end
+
+
+def _continues(byte: int) -> bool:
+    """Whether `byte` is inside a UTF-8 sequence."""
+    return byte & 0xC0 == 0x80

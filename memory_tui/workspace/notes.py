@@ -1,0 +1,204 @@
+"""A note at one moment: its text, its hash, the day its name stands for."""
+
+# ruff: noqa: PTH206
+# Paths are strings: names may hold undecodable bytes.
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace.scan import MAX_BYTES, Found
+
+_ATTEMPTS = 3
+
+
+def _flags(*names: str) -> int:
+    """The `os.open` flags that this system has."""
+    return sum(getattr(os, name, 0) for name in names)
+
+
+# O_NONBLOCK: a pipe put in the file's place must not stop us.
+_FILE = os.O_RDONLY | _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+# O_PATH: a folder that may be entered but not listed is enough.
+_ROOT = os.O_RDONLY | _flags("O_PATH", "O_DIRECTORY", "O_CLOEXEC")
+_FOLDER = _ROOT | _flags("O_NOFOLLOW")
+
+
+class ChangedWhileRead(Unreadable):
+    """A note that was written to during each attempt to read it."""
+
+    code = "changed_while_read"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A note's text with BOM and line ends kept; `hash` is the SHA-256 of the text, `size` and `mtime_ns` its stat.
+
+    `replaced` counts the U+FFFD put in for bytes that are not UTF-8, `nul` tells whether there are NUL characters.
+    """
+
+    path: str
+    text: str
+    hash: str
+    size: int
+    mtime_ns: int
+    replaced: int
+    nul: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoteDate:
+    """A note's age by name, by the file's modification time, or never (evergreen); `day` is set for names only."""
+
+    day: date | None
+    basis: Literal["name", "mtime", "evergreen"]
+
+
+def read(found: Found) -> Document:
+    """The note `found`, whole and unchanged while it was read; no link below its root is followed.
+
+    Raises Unreadable (missing, not permitted, not a regular file, over MAX_BYTES) and ChangedWhileRead.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            snapshot = _snapshot(found)
+        except (OSError, ValueError) as error:
+            raise _unreadable(found, error) from None
+        if snapshot is not None:
+            return of_bytes(found.path, snapshot[0], snapshot[1].st_mtime_ns)
+    raise ChangedWhileRead(
+        f"{found.path} was being written to each time it was read.", "It is read again when it has come to rest."
+    )
+
+
+def note_date(path: str) -> NoteDate:
+    """Which date ages the note stored as `path` in OpenClaw 2026.3: only memory/YYYY-MM-DD.md goes by its name.
+
+    Other notes below memory/ and the root notes are evergreen; impossible days and extra paths go by mtime.
+    """
+    normal = path.replace("\\", "/").removeprefix("./")
+    if match := _DATED.search(normal):
+        day = _day(match)
+        return NoteDate(day, "name" if day else "mtime")
+    if normal in ("MEMORY.md", "memory.md") or normal.startswith("memory/"):
+        return NoteDate(None, "evergreen")
+    return NoteDate(None, "mtime")
+
+
+def note_date_2026_9(path: str) -> NoteDate:
+    """Which date ages the note stored as `path` in OpenClaw 2026.9: a day in its name in any folder below memory/.
+
+    `2026-01-02.md` and `2026-01-02-router.md` count; an impossible day and extra paths go by mtime, the rest below
+    memory/ and the root notes are evergreen (section 7.1 of the profile's specification).
+    """
+    if match := _DATED_BELOW.search(path):
+        day = _day(match)
+        return NoteDate(day, "name" if day else "mtime")
+    if path in ("MEMORY.md", "USER.md") or path.startswith("memory/"):
+        return NoteDate(None, "evergreen")
+    return NoteDate(None, "mtime")
+
+
+def shown_day(path: str) -> date | None:
+    """The real day that a note's name starts with, in any folder: `2026-01-02.md`, `2026-01-02-router.md`."""
+    match = _DAY_FIRST.search(path)
+    return _day(match) if match else None
+
+
+_DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})\.md\Z")
+_DATED_BELOW = re.compile(r"(?:^|/)memory/(?:[^/]+/)*([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z")
+_DAY_FIRST = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[-_. ][^/]*)?\.md\Z")
+
+
+def _day(match: re.Match[str]) -> date | None:
+    year, month, day = map(int, match.groups())
+    try:
+        # Years below 100 are refused as in the original, where the calendar takes them for 19xx.
+        return date(year, month, day) if year >= 100 else None
+    except ValueError:
+        return None
+
+
+def _snapshot(found: Found) -> tuple[bytes, os.stat_result] | None:
+    """The file's bytes and stat, or None when it changed in between."""
+    descriptor = _open(found)
+    try:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            raise Unreadable(f"{found.path} is not a regular file any more.", _KEEP)
+        if before.st_size > MAX_BYTES:
+            raise Unreadable(
+                f"{found.path} has {before.st_size:,} bytes; at most {MAX_BYTES:,} are read.",
+                "Split it into days or topics.",
+            )
+        data = _read_all(descriptor, before.st_size)
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    return (data, after) if same and len(data) == after.st_size else None
+
+
+def _open(found: Found) -> int:
+    """Open component by component below the root, so that no folder can be swapped for a link on the way."""
+    if os.open not in os.supports_dir_fd:
+        return os.open(found.absolute, _FILE)
+    *folders, name = found.absolute[len(found.root.rstrip(os.sep)) + 1 :].split(os.sep)
+    at = os.open(found.root, _ROOT)
+    try:
+        for folder in folders:
+            below = os.open(folder, _FOLDER, dir_fd=at)
+            os.close(at)
+            at = below
+        return os.open(name, _FILE, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def _read_all(descriptor: int, size: int) -> bytes:
+    """Up to `size` bytes plus one, which tells a file that grew."""
+    data = os.read(descriptor, size + 1)
+    if len(data) in (0, size):
+        return data
+    parts = [data]
+    left = size + 1 - len(data)
+    while left > 0 and (data := os.read(descriptor, left)):
+        parts.append(data)
+        left -= len(data)
+    return b"".join(parts)
+
+
+def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
+    """The note `path` as if `data` were in its file."""
+    replaced = 0
+    try:
+        text = data.decode("utf-8")
+        digest = hashlib.sha256(data).hexdigest()
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+    return Document(path, text, digest, len(data), mtime_ns, replaced, "\0" in text)
+
+
+def _unreadable(found: Found, error: OSError | ValueError) -> Unreadable:
+    match getattr(error, "errno", None):
+        case errno.ENOENT:
+            return Unreadable(f"{found.path} was deleted or renamed before it could be read.", "It is scanned again.")
+        case errno.EACCES | errno.EPERM:
+            return Unreadable(f"{found.path} may not be read.", "Allow your user to read the file and its folder.")
+        case errno.ELOOP | errno.ENOTDIR | errno.EISDIR:
+            return Unreadable(f"{found.path} was replaced by a link or a folder.", _KEEP)
+        case _:
+            return Unreadable(f"{found.path} cannot be read: {error}.", "Check the file and its file system.")
+
+
+_KEEP = "Only regular files that are reached without symbolic links are read."

@@ -1,0 +1,247 @@
+"""`memory-tui config`, `--agent`, and a memory that is switched off."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.config.keys import BY_PATH
+from memory_tui.plan import Options, choose
+
+pytest_plugins = ("tests.support.config",)
+
+KEY = "sk-very-secret-0123456789"
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[object], Path]
+
+
+@pytest.fixture
+def run(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command line in an empty folder; returns exit code, stdout and stderr."""
+    monkeypatch.chdir(home)
+
+    def go(*arguments: str) -> tuple[int, str, str]:
+        code = main.main(arguments)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return go
+
+
+@pytest.fixture
+def fleet(home: Path, write: Write) -> Path:
+    """Two agents with notes of their own; the second one has its own settings, the third one no memory search."""
+    for name in ("workspace", "workspace-coder", "workspace-mute"):
+        folder = home / ".openclaw" / name
+        folder.mkdir(parents=True)
+        (folder / "MEMORY.md").write_text(f"# Notes of {name}\nThe router is an Omada ER605\n")
+    return write("""// kept
+{agents: {
+  defaults: {memorySearch: {provider: "none", query: {minScore: 0.2}}},
+  list: [
+    {id: "main"},
+    {id: "coder", memorySearch: {query: {minScore: 0, maxResults: 1}}},
+    {id: "mute", memorySearch: {enabled: false}},
+  ]}}""")
+
+
+def values(out: str) -> dict[str, dict[str, Any]]:
+    return {row["key"]: row for row in json.loads(out)["values"]}
+
+
+def test_every_documented_key_is_listed_without_any_file(run: Run) -> None:
+    code, out, err = run("config", "--json")
+    assert (code, err) == (0, "")
+    found = values(out)
+    assert set(found) == set(BY_PATH)
+    for key, row in found.items():
+        assert row["meaning"], key
+        assert row["takesEffect"] == (row["effect"] == "takes effect"), key
+        assert row["places"] == []
+    assert found["query.minScore"]["value"] == 0
+    assert found["query.minScore"]["origin"] == "profile recommended"
+    assert found["cache.maxEntries"]["value"] is None
+    whole = json.loads(out)
+    assert (whole["kind"], whole["agent"], whole["problems"]) == ("none", "main", [])
+
+
+def test_a_value_tells_file_key_line_and_column(run: Run, fleet: Path) -> None:
+    whole = json.loads(run("config", "--json", "--agent", "coder")[1])
+    row = {row["key"]: row for row in whole["values"]}["query.minScore"]
+    assert (row["value"], row["default"], row["written"], row["takesEffect"]) == (0, 0.35, True, True)
+    assert row["places"] == [
+        {"file": str(fleet), "path": "agents.list[1].memorySearch.query.minScore", "line": 6, "column": 52}
+    ]
+    assert (whole["agent"], whole["layout"], whole["profile"]) == (
+        "coder",
+        "agents.defaults.memorySearch",
+        "openclaw-2026.3",
+    )
+    assert [(agent["id"], agent["default"]) for agent in whole["agents"]] == [
+        ("main", True),
+        ("coder", False),
+        ("mute", False),
+    ]
+    assert whole["workspace"].endswith("workspace-coder")
+    assert whole["openclawIndex"].endswith(str(Path("memory", "coder.sqlite")))
+
+
+def test_a_value_without_effect_says_why(run: Run, fleet: Path) -> None:
+    found = values(run("config", "--json", "--profile", "recommended")[1])
+    assert found["query.minScore"]["value"] == 0
+    assert "openclaw.json:3" in found["query.minScore"]["effect"]
+    assert "profile recommended" in found["query.minScore"]["effect"]
+    assert "200 candidates" in found["query.hybrid.candidateMultiplier"]["effect"]
+    found = values(run("config", "--json", "--set", "minScore=0.5")[1])
+    assert (found["query.minScore"]["value"], found["query.minScore"]["origin"]) == (0.5, "the command line")
+    assert found["dateBoost"]["effect"].startswith("none under profile openclaw-2026.3")
+    assert found["memory.backend"]["effect"].startswith("none here")
+    del fleet
+
+
+def test_the_listing_for_people_names_agents_problems_and_values(run: Run, write: Write) -> None:
+    write(
+        '{agents: {defaults: {memorySearch: {query: {minScore: 2},\n nonsense: 1, model: "\\u001b[2J"}},'
+        ' list: [{id: "a"}, {id: "b"}]}}'
+    )
+    code, out, err = run("config")
+    assert (code, err) == (0, "")
+    assert "a (default, " in out
+    assert "b (" in out
+    assert "query.minScore goes from 0 to 1; 2 is outside. (openclaw.json line 1" in out
+    assert "nonsense is not a documented setting. (openclaw.json line 2" in out
+    assert "query.minScore = 0.35  (default)" in out
+    assert "Takes effect." in out
+    assert "\x1b" not in out
+
+
+def test_secrets_are_never_printed(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    monkeypatch.setenv("MY_URL", f"https://{KEY}@host")
+    write(
+        {
+            "agents": {
+                "defaults": {
+                    "memorySearch": {
+                        "provider": "none",
+                        "query": {"minScore": 7},
+                        "remote": {
+                            "apiKey": KEY,
+                            "headers": {"Authorization": f"Bearer {KEY}", "x": "${MY_KEY}"},
+                            "baseUrl": f"https://me:{KEY}@host/v1?api-key={KEY}&a=1",
+                        },
+                    }
+                },
+                "list": [
+                    {"id": "main"},
+                    {"id": "b", "memorySearch": {"remote": {"apiKey": 7, "headers": [KEY], "baseUrl": "${MY_URL}"}}},
+                ],
+            },
+            "memory": {"qmd": {"scope": {"secret": KEY}}},
+            "plugins": {"entries": {"active-memory": {"config": {"apiKey": KEY}}}},
+        }
+    )
+    for agent in ("main", "b"):
+        for form in ((), ("--json",)):
+            code, out, err = run("config", "--agent", agent, *form)
+            assert code == 0
+            assert KEY not in out + err
+    found = values(run("config", "--json")[1])
+    assert found["remote.apiKey"]["value"] == "set, from the file itself"
+    assert found["remote.headers"]["value"]["x"] == "set, from the environment variable MY_KEY"
+    assert found["remote.baseUrl"]["value"] == "https://***host/v1?api-key=***&a=1"
+    assert found["plugins.entries.active-memory"]["value"] == "set"
+
+
+def test_nothing_is_written_and_nothing_is_needed(run: Run, fleet: Path, home: Path) -> None:
+    def everything() -> dict[str, int]:
+        return {str(path): path.stat().st_mtime_ns for path in home.rglob("*")}
+
+    before = everything()
+    assert run("config")[0] == 0
+    assert run("config", "--json", "--agent", "coder")[0] == 0
+    assert run("config", "--workspace", str(home / "nowhere"))[0] == 0, "the workspace need not be there"
+    assert everything() == before
+    del fleet
+
+
+def test_an_agent_has_its_own_notes_settings_and_index(run: Run, fleet: Path) -> None:
+    hits = {}
+    for agent in ("main", "coder"):
+        code, out, err = run("search", "omada router", "--json", "--explain", "--agent", agent)
+        assert code == 0, err
+        hits[agent] = json.loads(out)
+    assert "workspace-coder" in hits["coder"]["results"][0]["snippet"]
+    assert hits["coder"]["trace"]["settings"]["query.maxResults"]["value"] == 1
+    assert "openclaw.json:6" in hits["coder"]["trace"]["settings"]["query.maxResults"]["origin"]
+    status = json.loads(run("status", "--json", "--agent", "coder")[1])
+    assert status["workspaceDir"].endswith("workspace-coder")
+    assert (status["agentId"], status["agents"]) == ("coder", ["main", "coder", "mute"])
+    assert "coder, of main, coder, mute" in run("status", "--agent", "coder")[1]
+    assert (status["files"], run("get", "MEMORY.md", "--agent", "coder")[1].split("\n")[0]) == (
+        1,
+        "# Notes of workspace-coder",
+    )
+    del fleet
+
+
+def test_an_unknown_agent_is_refused_with_those_there_are(run: Run, fleet: Path) -> None:
+    code, out, err = run("search", "x", "--agent", "nobody")
+    assert (code, out) == (2, "")
+    assert "main, coder, mute" in err
+    del fleet
+
+
+def test_an_agent_whose_notes_are_not_there_is_named(run: Run, write: Write) -> None:
+    write({"agents": {"list": [{"id": "main"}, {"id": "coder"}]}})
+    code, _, err = run("search", "x", "--agent", "coder")
+    assert code == 2
+    assert "The workspace of agent coder is not there: " in err
+
+
+def test_two_agents_of_one_folder_have_two_indexes(write: Write, home: Path) -> None:
+    shared = home / "shared"
+    shared.mkdir()
+    write({"agents": {"list": [{"id": name, "workspace": str(shared)} for name in ("main", "b", "c")]}})
+    paths = {name: choose(Options(agent=name)).index for name in ("main", "b", "c")}
+    assert len(set(paths.values())) == 3
+    assert choose(Options(workspace=str(shared))).index == paths["main"]
+    assert choose(Options(workspace=str(shared))).agent.id == "main"
+
+
+def test_a_memory_that_is_switched_off_is_not_searched_but_can_be_looked_at(run: Run, fleet: Path) -> None:
+    for command in (["search", "omada"], ["index"], ["search", "--stdin"]):
+        code, out, err = run(*command, "--agent", "mute")
+        assert (code, out) == (2, "")
+        assert "disabled by the configuration" in err
+        assert f"line 7 of {fleet}" in err
+        assert "Set it to true" in err
+    code, out, _ = run("status", "--agent", "mute")
+    assert code == 0
+    assert "Memory search is disabled" in out
+    assert run("get", "MEMORY.md", "--agent", "mute")[0] == 0
+    assert run("why-file", "MEMORY.md", "--agent", "mute")[0] == 0
+    assert values(run("config", "--json", "--agent", "mute")[1])["enabled"]["value"] is False
+
+
+def test_an_overlap_is_always_less_than_a_chunk(run: Run, fleet: Path) -> None:
+    found = values(run("config", "--json", "--set", "chunking.tokens=50")[1])
+    assert found["chunking.overlap"]["value"] == 49
+    assert found["chunking.overlap"]["origin"] == "one less than chunking.tokens, 50"
+    del fleet
+
+
+def test_no_reader_of_json5_is_loaded_before_there_is_a_file() -> None:
+    code = (
+        "import sys, memory_tui.cli.main, memory_tui.plan\n"
+        "print(sorted({'json5', 'platformdirs', 'difflib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "json5" not in done.stdout

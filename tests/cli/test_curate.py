@@ -1,0 +1,140 @@
+"""The commands that change notes: they show, ask, write, and take back."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+
+from memory_tui.cli.main import main
+from memory_tui.core.events import SyncFinished
+from tests.support.curate import workspace
+from tests.support.waiting import LONG
+
+DAY = "memory/2026-01-11.md"
+NOW = "2026-01-12T14:05:00Z"
+
+
+@pytest.fixture
+def notes(tmp_path, monkeypatch):
+    folder = workspace(tmp_path / "notes")
+    (folder / DAY).write_bytes(b"# 2026-01-11 (Sunday)\n\n- 09:00 Router one is Omada\n  with VLANs\n- 10:00 bread\n")
+    (folder / "MEMORY.md").write_bytes(b"# Memory\n\n## Home\n- Router: Archer\n\n## Food\n- Bread on Friday\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(capsys, *words: str) -> tuple[int, str, str]:
+    code = main([*words, "--now", NOW])
+    out = capsys.readouterr()
+    return code, out.out, out.err
+
+
+def test_remember_undo_redo(notes, capsys):
+    code, out, _ = run(capsys, "remember", "milk", "--yes")
+    assert code == 0
+    assert "+- 14:05 milk" in out
+    log = notes / "memory/2026-01-12.md"
+    assert log.read_text() == "# 2026-01-12 (Monday)\n\n- 14:05 milk\n"
+    assert run(capsys, "undo", "--yes")[0] == 0
+    assert not log.exists()
+    assert run(capsys, "redo", "--yes")[0] == 0
+    assert log.exists()
+    assert run(capsys, "redo", "--yes")[0] == 2
+
+
+def test_nothing_is_written_unless_somebody_says_yes(notes, capsys):
+    before = {path: path.read_bytes() for path in notes.rglob("*.md")}
+    code, out, err = run(capsys, "remember", "milk")
+    assert (code, "+- 14:05 milk" in out, "--yes" in err) == (2, True, True)
+    assert run(capsys, "promote", f"{DAY}:3", "--dry-run")[0] == 0
+    assert json.loads(run(capsys, "promote", f"{DAY}:3", "--json")[1])["made"] is False
+    assert run(capsys, "--read-only", "remember", "milk", "--yes")[0] == 2
+    assert {path: path.read_bytes() for path in notes.rglob("*.md")} == before
+
+
+def test_the_text_can_come_from_standard_input(notes, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
+    assert run(capsys, "remember", "-", "--yes")[0] == 0
+    assert (notes / "memory/2026-01-12.md").read_text().endswith("- 14:05 one\n  two\n")
+
+
+def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes, capsys):
+    code, out, _ = run(capsys, "promote", f"{DAY}#L3", "--move", "--yes")
+    assert code == 0
+    assert "of 20,000 characters" in out
+    assert (notes / "MEMORY.md").read_text() == (
+        f"# Memory\n\n## Home\n- Router: Archer\n- Router one is Omada (from {DAY})\n  with VLANs\n\n"
+        "## Food\n- Bread on Friday\n"
+    )
+    assert (notes / DAY).read_text() == "# 2026-01-11 (Sunday)\n\n- 10:00 bread\n"
+    found = json.loads(run(capsys, "journal", "--json")[1])["changes"]
+    assert [(row["id"], row["kind"], row["paths"], row["undoable"]) for row in found] == [
+        (1, "promote", ["MEMORY.md", DAY], True)
+    ]
+    assert "+- Router one is Omada" in run(capsys, "journal", "--show", "1")[1]
+    assert "memory/other.md was not changed" in run(capsys, "journal", "memory/other.md")[1]
+
+
+@pytest.mark.parametrize(
+    "place", ["nonsense", f"{DAY}:99", f"{DAY}:2-99", "memory/none.md:1", "../x.md:1", "/etc/passwd:1"]
+)
+def test_lines_that_are_not_there_are_refused(notes, capsys, place):
+    code, _, err = run(capsys, "promote", place, "--yes")
+    assert code == 2
+    assert err.startswith("memory-tui: ")
+
+
+def test_undo_of_a_note_that_changed_since_needs_merge(notes, capsys):
+    run(capsys, "promote", f"{DAY}:5", "--to", "food", "--yes")
+    with (notes / "MEMORY.md").open("a") as file:
+        file.write("\n## More\n- theirs\n")
+    code, _, err = run(capsys, "undo", "--yes")
+    assert (code, "has changed since" in err) == (1, True)
+    assert run(capsys, "undo", "1", "--merge", "--yes")[0] == 0
+    assert "bread (from" not in (notes / "MEMORY.md").read_text()
+    assert (notes / "MEMORY.md").read_text().endswith("- Bread on Friday\n\n## More\n- theirs\n")
+
+
+def test_budget_and_archive(notes, capsys):
+    hosts = json.loads(run(capsys, "budget", "--json")[1])["hosts"]
+    assert [(host["host"]["name"], host["limit"], host["cut"]) for host in hosts] == [
+        ("openclaw", 20_000, None),
+        ("claude-code", 25_000, None),
+    ]
+    assert "all of it is read" in run(capsys, "budget")[1]
+    (notes / "memory/2025-01-01.md").write_bytes(b"old\r\n")
+    assert run(capsys, "archive", "--older-than", "99", "--yes")[0] == 0
+    assert (notes / "memory/archive/memory/2025-01-01.md").read_bytes() == b"old\r\n"
+    assert not (notes / "memory/2025-01-01.md").exists()
+    assert run(capsys, "archive", "--older-than", "99", "--yes")[0] == 2
+
+
+def test_hostile_text_is_shown_harmless(notes, capsys):
+    (notes / DAY).write_bytes(b"- \x1b]52;c;x\x07 \xe2\x80\xae evil\n")
+    out = run(capsys, "promote", f"{DAY}:1", "--dry-run")[1]
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", out)
+
+
+def test_the_engine_brings_the_index_up_to_date_after_a_change(notes):
+    import threading
+
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
+
+    seen: list[SyncFinished] = []
+    finished = threading.Event()
+
+    def listen(event):
+        if isinstance(event, SyncFinished) and event.reason == "edit":
+            seen.append(event)
+            finished.set()
+
+    with Engine.open(Options(workspace=str(notes), provider="none"), listen) as engine:
+        engine.indexer.sync()
+        engine.notes.curator.apply(engine.notes.curator.plan.new_note("Bicycle", "- puncture"))
+        assert finished.wait(LONG)
+        assert seen[0].indexed == 1
+        assert engine.notes.curator.plan.budget()[0].limit == 20_000

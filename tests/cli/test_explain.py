@@ -1,0 +1,127 @@
+"""`memory-tui why`: the answer for a line, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.explain import wording
+from tests.support.host_index import content, own_file
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line on a workspace of twelve small notes; returns exit code, stdout and stderr."""
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605, VLAN 10\n")
+    for day in range(1, 12):
+        (folder / "memory" / f"2026-11-{day:02}.md").write_text(f"Router log number {day}\nThe garden got garlic\n")
+
+    def go(*arguments: str) -> tuple[int, str, str]:
+        code = main.main(
+            [
+                "--workspace",
+                str(folder),
+                "--index",
+                str(tmp_path / "i.sqlite"),
+                "--provider",
+                "scripted",
+                "--now",
+                "2026-11-20",
+                *arguments,
+            ]
+        )
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return go
+
+
+def answer(run: Callable[..., tuple[int, str, str]], *arguments: str) -> dict[str, Any]:
+    code, out, err = run("why", *arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)  # type: ignore[no-any-return]
+
+
+def test_json_has_the_promised_names(run: Callable[..., tuple[int, str, str]]) -> None:
+    hit = answer(run, "omada router", "MEMORY.md:2")
+    assert {"recalled", "verdict", "chunk", "components", "others"} <= set(hit)
+    assert hit["recalled"] is True
+    assert hit["verdict"]["kind"] == "recalled"
+    assert hit["verdict"]["sentence"] == "Recalled as the 1st hit."
+    assert hit["chunk"]["citation"] == "MEMORY.md#L1-L3"
+    miss = answer(run, "omada router", "memory/2026-11-03.md#L1-L2", "--set", "query.maxResults=1")
+    assert (miss["recalled"], miss["verdict"]["kind"], miss["verdict"]["limit"]) == (False, "beyond_limit", 1)
+    gone = answer(run, "omada router", "memory/2026-12-03.md")
+    assert (gone["verdict"]["kind"], gone["chunk"], gone["components"]) == ("no_such_file", None, None)
+
+
+def test_the_two_sides_of_a_chunk_that_was_no_candidate(run: Callable[..., tuple[int, str, str]]) -> None:
+    miss = answer(
+        run,
+        "omada router vlan",
+        "memory/2026-11-11.md:2",
+        "--profile",
+        "openclaw-2026.3",
+        "--set",
+        "query.maxResults=1",
+        "--set",
+        "query.hybrid.candidateMultiplier=1",
+    )
+    assert miss["verdict"]["kind"] == "outside_vector_pool"
+    assert miss["verdict"]["rank"] > miss["verdict"]["pool"] == 1
+    assert miss["verdict"]["text"] == {
+        "kind": "not_matched",
+        "words": ["omada", "router", "vlan"],
+        "absent": ["omada", "vlan"],
+        "nowhere": [],
+        "join": "AND",
+    }
+    assert miss["components"]["proposed"] is False
+    assert miss["components"]["vector"]["cosine"] == miss["verdict"]["cosine"]
+
+
+def test_text_for_people(run: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = run("why", "omada router", "MEMORY.md:2")
+    assert code == 0
+    assert out.startswith("RECALLED 1st  MEMORY.md#L1-L3\n")
+    assert "cosine" in out
+    code, out, _ = run("why", "omada router", "memory/2026-11-03.md:7")
+    assert "NOT RECALLED (in no chunk)" in out
+    assert "There is no line 7" in out
+
+
+def test_flips_are_told_and_do_what_they_say(run: Callable[..., tuple[int, str, str]]) -> None:
+    where = ("omada router", "memory/2026-11-03.md", "--set", "query.maxResults=1")
+    miss = answer(run, *where)
+    flip = next(item for item in miss["flips"] if item["knob"] == "query.maxResults")
+    assert {"from", "to", "changes", "place", "sentence", "comesIn", "dropsOut"} <= set(flip)
+    assert flip["from"] == 1
+    assert len(flip["comesIn"]) == flip["place"] - 1 - 1
+    assert flip["dropsOut"] == []
+    turned = answer(run, *where, "--set", f"query.maxResults={flip['to']}")
+    assert (turned["recalled"], turned["verdict"]["place"]) == (True, flip["place"])
+    assert not answer(run, *where, "--set", f"query.maxResults={flip['to'] - 1}")["recalled"]
+    assert "not by minScore alone" in [item["sentence"].split(" (")[0] for item in miss["notAlone"]] or any(
+        item["knob"] == "query.minScore" for item in miss["flips"]
+    )
+    out = run("why", *where)[1]
+    assert f"With results {flip['to']}: would be recalled ({wording.ordinal(flip['place'])})" in out
+
+
+def test_what_openclaws_own_index_lost(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    theirs = own_file(tmp_path / "main.sqlite", content(folder))
+    where = ("omada router", "MEMORY.md:2", "--openclaw-index", str(theirs))
+    assert answer(run, *where)["verdict"]["kind"] == "recalled"
+    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605, VLAN 10, in the cellar\n")
+    lost = answer(run, *where)
+    assert (lost["recalled"], lost["verdict"]["kind"], lost["verdict"]["place"]) == (False, "lost_in_their_index", 1)
+    assert "OpenClaw's own index cannot recall it" in lost["verdict"]["sentence"]
+    assert run("why", *where[:2], "--openclaw-index", str(tmp_path / "none.sqlite"))[0] == 1

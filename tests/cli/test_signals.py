@@ -1,0 +1,165 @@
+"""Every way out but SIGKILL: the terminal as it was, one line, 128 and the number, locks free, drafts kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import Terminal, in_front
+from tests.support.tui import sample
+from tests.support.waiting import LONG
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor this terminal")
+
+ENDING = [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT]
+READY = "chunks in"
+MANY = 4000
+"""Files that take seconds to index, so that a key pressed meanwhile comes in the middle on a busy machine too."""
+
+
+def app(tmp_path: Path, *arguments: str, **given: int) -> Terminal:
+    """The app on the sample workspace."""
+    notes = tmp_path / "notes"
+    if not notes.exists():
+        sample(notes)
+    command = [sys.executable, "-m", "memory_tui", str(notes), "--index", str(tmp_path / "index.sqlite"), *arguments]
+    size = {"columns": given.get("columns", 80), "rows": given.get("rows", 24)}
+    return Terminal(command, **size, env=homes(tmp_path), cwd=tmp_path)
+
+
+def homes(tmp_path: Path) -> dict[str, str]:
+    """Folders of the user below `tmp_path`."""
+    names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+    return {name: str(tmp_path / name) for name in names}
+
+
+@pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
+def test_a_signal_ends_the_app_and_restores_the_terminal(tmp_path: Path, number: signal.Signals) -> None:
+    with app(tmp_path) as terminal:
+        terminal.until(READY)
+        assert terminal.modes()[1049]
+        terminal.kill(number)
+        assert terminal.ended() == 128 + number
+        terminal.restored()
+        name = "ctrl+c" if number == signal.SIGINT else number.name
+        assert terminal.afterwards() == [f"memory-tui: stopped by {name}."]
+        assert "Traceback" not in terminal.text()
+
+
+def test_what_was_typed_is_kept(tmp_path: Path) -> None:
+    with app(tmp_path) as terminal:
+        at = terminal.until(READY)
+        terminal.type("i")
+        terminal.until("Edit MEMORY.md", after=at)
+        terminal.type("kept")
+        terminal.until("not saved yet", after=at)
+        terminal.kill(signal.SIGTERM)
+        assert terminal.ended() == 128 + signal.SIGTERM
+        terminal.restored()
+        assert "Your unsaved text of MEMORY.md is kept" in terminal.text()
+    kept = [json.loads(path.read_bytes())["text"] for path in tmp_path.rglob("unsaved/*.json")]
+    assert [text[0] for text in kept] == ["k"]
+
+
+def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
+    with app(tmp_path) as terminal:
+        terminal.until(READY)
+        terminal.kill(signal.SIGTERM)
+        terminal.kill(signal.SIGTERM)
+        assert terminal.ended() == 128 + signal.SIGTERM
+        terminal.restored()
+
+
+def test_a_closed_terminal_ends_the_app(tmp_path: Path) -> None:
+    with app(tmp_path) as terminal:
+        terminal.until(READY)
+        terminal.close()
+        assert terminal.process.wait(60) == 128 + signal.SIGHUP
+
+
+@pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGSTOP], ids=lambda number: number.name)
+def test_a_stopped_app_comes_back_and_leaves_the_terminal_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    with app(tmp_path) as terminal:
+        at = terminal.until(READY)
+        terminal.kill(number)
+        # Somebody has to read what it still writes, or it would wait for that before it stops.
+        while not (state := os.waitpid(terminal.process.pid, os.WUNTRACED | os.WNOHANG))[0]:
+            terminal.read()
+        assert state == (terminal.process.pid, 0x7F | signal.SIGSTOP << 8)
+        terminal.read()
+        if number == signal.SIGTSTP:
+            terminal.restored()
+        at = len(terminal.output)
+        terminal.kill(signal.SIGCONT)
+        terminal.until(READY, after=at)
+        assert terminal.modes()[1049]
+        terminal.type("q")
+        assert terminal.ended() == 0
+        terminal.restored()
+
+
+# --- commands and the server ---------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for i in range(MANY):
+        lines = [f"- line {line} of the router and its network {i * 31 + line * 17}" for line in range(20)]
+        (notes / f"{i}.md").write_text("\n".join([f"# {i}", "", *lines, ""]))
+    index = ["--workspace", str(notes), "--extra", ".", "--index", str(tmp_path / "index.sqlite")]
+    command = [sys.executable, "-m", "memory_tui"]
+    with Terminal([*command, "index", *index], columns=100, env=homes(tmp_path), cwd=tmp_path) as terminal:
+        terminal.until("files/s")
+        shown = terminal.text()
+        terminal.type("\x03")
+        assert terminal.ended() == 130
+        assert f"of {MANY:,} files" in shown
+        assert terminal.text().splitlines()[-1] == (
+            "memory-tui: stopped by ctrl+c. What is indexed so far stays; memory-tui index goes on from there."
+        )
+        assert "Traceback" not in terminal.text()
+    ran = subprocess.run(
+        [*command, "index", "--json", *index], env={**os.environ, **homes(tmp_path)}, capture_output=True, check=True
+    )
+    done = json.loads(ran.stdout)
+    assert 0 < done["indexed"] < MANY
+    assert ran.stderr == b"", "a pipe gets no progress"
+    asked = [*command, "status", "--json", *index]
+    status = subprocess.run(asked, env={**os.environ, **homes(tmp_path)}, capture_output=True, check=True)
+    assert json.loads(status.stdout)["freshness"]["fresh"] == MANY
+
+
+@pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
+@pytest.mark.parametrize("command", [("search", "--stdin"), ("mcp",)], ids=" ".join)
+def test_a_signal_ends_a_command_in_one_line(tmp_path: Path, command: tuple[str, ...], number: signal.Signals) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("# M\n\n- the router\n")
+    started = subprocess.Popen(
+        in_front([sys.executable, "-m", "memory_tui", *command, "--workspace", str(notes)]),
+        env={**os.environ, **homes(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with started:
+        assert started.stdin is not None
+        assert started.stdout is not None
+        started.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "query": "router"}\n')
+        started.stdin.flush()
+        assert started.stdout.readline()
+        started.send_signal(number)
+        said = started.communicate(timeout=LONG)[1].decode()
+    name = "ctrl+c" if number == signal.SIGINT else number.name
+    assert started.returncode == 128 + number
+    assert said == f"memory-tui: stopped by {name}.\n"
+    if number == signal.SIGTERM:
+        free = [sys.executable, "-m", "memory_tui", "index", "--workspace", str(notes)]
+        subprocess.run(free, env={**os.environ, **homes(tmp_path)}, check=True, capture_output=True, timeout=LONG)

@@ -1,0 +1,335 @@
+"""Configurations as OpenClaw's documentation and its hosts have them: every key is honoured, or named as unused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui import plan as plans
+from memory_tui.approval import Consents
+from memory_tui.cli import main
+from memory_tui.config import load
+from memory_tui.config.keys import BY_PATH
+from memory_tui.core.errors import SettingError
+from memory_tui.curate import budget
+from memory_tui.doctor import runner
+from memory_tui.engine.engine import Engine
+from memory_tui.openclaw import sessions
+from memory_tui.plan import Options
+from memory_tui.providers import registry
+from memory_tui.providers.provider_options import ProviderSettings
+from tests.support.mcp import Wire, end_all
+from tests.support.provider_server import Play, serving
+
+pytest_plugins = ("tests.support.config",)
+
+# Rewritten from the documentation ("Memory", "Configuration reference", "Models", "Sandboxing") and recorded hosts.
+FILES: dict[str, dict[str, Any]] = {
+    "a proxy for everything": {
+        "models": {
+            "providers": {"openai": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "${PROXY_KEY}", "models": []}}
+        },
+        "agents": {"defaults": {"memorySearch": {"provider": "openai", "model": "text-embedding-3-small"}}},
+    },
+    "Gemini by its own id": {
+        "models": {"providers": {"google": {"apiKey": "AIza-shared"}}},
+        "agents": {"defaults": {"memorySearch": {"provider": "gemini", "fallback": "none"}}},
+    },
+    "Bedrock takes over": {"agents": {"defaults": {"memorySearch": {"provider": "openai", "fallback": "bedrock"}}}},
+    "transcripts without the flag": {"agents": {"defaults": {"memorySearch": {"sources": ["memory", "sessions"]}}}},
+    "another plug-in": {"plugins": {"slots": {"memory": "memory-lancedb"}}, "agents": {"defaults": {}}},
+    "no plug-in": {"plugins": {"slots": {"memory": "none"}}, "agents": {"defaults": {}}},
+    "an older place": {"memorySearch": {"provider": "openai"}},
+    "plug-ins off": {"plugins": {"entries": {"memory-core": {"enabled": False}}}, "agents": {"defaults": {}}},
+    "a tool denied": {"tools": {"deny": ["exec", "memory_search"]}, "agents": {"defaults": {}}},
+    "a tool denied to one agent": {"agents": {"list": [{"id": "main", "tools": {"deny": ["group:memory"]}}]}},
+    "a provider of its own name": {
+        "models": {"providers": {"house": {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}}},
+        "agents": {"defaults": {"memorySearch": {"provider": "house"}}},
+    },
+    "the host of 2026.9": {
+        "gateway": {"mode": "local", "bind": "loopback"},
+        "models": {"providers": {"scripted": {"baseUrl": "http://127.0.0.1:9", "api": "openai-completions"}}},
+        "agents": {"defaults": {"model": "scripted/scripted-1"}},
+        "plugins": {
+            "slots": {"memory": "memory-tui"},
+            "entries": {"memory-tui": {"enabled": True, "config": {"profile": "recommended"}}},
+        },
+        "memory": {"search": {"provider": "none", "query": {"maxResults": 8}}},
+    },
+}
+SAID = {
+    "Bedrock takes over": "fallback names a provider that OpenClaw has and memory-tui has not",
+    "transcripts without the flag": "experimental.sessionMemory has to allow",
+    "another plug-in": "asks another memory plug-in",
+    "no plug-in": "has no memory plug-in",
+    "an older place": "at the top of the file is an older place",
+    "plug-ins off": "has no memory plug-in",
+    "a tool denied": "may not use memory_search",
+    "a tool denied to one agent": "may not use memory_search",
+    "a provider of its own name": "provider names models.providers.house",
+}
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "OPENCLAW_AGENT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("PROXY_KEY", "sk-of-the-proxy")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Callable[..., Options]:
+    """Options for the workspace under a configuration."""
+
+    def make(tree: dict[str, Any], **more: Any) -> Options:
+        path = tmp_path / "openclaw.json"
+        path.write_text(json.dumps(tree))
+        return Options(workspace=str(tmp_path / "notes"), config=str(path), index=str(tmp_path / "i.sqlite"), **more)
+
+    return make
+
+
+def settings(options: Options) -> ProviderSettings:
+    plan = plans.plan(options)
+    return plans.settings(plan, Consents(plan.workspace))
+
+
+def login(tmp_path: Path, agent: str, profiles: dict[str, Any]) -> None:
+    path = tmp_path / "state" / "agents" / agent / "agent" / "auth-profiles.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"version": 1, "profiles": profiles}))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_of_a_real_file_is_passed_over_in_silence(
+    name: str, asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
+) -> None:
+    survey = plans.choose(asked(FILES[name])).survey()
+    said = " ".join(problem.message for problem in survey.problems)
+    assert SAID.get(name, "") in said
+    assert bool(said) == (name in SAID)
+    if name in SAID:
+        options = asked(FILES[name])
+        where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
+        for command in (["config"], ["status"], ["doctor", "--all"]):
+            main.main([*where, "--provider", "none", *command])
+            out = " ".join(capsys.readouterr().out.split())
+            assert SAID[name] in out or (command[0] == "doctor" and "values not used as written" in out), command
+
+
+def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(
+    asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(Play()) as play:
+        tree = json.loads(json.dumps(FILES["a proxy for everything"]))
+        tree["models"]["providers"]["openai"]["baseUrl"] = f"{play.url}/v1"
+        tree["models"]["providers"]["openai"]["headers"] = {"X-Team": "notes"}
+        options = asked(tree)
+        with Engine.open(options) as engine:
+            found = engine.providers.forecast()
+            assert found is not None
+            assert found.host == play.url.removeprefix("http://")
+            assert play.asked == []
+            assert engine.indexer.sync().error == ""
+        headers = play.asked[0].headers
+        assert headers["Authorization"] == "Bearer sk-of-the-proxy"
+        assert headers["X-Team"] == "notes"
+    code = main.main(["--workspace", str(options.workspace), "--config", str(options.config), "config", "--json"])
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "sk-of-the-proxy" not in out
+    rows = {row["key"]: row for row in json.loads(out)["values"]}
+    assert rows["models.providers.openai.baseUrl"]["takesEffect"] is True
+    assert rows["models.providers.openai.apiKey"]["value"].startswith("set, from")
+    assert rows["models.providers.openai.headers"]["value"] == {"X-Team": "set, from the file itself"}
+
+
+def test_the_order_of_keys_is_openclaws(
+    asked: Callable[..., Options], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def key(section: dict[str, Any]) -> str:
+        tree = json.loads(json.dumps(FILES["a proxy for everything"]))
+        tree["agents"]["defaults"]["memorySearch"].update(section)
+        found = settings(asked(tree)).with_shared("openai")
+        wire = registry.row("openai").wire(found)
+        return wire.auth[0]["Authorization"].removeprefix("Bearer ") if wire.auth else ""
+
+    assert key({}) == "sk-of-the-proxy"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-variable")
+    assert key({}) == "sk-of-the-variable"
+    profiles = {
+        "openai:oauth": {"type": "oauth", "provider": "openai", "access": "never"},
+        "openai:default": {"type": "api_key", "provider": "openai", "key": "sk-of-the-login"},
+    }
+    login(tmp_path, "main", profiles)
+    assert key({}) == "sk-of-the-login"
+    assert key({"remote": {"apiKey": "sk-of-the-search"}}) == "sk-of-the-search"
+
+
+def test_logins_are_of_the_agent_in_the_order_that_is_written(asked: Callable[..., Options], tmp_path: Path) -> None:
+    login(
+        tmp_path,
+        "main",
+        {
+            "google:a": {"type": "api_key", "provider": "google", "key": "first"},
+            "google:b": {
+                "type": "api_key",
+                "provider": "google",
+                "keyRef": {"source": "env", "provider": "default", "id": "PROXY_KEY"},
+            },
+        },
+    )
+    tree = {"agents": {"defaults": {"memorySearch": {"provider": "gemini"}}}, "auth": {"order": {"google": []}}}
+    assert [key.reveal() for key in settings(asked(tree)).with_shared("gemini").api_keys] == [
+        "first",
+        "sk-of-the-proxy",
+    ]
+    tree["auth"]["order"]["google"] = ["google:b"]
+    assert next(key.reveal() for key in settings(asked(tree)).with_shared("gemini").api_keys) == "sk-of-the-proxy"
+    assert settings(asked(tree)).with_shared("voyage").api_keys == ()
+
+
+def test_what_one_provider_is_told_is_never_sent_to_another(asked: Callable[..., Options]) -> None:
+    found = settings(asked(FILES["a proxy for everything"], provider="voyage")).with_shared("voyage")
+    assert (found.base_url, found.api_keys, found.spare_keys) == ("", (), ())
+
+
+@pytest.mark.parametrize("key", [path for path, key in BY_PATH.items() if key.kind != "knob"])
+def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingError) as caught:
+        plans.choose(Options(workspace=str(tmp_path / "notes"), changes=((key, "1"),)))
+    assert key in caught.value.message
+    assert "--" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "per_agent", "session", "flushes"),
+    [
+        ({}, {}, "s", True),
+        ({"mode": "all", "workspaceAccess": "ro"}, {}, "s", False),
+        ({"mode": "all"}, {}, "s", False),
+        ({"mode": "all", "workspaceAccess": "rw"}, {}, "s", True),
+        ({"mode": "off", "workspaceAccess": "ro"}, {}, "s", True),
+        ({"mode": "all", "workspaceAccess": "rw"}, {"workspaceAccess": "ro"}, "s", False),
+        ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "s", True),
+        ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "group", False),
+    ],
+)
+def test_a_sandbox_that_may_not_write_is_not_flushed(
+    sandbox: dict[str, str], per_agent: dict[str, str], session: str, flushes: bool, tmp_path: Path
+) -> None:
+    place = tmp_path / "state" / "agents" / "main" / "sessions"
+    place.mkdir(parents=True)
+    known = {"agent:main:main": {"sessionId": "s"}, "agent:main:telegram:group:1": {"sessionId": "group"}}
+    (place / "sessions.json").write_text(json.dumps(known))
+    tree: dict[str, Any] = {"agents": {"defaults": {"sandbox": sandbox}, "list": [{"id": "main"}]}}
+    if per_agent:
+        tree["agents"]["list"][0]["sandbox"] = per_agent
+    found = load.parse(json.dumps(tree), tmp_path / "openclaw.json")
+    assert sessions.writable(found, session) is flushes
+
+
+def test_the_flush_command_names_the_sandbox(asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]) -> None:
+    options = asked({"agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "ro"}}}})
+    main.main(["--config", str(options.config), "flush", "--session", "s", "--tokens", "199000"])
+    assert "the sandbox may not write" in capsys.readouterr().out
+
+
+OFF = {"agents": {"defaults": {"memorySearch": {"enabled": False}}}}
+
+
+def test_a_prompt_without_memory_search_has_no_rule_to_search(
+    asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = asked(OFF)
+    where = ["--workspace", str(options.workspace), "--config", str(options.config)]
+    main.main([*where, "prompt", "--json"])
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert found["section"] == ""
+    assert "enabled is false" in found["disabled"]
+    assert "enabled is false" in printed.err
+    assert [file["path"] for file in found["files"]] == ["MEMORY.md"]
+
+
+@pytest.mark.parametrize("layout", ["agents.defaults.memorySearch", "memory.search"])
+@pytest.mark.parametrize("limit", [20_000, 1000])
+def test_a_prompt_holds_what_the_budget_says_that_hosts_read(
+    layout: str, limit: int, asked: Callable[..., Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "".join(f"- fact {number:05} 🦛\n" for number in range(2500))
+    (tmp_path / "notes" / "MEMORY.md").write_text(text)
+    tree: dict[str, Any] = {"agents": {"defaults": {"bootstrapMaxChars": limit}}}
+    at = tree
+    for name in layout.split("."):
+        at = at.setdefault(name, {})
+    at["provider"] = "none"
+    options = asked(tree)
+    main.main(["--workspace", str(options.workspace), "--config", str(options.config), "prompt", "--json"])
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    host = budget.hosts(plans.choose(options).config)[0]
+    cut = budget.measure(text.encode(), host).cut
+    assert cut is not None
+    assert file["cut"] is True
+    assert (
+        f"kept {budget.shares(len(text.encode('utf-16-le')) // 2 - 1, limit, 'MEMORY.md', newer=host.newer)[0]}+"
+        in (file["text"])
+    )
+    lines = text.split("\n")
+    head = "\n".join([*lines[: cut.line - 1], lines[cut.line - 1][: cut.column - 1]])
+    assert file["text"].startswith(head + "\n\n[...truncated, read MEMORY.md")
+    tail = "\n".join([lines[cut.until_line - 1][cut.until_column - 1 :], *lines[cut.until_line :]]).rstrip("\n")
+    assert file["text"].endswith(f"…\n\n{tail}")
+    assert len(file["text"].encode("utf-16-le")) // 2 <= limit + 200
+
+
+def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked: Callable[..., Options]) -> None:
+    options = asked(OFF)
+    wire = Wire(["--workspace", str(options.workspace), "--config", str(options.config)])
+    try:
+        greeting = wire.ask(
+            0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bare", "version": "1"}
+        )
+        said = greeting["result"]["instructions"]
+        assert "enabled is false" in said
+        assert "search the memory files" not in said
+        wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        recall = wire.ask(1, "prompts/get", name="recall", arguments={})
+        assert "enabled is false" in recall["result"]["messages"][0]["content"]["text"]
+        assert wire.search(2)["result"]["structuredContent"]["disabled"] is True
+    finally:
+        end_all()
+
+
+def test_a_difference_of_the_file_shows_no_key_of_any_provider(
+    asked: Callable[..., Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "openclaw.json"
+    path.write_text(
+        '{"models": {"providers": {"anthropic": {"apiKey": "sk-ant-beside-it"}}},\n'
+        '"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 6}}}}}\n'
+    )
+    where = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
+    main.main([*where, "write-config", "--dry-run", "--set", "maxResults=9"])
+    out = capsys.readouterr().out
+    assert "9" in out
+    assert "beside-it" not in out
+
+
+def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
+    asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = json.loads(json.dumps(FILES["Gemini by its own id"]))
+    options = asked(tree, provider="none")
+    Path(str(options.config)).chmod(0o644)
+    with Engine.open(options) as engine:
+        (check,) = [check for check in runner.CHECKS if check.key == "key-file"]
+        assert check.run(engine).state == "warning"

@@ -1,0 +1,151 @@
+"""JSON5: what is accepted, where it stands, and where it stops being JSON5."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.config.json5 import Node, SourceText, parse_json5
+from memory_tui.core.errors import ConfigError
+
+PATH = Path("openclaw.json")
+
+VALID = [
+    "{$a_1: .5, 'b': +1e3, \"c\": -0x1F, d: [1,], e: 5., f: -Infinity, g: '\\x41\\u0042\\\nC\\'', h: null, i: true}",
+    "// first\n{/* a */ a /* b */ : /* c */ 1 /* d\n\n */, // e\n}",
+    "[]",
+    "{}",
+    "[{},[],[{}]]",
+    "-0",
+    "+.5e-2",
+    "0x0",
+    "'\\\\u12'",
+    "'\\0'",
+    '"it\'s"',
+    "'say \"so\"'",
+    "'\\q\\/\\v'",
+    "\ufeff{a:1}",
+    "\t\f\u00a0 {\u2028}",
+    "'\\\r\nx'",
+    "{\\u0061b: 1, ünï: 2, 'with space': 3, \"\": 4}",
+    "1e400",
+    "9007199254740993",
+    "Infinity",
+    "{a:1,a:2}",
+]
+
+
+def tree(text: str) -> Node:
+    return parse_json5(SourceText(PATH, text))
+
+
+@pytest.mark.parametrize("text", VALID)
+def test_json5_means_what_the_reference_says(text: str) -> None:
+    json5 = pytest.importorskip("json5", reason="the package to compare with is not installed")
+    assert tree(text).plain() == json5.loads(text)
+
+
+def test_what_the_reference_refuses_although_json5_allows_it() -> None:
+    assert tree('"\u2028"').plain() == "\u2028"
+    assert tree("\v{a:1}").plain() == {"a": 1}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.sampled_from([None, 1, 4]), st.booleans())
+def test_any_json_is_read_as_json(value: object, indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert tree(text).plain() == json.loads(text)
+
+
+@given(VALUES)
+def test_every_value_knows_its_characters(value: object) -> None:
+    text = f"// a comment\n{json.dumps(value, indent=2)} // and one more"
+
+    def check(node: Node) -> None:
+        written = text[node.start : node.end]
+        assert tree(written).plain() == node.plain()
+        line, column = node.source.at(node.start)
+        assert text.split("\n")[line - 1][column - 1 :].startswith(written.split("\n")[0])
+        for child in node.value if isinstance(node.value, list) else [child for _, child in node.children()]:
+            check(child)
+
+    check(tree(text))
+
+
+@given(st.text(alphabet="{}[]:,'\"\\/*\n ax1.+-eu0", max_size=40))
+def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
+    place = (1, 1)
+    try:
+        tree(text)
+    except ConfigError as error:
+        place = (error.line, error.column)
+    assert (1, 1) <= place <= (text.count("\n") + 1, len(text) + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ('{"a": 1,\n  b: [1,2\n  "c": 3}', 3, 3),
+        ("{", 1, 2),
+        ("", 1, 1),
+        ('{"a":1} x', 1, 9),
+        ("{\n a b}", 2, 4),
+        ("{a:012}", 1, 4),
+        ("{a:1.5.2}", 1, 4),
+        ("[1,,2]", 1, 4),
+        ("/* x", 1, 1),
+        ("[1] // ok\n/* x", 2, 1),
+        ("'abc", 1, 1),
+        ('"a\nb"', 1, 1),
+        ('"a\\u12"', 1, 3),
+        ('"\\1"', 1, 2),
+        ('"\\x4"', 1, 2),
+        ("tru", 1, 1),
+        ("{a:undefined}", 1, 4),
+        ("[" * 300, 1, 202),
+        ("{'a':" * 300, 1, 1006),
+        ("{a:1;}", 1, 5),
+        ("NaN1", 1, 1),
+    ],
+)
+def test_an_error_tells_line_and_column(text: str, line: int, column: int) -> None:
+    with pytest.raises(ConfigError) as caught:
+        tree(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert f"line {line}, column {column}" in caught.value.message
+
+
+def test_numbers_beyond_all_numbers_do_no_harm() -> None:
+    assert tree("1" * 5000).plain() == math.inf
+    assert tree("-" + "9" * 400).plain() == -math.inf
+    assert math.isnan(float(str(tree("NaN").plain())))
+
+
+def test_surrogates_are_joined_and_half_ones_replaced() -> None:
+    assert tree('"\\ud83d\\ude00"').plain() == "😀"
+    assert tree('"\\ud83d x"').plain() == "\ufffd x"
+
+
+def test_of_a_repeated_key_the_last_counts_and_that_is_known() -> None:
+    node = tree("{a: 1, b: 2, a: 3}")
+    assert (node.plain(), node.repeated) == ({"a": 3, "b": 2}, ("a",))
+
+
+def test_a_tree_does_not_show_what_it_holds() -> None:
+    assert "sk-123" not in repr(tree('{apiKey: "sk-123"}'))
+
+
+def test_a_megabyte_is_read() -> None:
+    text = "{" + ",\n".join(f'"k{i}": {{a: [1, 2.5], "b": "some text", c: {{d: true}}}}' for i in range(20_000)) + "}"
+    assert len(list(tree(text).children())) == 20_000

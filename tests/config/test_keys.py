@@ -1,0 +1,356 @@
+"""The documented tree of OpenClaw's memory, key by key: each one changes something here, or `config` says why not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui import plan
+from memory_tui.approval import Consents
+from memory_tui.config.keys import BY_PATH
+from memory_tui.core.errors import ConfigError
+from memory_tui.engine.engine import Engine
+from memory_tui.index import watch
+from memory_tui.openclaw import compare, sessions
+from memory_tui.plan import Options
+from memory_tui.recalls import recalled_lines
+from tests.support.paths import TESTS
+from tests.support.waiting import LONG
+from tests.support.workspace import put
+
+pytest_plugins = ("tests.support.config",)
+
+# Section, key and a value that is not the default; the tree of 2026.3.13, and of 2026.3.31 where a version is named.
+SEARCH, TOP = "agents.defaults.memorySearch", ""
+DOCUMENTED: dict[tuple[str, str], object] = {
+    (SEARCH, "enabled"): False,
+    (SEARCH, "sources"): ["memory", "sessions"],
+    (SEARCH, "extraPaths"): [{"path": "more", "pattern": "**/a*.md"}],
+    (SEARCH, "multimodal.enabled"): True,
+    (SEARCH, "multimodal.modalities"): ["image"],
+    (SEARCH, "multimodal.maxFileBytes"): 1000,
+    (SEARCH, "experimental.sessionMemory"): True,
+    (SEARCH, "provider"): "none",
+    (SEARCH, "remote.baseUrl"): "http://127.0.0.1:9/v1",
+    (SEARCH, "remote.apiKey"): "sk-abcdefgh",
+    (SEARCH, "remote.headers"): {"X-Team": "notes"},
+    (SEARCH, "remote.batch.enabled"): True,
+    (SEARCH, "remote.batch.wait"): False,
+    (SEARCH, "remote.batch.concurrency"): 3,
+    (SEARCH, "remote.batch.pollIntervalMs"): 100,
+    (SEARCH, "remote.batch.timeoutMinutes"): 5,
+    (SEARCH, "fallback"): "builtin",
+    (SEARCH, "model"): "another-model",
+    (SEARCH, "outputDimensionality"): 768,
+    (SEARCH, "local.modelPath"): "/models/other.gguf",
+    (SEARCH, "local.modelCacheDir"): "/models",
+    (SEARCH, "local.contextSize"): 512,
+    (SEARCH, "store.driver"): "sqlite",
+    (SEARCH, "store.path"): "~/elsewhere/{agentId}.sqlite",
+    (SEARCH, "store.vector.enabled"): False,
+    (SEARCH, "store.vector.extensionPath"): "/lib/vec0.so",
+    (SEARCH, "store.fts.tokenizer"): "trigram",
+    (SEARCH, "chunking.tokens"): 20,
+    (SEARCH, "chunking.overlap"): 5,
+    (SEARCH, "sync.onSessionStart"): False,
+    (SEARCH, "sync.onSearch"): False,
+    (SEARCH, "sync.watch"): False,
+    (SEARCH, "sync.watchDebounceMs"): 10,
+    (SEARCH, "sync.intervalMinutes"): 1,
+    (SEARCH, "sync.sessions.deltaBytes"): 10,
+    (SEARCH, "sync.sessions.deltaMessages"): 5,
+    (SEARCH, "sync.sessions.postCompactionForce"): False,
+    (SEARCH, "sync.embeddingBatchTimeoutSeconds"): 30,
+    (SEARCH, "query.maxResults"): 1,
+    (SEARCH, "query.minScore"): 0.5,
+    (SEARCH, "query.hybrid.enabled"): False,
+    (SEARCH, "query.hybrid.vectorWeight"): 0.1,
+    (SEARCH, "query.hybrid.textWeight"): 0.9,
+    (SEARCH, "query.hybrid.candidateMultiplier"): 1,
+    (SEARCH, "query.hybrid.mmr.enabled"): True,
+    (SEARCH, "query.hybrid.mmr.lambda"): 0.1,
+    (SEARCH, "query.hybrid.temporalDecay.enabled"): True,
+    (SEARCH, "query.hybrid.temporalDecay.halfLifeDays"): 2,
+    (SEARCH, "cache.enabled"): False,
+    (SEARCH, "cache.maxEntries"): 1,
+    (TOP, "memory.backend"): "qmd",
+    (TOP, "memory.citations"): "off",
+    (TOP, "agents.defaults.compaction.postIndexSync"): "off",
+    (TOP, "agents.defaults.compaction.memoryFlush.enabled"): False,
+    (TOP, "agents.defaults.compaction.memoryFlush.softThresholdTokens"): 100,
+    (TOP, "hooks.internal.entries.session-memory.enabled"): True,
+    (TOP, "hooks.internal.entries.session-memory.messages"): 3,
+}
+
+NOTES = {
+    "MEMORY.md": "The router is an Omada ER605\n",
+    "memory/2026-01-02.md": "Router rebooted, router VLAN 10 set\n",
+    "memory/again.md": "Router rebooted, router VLAN 10 set again\n",
+    "memory/long.md": "".join(f"line {i} about the router and its VLAN\n" for i in range(40)),
+    "more/a.md": "An extra note about the router\n",
+    "more/b.md": "Another one\n",
+}
+MMR = {"query.hybrid.mmr.enabled": True}
+DECAY = {"query.hybrid.temporalDecay.enabled": True}
+QUIET = {"sync.watch": False}
+
+
+class House:
+    """A workspace with notes, a session, and a configuration that can be written again and again."""
+
+    def __init__(self, home: Path, write: Callable[[object], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.home, self._write, self.monkeypatch = home, write, monkeypatch
+        self.workspace = home / "notes"
+        self._count = 0
+        for name, text in NOTES.items():
+            put(self.workspace, name, text=text)
+        put(home / ".openclaw/agents/main/sessions", "s.jsonl", text="")
+
+    def options(self, values: dict[tuple[str, str], object], provider: str = "scripted") -> Options:
+        """Options under a configuration with these values."""
+        tree: dict[str, Any] = {"agents": {"defaults": {"workspace": str(self.workspace)}}}
+        for (section, key), value in values.items():
+            *above, last = [*section.split("."), *key.split(".")] if section else key.split(".")
+            at = tree
+            for name in above:
+                at = at.setdefault(name, {})
+            at[last] = value
+        self._count += 1
+        return Options(
+            config=str(self._write(tree)),
+            provider=provider,
+            index=str(self.home / f"{self._count}.sqlite"),
+            now=1_795_000_000.0,
+        )
+
+
+@pytest.fixture
+def house(home: Path, write: Callable[[object], Path], monkeypatch: pytest.MonkeyPatch) -> House:
+    """A house of its own for each test."""
+    return House(home, write, monkeypatch)
+
+
+def _plan(see: Callable[[plan.Plan], object]) -> Callable[[House, Options], object]:
+    return lambda house, options: see(plan.plan(options))
+
+
+def _asked(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
+    def go(house: House, options: Options) -> object:
+        with Engine.open(options) as engine:
+            engine.indexer.sync()
+            return see(engine.queries.search("router VLAN"))
+
+    return go
+
+
+def _engine(see: Callable[[Engine], object], *, synced: bool = True) -> Callable[[House, Options], object]:
+    def go(house: House, options: Options) -> object:
+        with Engine.open(options) as engine:
+            if synced:
+                engine.indexer.sync()
+            return see(engine)
+
+    return go
+
+
+def _remote(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
+    def go(house: House, options: Options) -> object:
+        from dataclasses import replace
+
+        return see(plan.settings(plan.choose(replace(options, provider="openai")), Consents(house.workspace)))
+
+    return go
+
+
+def _enabled(house: House, options: Options) -> object:
+    try:
+        plan.choose(options).require_enabled()
+    except ConfigError as error:
+        return error.message
+    return "on"
+
+
+def _after_start(engine: Engine) -> object:
+    engine.start()
+    assert engine.indexer.writer.wait_idle(LONG)
+    return engine.status().files, engine.indexer.watcher.on
+
+
+def _after_another_note(house: House, options: Options) -> object:
+    note = house.workspace / "memory/another.md"
+    note.unlink(missing_ok=True)
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        note.write_text("Written after the first sync\n")
+        engine.indexer.catch_up()
+        return engine.status().files
+
+
+def _cached_after_rewriting(house: House, options: Options) -> object:
+    note = house.workspace / "memory/2026-01-02.md"
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        note.write_text("Other words altogether\n")
+        engine.indexer.sync()
+        note.write_text(NOTES["memory/2026-01-02.md"])
+        return engine.status().cache.entries > engine.status().chunks
+
+
+def _kept_after_rewriting(house: House, options: Options) -> object:
+    note = house.workspace / "memory/2026-01-02.md"
+    with Engine.open(options) as engine:
+        for words in ("One\n", "Two\n", "Three\n", "Four\n"):
+            note.write_text(words)
+            engine.indexer.sync()
+        return engine.status().cache.entries - engine.status().chunks
+
+
+def _debounce(house: House, options: Options) -> object:
+    seen: list[float] = []
+
+    class Watching(watch.Watcher):
+        def __init__(self, roots: Any, debounce: float, *more: Any) -> None:
+            seen.append(debounce)
+            super().__init__(roots, debounce, *more)
+
+    house.monkeypatch.setattr(watch, "Watcher", Watching)
+    with Engine.open(options) as engine:
+        engine.indexer.watcher.switch(True)
+    return seen
+
+
+def _scores(trace: Any) -> list[tuple[str, float]]:
+    return [(hit.chunk.citation, round(hit.score, 6)) for hit in trace.recalled]
+
+
+def _after_a_talk(house: House, options: Options) -> object:
+    said = {"type": "message", "message": {"role": "user", "content": "Where is the zeppelin?"}}
+    session = house.home / ".openclaw/agents/main/sessions/s.jsonl"
+    session.write_text(json.dumps(said) + "\n")
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        session.write_text((json.dumps(said) + "\n") * 9)
+        engine.indexer.sync(reason="search")
+        return engine.queries.chunks_of("sessions/s.jsonl")[-1].end_line
+
+
+SESSIONS = {"sources": ["memory", "sessions"], "experimental.sessionMemory": True}
+PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] = {
+    "enabled": ({}, _enabled),
+    "sources": ({"experimental.sessionMemory": True}, _plan(lambda plan: plan.roots.sources)),
+    "experimental.sessionMemory": ({"sources": ["memory", "sessions"]}, _plan(lambda plan: plan.roots.sources)),
+    "extraPaths": (
+        {},
+        _engine(lambda engine: [row.path for row in engine.notes.files() if row.path.startswith("more")]),
+    ),
+    "provider": (
+        {},
+        lambda house, options: plan.choose(Options(config=options.config, index=options.index)).provider,
+    ),
+    "remote.baseUrl": ({}, _remote(lambda found: found.base_url)),
+    "remote.apiKey": ({}, _remote(lambda found: [key.reveal() for key in found.api_keys])),
+    "remote.headers": ({}, _remote(lambda found: found.headers)),
+    **{
+        f"remote.batch.{name}": ({}, _remote(lambda found: found.jobs))
+        for name in ("enabled", "wait", "concurrency", "pollIntervalMs", "timeoutMinutes")
+    },
+    **{
+        f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
+        for name in ("enabled", "softThresholdTokens")
+    },
+    "memory.citations": ({}, _plan(lambda plan: recalled_lines.mode_of(plan.config.value("memory.citations")))),
+    "hooks.internal.entries.session-memory.messages": (
+        {},
+        _plan(lambda plan: plan.config.value("hooks.internal.entries.session-memory.messages")),
+    ),
+    "fallback": ({}, _remote(lambda found: found.fallback)),
+    "model": ({}, _remote(lambda found: found.model)),
+    "outputDimensionality": ({}, _remote(lambda found: found.output_dimensionality)),
+    "local.modelPath": ({}, _remote(lambda found: found.model_path)),
+    "local.modelCacheDir": ({}, _remote(lambda found: found.model_cache)),
+    "store.path": ({}, _plan(lambda plan: compare.database(plan.config))),
+    "store.vector.enabled": ({}, _engine(lambda engine: engine.status().vector.enabled)),
+    "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.queries.gather("oute").openclaw.postings.rows))),
+    "chunking.tokens": ({}, _engine(lambda engine: len(engine.queries.chunks_of("memory/long.md")))),
+    "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.queries.chunks_of("memory/long.md"))),
+    "sync.onSessionStart": (QUIET, _engine(_after_start, synced=False)),
+    "sync.onSearch": ({}, _after_another_note),
+    "sync.watch": ({"sync.onSessionStart": False}, _engine(_after_start, synced=False)),
+    "sync.watchDebounceMs": ({}, _debounce),
+    "sync.sessions.deltaBytes": (SESSIONS, _after_a_talk),
+    "sync.sessions.deltaMessages": (SESSIONS, _after_a_talk),
+    "query.maxResults": ({}, _asked(_scores)),
+    "query.minScore": ({}, _asked(_scores)),
+    "query.hybrid.enabled": ({}, _asked(_scores)),
+    "query.hybrid.vectorWeight": ({}, _asked(_scores)),
+    "query.hybrid.textWeight": ({}, _asked(_scores)),
+    "query.hybrid.candidateMultiplier": ({}, _asked(lambda trace: trace.candidate_limit)),
+    "query.hybrid.mmr.enabled": ({"query.maxResults": 6}, _asked(lambda trace: trace.recalled[0].mmr)),
+    "query.hybrid.mmr.lambda": (MMR, _asked(lambda trace: [hit.mmr for hit in [*trace.recalled, *trace.lost]])),
+    "query.hybrid.temporalDecay.enabled": ({"query.minScore": 0}, _asked(_scores)),
+    "query.hybrid.temporalDecay.halfLifeDays": ({**DECAY, "query.minScore": 0}, _asked(_scores)),
+    "sync.embeddingBatchTimeoutSeconds": ({}, _remote(lambda found: found.batches.batch_seconds)),
+    "cache.maxEntries": ({}, _kept_after_rewriting),
+    "cache.enabled": ({}, _cached_after_rewriting),
+}
+"""What shows the effect of a key, and what else has to be set for it."""
+
+
+def test_the_documented_tree_is_known_whole() -> None:
+    assert {key for _, key in DOCUMENTED} <= set(BY_PATH)
+    assert set(PROOFS) <= {key for _, key in DOCUMENTED}
+
+
+@pytest.mark.parametrize(("section", "key"), DOCUMENTED)
+def test_each_documented_key_takes_effect_or_says_why_not(house: House, section: str, key: str) -> None:
+    value = DOCUMENTED[section, key]
+    survey = plan.choose(house.options({(section, key): value})).survey()
+    row = next(row for row in survey.values if row.key == key)
+    assert row.written
+    assert row.meaning
+    assert row.places[0].path == (f"{section}.{key}" if section else key)
+    assert "openclaw.json:1" in row.origin
+    assert not [problem for problem in survey.problems if "not a documented" in problem.message]
+    if not row.takes_effect:
+        assert row.effect.startswith("none"), key
+        assert len(row.effect) > len("none here: no"), key
+        assert key not in PROOFS
+    elif key in PROOFS:
+        base, see = PROOFS[key]
+        others = {(SEARCH, name): other for name, other in base.items()}
+        assert see(house, house.options(others)) != see(house, house.options({**others, (section, key): value}))
+    else:
+        named = [
+            path.name
+            for path in TESTS.rglob("test_*.py")
+            if path.name != Path(__file__).name and f'"{key}"' in path.read_text()
+        ]
+        assert named, f"{key} takes effect, and no test shows it"
+
+
+def test_archived_transcripts_are_read_when_they_are_asked_for(house: House) -> None:
+    sessions = house.home / ".openclaw/agents/main/sessions"
+    said = {"type": "message", "message": {"role": "user", "content": "Where is the zeppelin?"}}
+    put(sessions, "old.jsonl.reset.2026-01-01T00-00-00Z", "gone.jsonl.deleted.2026-01-01", text=json.dumps(said) + "\n")
+    talks = {(SEARCH, key): value for key, value in SESSIONS.items()}
+    for asked, count in ((), 0), ((("sessions.archives", "true"),), 2):
+        options = dataclasses.replace(house.options(talks), changes=asked)
+        with Engine.open(options) as engine:
+            engine.indexer.sync()
+            archived = [row for row in engine.notes.files() if ".jsonl." in row.path and row.source == "sessions"]
+            assert len([row for row in archived if row.state == "fresh"]) == count
+            if count:
+                assert "User: Where is the zeppelin?" in engine.notes.read(archived[0].path).text
+
+
+def test_an_unknown_key_is_reported_and_ends_nothing(house: House) -> None:
+    survey = plan.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).survey()
+    told = [problem.message for problem in survey.problems]
+    assert any("did you mean query.minScore" in text for text in told)
+    assert any("vektor is not a documented setting" in text for text in told)
+    assert json.dumps([str(problem) for problem in survey.problems])

@@ -1,0 +1,295 @@
+"""What a configuration says: both layouts, layers, and a sentence with the line for whatever cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_tui.config import load
+from memory_tui.config.keys import BY_PATH, SEARCH
+from memory_tui.config.model import Config
+from memory_tui.core.errors import ConfigError
+from memory_tui.core.settings import KNOBS
+
+pytest_plugins = ("tests.support.config",)
+
+PATH = Path("openclaw.json")
+
+
+def older(section: str) -> Config:
+    """The configuration with `section` as the members of agents.defaults.memorySearch."""
+    return load.parse(f"{{agents: {{defaults: {{memorySearch: {{{section}}}}}}}}}", PATH)
+
+
+# Below agents.defaults.memorySearch, and elsewhere in the file.
+TREE = """
+enabled sources extraPaths multimodal.enabled multimodal.modalities multimodal.maxFileBytes experimental.sessionMemory
+provider remote.baseUrl remote.apiKey remote.headers remote.batch.enabled remote.batch.wait remote.batch.concurrency
+remote.batch.pollIntervalMs remote.batch.timeoutMinutes fallback model outputDimensionality local.modelPath
+local.modelCacheDir local.contextSize store.driver store.path store.vector.enabled store.vector.extensionPath
+store.fts.tokenizer chunking.tokens chunking.overlap sync.onSessionStart sync.onSearch sync.watch sync.watchDebounceMs
+sync.intervalMinutes sync.sessions.deltaBytes sync.sessions.deltaMessages sync.sessions.postCompactionForce
+sync.embeddingBatchTimeoutSeconds query.maxResults query.minScore query.hybrid.enabled query.hybrid.vectorWeight
+query.hybrid.textWeight query.hybrid.candidateMultiplier query.hybrid.mmr.enabled query.hybrid.mmr.lambda
+query.hybrid.temporalDecay.enabled query.hybrid.temporalDecay.halfLifeDays cache.enabled cache.maxEntries
+rememberAcrossConversations inputType queryInputType documentInputType
+memory.backend memory.citations memory.qmd.command memory.qmd.mcporter.enabled memory.qmd.mcporter.serverName
+memory.qmd.mcporter.startDaemon memory.qmd.searchMode memory.qmd.includeDefaultMemory memory.qmd.paths
+memory.qmd.sessions.enabled memory.qmd.sessions.exportDir memory.qmd.sessions.retentionDays memory.qmd.update.interval
+memory.qmd.update.debounceMs memory.qmd.update.onBoot memory.qmd.update.waitForBootSync memory.qmd.update.embedInterval
+memory.qmd.update.commandTimeoutMs memory.qmd.update.updateTimeoutMs memory.qmd.update.embedTimeoutMs
+memory.qmd.limits.maxResults memory.qmd.limits.maxSnippetChars memory.qmd.limits.maxInjectedChars
+memory.qmd.limits.timeoutMs memory.qmd.scope
+agents.defaults.compaction.memoryFlush.enabled agents.defaults.compaction.memoryFlush.softThresholdTokens
+agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes agents.defaults.compaction.memoryFlush.prompt
+agents.defaults.compaction.memoryFlush.systemPrompt agents.defaults.compaction.reserveTokensFloor
+agents.defaults.compaction.postIndexSync hooks.internal.entries.session-memory.messages
+hooks.internal.entries.session-memory.llmSlug
+"""
+DOCUMENTED = TREE.split()
+
+
+def test_every_documented_key_is_known_and_explained() -> None:
+    assert set(DOCUMENTED) <= set(BY_PATH)
+    assert {knob.key for knob in KNOBS} <= set(BY_PATH)
+    assert all(key.meaning for key in BY_PATH.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        (
+            '{agents: {defaults: {workspace: "~/w", memorySearch: {provider: "openai", extraPaths: ["a", "a", " "],'
+            " query: {minScore: .2, hybrid: {mmr: {enabled: true}}}}}}}",
+            "agents.defaults.memorySearch",
+        ),
+        (
+            '{memory: {search: {provider: "openai", extraPaths: ["a"],'
+            ' query: {minScore: .2, hybrid: {mmr: {enabled: true}}}}}, agents: {defaults: {workspace: "~/w"}}}',
+            "memory.search",
+        ),
+    ],
+)
+def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
+    found = load.parse(text, PATH)
+    assert (found.kind, found.layout) == ("openclaw", layout)
+    assert found.values["query.minScore"].value == 0.2
+    assert found.values["query.hybrid.mmr.enabled"].value is True
+    assert found.values["query.minScore"].origin == f"openclaw.json:1 {layout}.query.minScore"
+    assert (found.provider, found.extra_paths, found.workspace) == ("openai", ("a",), "~/w")
+    assert found.problems == ()
+
+
+def test_our_own_file_has_the_tree_at_the_top() -> None:
+    found = load.parse(
+        '{query: {minScore: 0.1}, sync: {watchDebounceMs: 200}, profile: "recommended", workspace: "/notes"}',
+        Path("config.json"),
+    )
+    assert found.kind == "own"
+    assert found.values["sync.watchDebounceMs"].value == 200
+    assert found.values["profile"].value == "recommended"
+    assert (found.workspace, found.agent.workspace) == ("/notes", Path("/notes"))
+    assert found.problems == ()
+
+
+def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths() -> None:
+    text = """{agents: {defaults: {memorySearch: {query: {minScore: 0.2, maxResults: 9}, extraPaths: ["a", "b"],
+                                                  cache: {enabled: false}}},
+      list: [{id: "main"},
+             {id: "Coder", memorySearch: {query: {minScore: 0.5}, extraPaths: ["b", "c"], remote: {apiKey: "k"}}}]}}"""
+    main, coder = load.parse(text, PATH), load.parse(text, PATH, "coder")
+    assert (main.value("query.minScore"), coder.value("query.minScore")) == (0.2, 0.5)
+    assert (coder.value("query.maxResults"), coder.value("cache.enabled")) == (9, False)
+    assert (main.extra_paths, coder.extra_paths) == (("a", "b"), ("a", "b", "c"))
+    assert [place.line for place in coder.entries["extraPaths"].places] == [1, 4]
+    assert coder.values["query.minScore"].origin == "openclaw.json:4 agents.list[1].memorySearch.query.minScore"
+    assert coder.secret("remote.apiKey")
+    assert main.secret("remote.apiKey") is None
+
+
+def test_the_newer_layout_has_its_agents_by_name() -> None:
+    found = load.parse(
+        """{memory: {search: {query: {minScore: 0.2}}},
+        agents: {entries: {main: {}, coder: {memory: {search: {query: {minScore: 0.6}}}}}}}""",
+        PATH,
+        "coder",
+    )
+    assert found.values["query.minScore"].value == 0.6
+    assert "agents.entries.coder.memory.search.query.minScore" in found.values["query.minScore"].origin
+
+
+def test_two_layouts_at_once_are_reported_and_the_newer_counts() -> None:
+    found = load.parse(
+        "{memory: {search: {query: {minScore: 0.1}}},\n agents: {defaults: {memorySearch: {query: {minScore: 0.9}}}}}",
+        PATH,
+    )
+    assert found.value("query.minScore") == 0.1
+    assert "line 2" in found.problems[0]
+
+
+# What is written, whose fault it is, and what counts instead.
+BAD = [
+    ("query: {minScore: 2}", "query.minScore", 0.35),
+    ("query: {minScore: -0.1}", "query.minScore", 0.35),
+    ("query: {minScore: NaN}", "query.minScore", 0.35),
+    ("query: {minScore: '0.2'}", "query.minScore", 0.35),
+    ("query: {minScore: null}", "query.minScore", 0.35),
+    ("query: {minScore: {a: 1}}", "query.minScore", 0.35),
+    ("query: {maxResults: 0}", "query.maxResults", 6),
+    ("query: {maxResults: 2.5}", "query.maxResults", 6),
+    ("query: {maxResults: -3}", "query.maxResults", 6),
+    ("query: {maxResults: 1e400}", "query.maxResults", 6),
+    ("query: {hybrid: {vectorWeight: -1}}", "query.hybrid.vectorWeight", 0.7),
+    ("query: {hybrid: {textWeight: NaN}}", "query.hybrid.textWeight", 0.3),
+    ("query: {hybrid: {temporalDecay: {halfLifeDays: 0}}}", "query.hybrid.temporalDecay.halfLifeDays", 30),
+    ("query: {hybrid: {temporalDecay: {halfLifeDays: -1}}}", "query.hybrid.temporalDecay.halfLifeDays", 30),
+    ("query: {hybrid: {candidateMultiplier: 21}}", "query.hybrid.candidateMultiplier", 4),
+    ("sync: {watch: 'yes'}", "sync.watch", True),
+    ("sync: {sessions: {deltaBytes: -1}}", "sync.sessions.deltaBytes", 100_000),
+    ("cache: {maxEntries: 0}", "cache.maxEntries", None),
+    ("enabled: 'false'", "enabled", True),
+    ("sources: ['memory', 'mails']", "sources", ("memory",)),
+    ("sources: 'memory'", "sources", ("memory",)),
+    ("extraPaths: 3", "extraPaths", ()),
+    ("extraPaths: ['a', 3]", "extraPaths", ()),
+    ("model: 7", "model", None),
+    ("remote: {apiKey: 7}", "remote.apiKey", None),
+    ("remote: {headers: {a: 7}}", "remote.headers", None),
+    ("store: {fts: {tokenizer: 'porter'}}", "store.fts.tokenizer", "unicode61"),
+    ("store: {path: '${NOT_SET_ANYWHERE}/x'}", "store.path", None),
+    ("outputDimensionality: 0", "outputDimensionality", None),
+]
+
+
+@pytest.mark.parametrize(("section", "key", "used"), BAD, ids=[f"{section}" for section, _, _ in BAD])
+def test_a_bad_value_is_reported_with_its_line_and_the_default_used(section: str, key: str, used: object) -> None:
+    found = older(f"\n\n{section}")
+    assert found.value(key) == used
+    assert key not in found.values
+    assert len(found.problems) == 1
+    problem = found.found[0]
+    assert (problem.key, problem.place.line) == (f"agents.defaults.memorySearch.{key}", 3)
+    assert "used" in problem.used
+    assert used in (None, ()) or str(used) in problem.used
+    assert all(part in found.problems[0] for part in (key, "openclaw.json line 3"))
+
+
+def test_of_a_bad_override_the_general_value_is_used() -> None:
+    found = load.parse(
+        "{agents: {defaults: {memorySearch: {query: {minScore: 0.2}}},\n list: [{id: 'main',"
+        " memorySearch: {query: {minScore: -1}}}]}}",
+        PATH,
+    )
+    assert found.value("query.minScore") == 0.2
+    assert found.found[0].used == "0.2 of line 1 is used"
+    assert found.found[0].place.line == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{agents: {defaults: {memorySearch: 3}}}",
+        "{agents: {defaults: {memorySearch: {query: [1]}}}}",
+        "{agents: {defaults: {memorySearch: {sync: {sessions: 1}}}}}",
+        "{memory: {search: 'x'}}",
+        "{memory: 1}",
+        "{agents: {list: {}}}",
+        "{agents: {entries: []}}",
+        "{agents: {list: [3]}}",
+        "{agents: {list: [{}]}}",
+        "{agents: {defaults: {workspace: 7}}}",
+        "{agents: {list: [{id: 7}]}}",
+        "{agents: {list: [{id: ' '}]}}",
+    ],
+)
+def test_a_section_of_the_wrong_kind_is_reported_and_harmless(text: str) -> None:
+    found = load.parse(text, PATH)
+    assert len(found.problems) == 1
+    assert "line 1" in found.problems[0]
+    assert found.values == {}
+
+
+def test_unknown_keys_are_reported_with_a_suggestion_and_change_nothing() -> None:
+    found = older("\nquery: {minscore: 0.1,\n maxResults: 3}, nonsense: {a: {b: 1}}, profile: 'recommended'")
+    assert [problem.place.line for problem in found.found] == [2, 3, 3]
+    assert "did you mean query.minScore?" in found.problems[0]
+    assert "nonsense is not a documented setting" in found.problems[1]
+    assert "memory-tui" in found.problems[2]
+    assert found.values.keys() == {"query.maxResults"}
+
+
+def test_what_else_is_in_the_file_is_none_of_our_business() -> None:
+    found = load.parse(
+        "{channels: {telegram: {botToken: 'x'}}, agents: {defaults: {model: {primary: 'm'},"
+        " compaction: {mode: 'safeguard', memoryFlush: {softThresholdTokens: 4000, foo: 1}}},"
+        " list: [{id: 'main', tools: {}}]}, memory: {citations: 'on', search: {}, bar: 1},"
+        " plugins: {slots: {memory: 'memory-core'}, entries: {x: {}}}}",
+        PATH,
+    )
+    assert [problem.key for problem in found.found] == ["agents.defaults.compaction.memoryFlush.foo", "memory.bar"]
+    assert found.value("memory.citations") == "on"
+
+
+def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
+    assert "disabled" in older("enabled: false").problems[0]
+    assert "Both weights are 0" in older("query: {hybrid: {vectorWeight: 0, textWeight: 0}}").problems[0]
+    assert "99 is used" in older("chunking: {tokens: 100, overlap: 100}").problems[0]
+    assert "opena" not in older("provider: 'openai'").problems
+    assert "only words" in older("provider: 'opena'").problems[0]
+    assert "line 1" in older("fallback: 'opena'").problems[0]
+    assert not older("extraPaths: [{path: 'a', pattern: '**/x.md'}, {path: 'b'}]").problems
+    assert "list of paths" in older("extraPaths: [{path: 'a', pattern: 1}]").problems[0]
+    assert "QMD" in load.parse("{memory: {backend: 'qmd'}}", PATH).problems[0]
+
+
+def test_a_repeated_key_is_reported_and_the_last_counts() -> None:
+    found = older("query: {minScore: 0.1, minScore: 0.2}, query: {minScore: 0.3,\n minScore: 0.4}")
+    assert found.value("query.minScore") == 0.4
+    assert [problem.key.rpartition(".")[2] for problem in found.found] == ["query", "minScore"]
+
+
+@pytest.mark.parametrize(
+    ("size", "bytes_"), [("2097152", 2_097_152), ("'2mb'", 2_097_152), ("'1.5 KB'", 1536), ("0", 0)]
+)
+def test_sizes_are_numbers_or_have_a_unit(size: str, bytes_: int) -> None:
+    flush = f"{{forceFlushTranscriptBytes: {size}}}"
+    found = load.parse(f"{{agents: {{defaults: {{compaction: {{memoryFlush: {flush}}}}}}}}}", PATH)
+    assert found.value("agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes") == bytes_
+
+
+def test_openclaws_index_is_where_the_agent_has_it(home: Path) -> None:
+    assert older("").store_path == home / ".openclaw" / "memory" / "main.sqlite"
+    assert older("store: {path: '~/idx/{agentId}.db'}").store_path == home / "idx" / "main.db"
+    text = "{agents: {defaults: {memorySearch: {store: {path: '/x/{agentId}-{agentId}'}}}, list: [{id: 'a b'}]}}"
+    assert load.parse(text, PATH).store_path == Path("/x/a-b-a-b")
+
+
+def test_a_text_that_holds_no_object_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load.parse("[1, 2]", PATH)
+    assert (caught.value.line, caught.value.column) == (1, 1)
+
+
+def test_every_search_key_can_be_written_and_is_then_the_value() -> None:
+    examples = {
+        "switch": "false",
+        "whole": "7",
+        "text": "'words'",
+        "path": "'/there'",
+        "paths": "['p']",
+        "choices": "[]",
+        "knob": "",
+        "secret": "'k'",
+        "headers": "{}",
+    }
+    for key in SEARCH:
+        if key.kind in ("knob", "choice"):
+            continue
+        text = examples[key.kind]
+        for part in reversed(key.path.split(".")):
+            text = f"{part}: {text}" if text[0] != "{" or part != key.path else text
+            text = text if part == key.path.split(".")[0] else "{" + text + "}"
+        found = older(text)
+        assert key.path in found.entries, text
+        assert found.entries[key.path].places[0].path.endswith(key.path)

@@ -1,0 +1,1 @@
+"""Contracts: one suite for every implementation of a protocol."""

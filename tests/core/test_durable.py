@@ -1,0 +1,609 @@
+"""Every write under every fault of the disk: whole or not at all, said truly, and healed by the next start."""
+
+from __future__ import annotations
+
+import datetime as dt
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_tui.approval import Consents
+from memory_tui.config import config_write
+from memory_tui.core import atomic
+from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError
+from memory_tui.core.locks import WriterLock, holder
+from memory_tui.curate import journal, recover
+from memory_tui.curate.changes import Change, FileChange, Unfinished
+from memory_tui.curate.curator import Curator
+from memory_tui.openclaw import session_note
+from memory_tui.recalls import recall_log
+from memory_tui.tune import judgments
+from memory_tui.tune.judgments import Label, Query
+from memory_tui.workspace.roots import Roots
+from tests.support.curate import agent, curator, hidden, put
+from tests.support.faults import ERRORS, Failing, Losing, PowerCut, count, fill, on, small_disk
+
+fcntl = pytest.importorskip("fcntl", reason="the faults are those of POSIX")
+NOW = dt.datetime(2026, 1, 20, 12, 30, tzinfo=dt.UTC).timestamp()
+NOTES = {
+    "MEMORY.md": b"# Memory\n\n## Home\n- one\n- two\n",
+    "memory/2026-01-19.md": b"# 2026-01-19\n\n- a vlan is 7\n- b\n",
+    "memory/2026-01-20.md": b"# 2026-01-20\n\n- 09:00 morning\n",
+    "memory/old.md": b"# old\n\n- gone soon\n",
+}
+
+
+def notes_of(folder: Path) -> Path:
+    notes = folder / "notes"
+    (notes / "memory").mkdir(parents=True)
+    for path, data in NOTES.items():
+        (notes / path).write_bytes(data)
+    return notes
+
+
+def texts(notes: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(notes)): path.read_bytes() for path in sorted(notes.rglob("*.md"))}
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for the rest of a line, or for a late program, is no part of these tests."""
+    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.curate.atomic_swap.HALF_SECONDS", 0.0)
+
+
+def at_work(notes: Path) -> Curator:
+    return curator(notes, clock=lambda: NOW)
+
+
+def _edit(one: Curator) -> object:
+    old = NOTES["MEMORY.md"]
+    return one.apply(put("MEMORY.md", one.read("MEMORY.md"), old.replace(b"- one", b"- 1").replace(b"Home", b"House")))
+
+
+def _two(one: Curator) -> object:
+    return one.apply(one.plan.promote(one.plan.spot("memory/2026-01-19.md", 3, None), move=True))
+
+
+def _gone_and_new(one: Curator) -> object:
+    files = (
+        FileChange("memory/archive/old.md", None, NOTES["memory/old.md"]),
+        FileChange("memory/old.md", NOTES["memory/old.md"], None),
+    )
+    return one.apply(Change("archive", "archive a note", files))
+
+
+def _edited(one: Curator) -> None:
+    _edit(one)
+
+
+def _taken_back(one: Curator) -> None:
+    _edit(one)
+    one.undo()
+
+
+Step = Callable[[Curator], object]
+CHANGES: dict[str, tuple[Step | None, Step]] = {
+    "append": (None, lambda one: one.remember("the vlan of the printer is forty two")),
+    "a new log": (None, lambda one: one.apply(put("memory/2026-01-21.md", None, b"# 2026-01-21\n\n- new\n"))),
+    "edit": (None, _edit),
+    "two notes": (None, _two),
+    "a new note and one that goes": (None, _gone_and_new),
+    "trash": (None, lambda one: one.apply(put("memory/old.md", NOTES["memory/old.md"], None, "trash"))),
+    "undo": (_edited, lambda one: one.undo()),
+    "redo": (_taken_back, lambda one: one.redo()),
+}
+EVERY = 5
+"""Of the calls of a change so many are passed over in a usual run; `pytest -m soak` takes each."""
+
+
+class Stage:
+    """A workspace with journal before a change, copied afresh for each fault."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.number = folder, 0
+        first, self.change = CHANGES[name]
+        notes_of(folder / "first")
+        if first is not None:
+            first(at_work(folder / "first" / "notes"))
+        self.old = texts(folder / "first" / "notes")
+        fresh = self.fresh()
+        self.calls = count(lambda: self.change(at_work(fresh)))
+        self.new = texts(fresh)
+        assert self.new != self.old
+
+    def fresh(self) -> Path:
+        self.number += 1
+        shutil.copytree(self.folder / "first", self.folder / str(self.number), symlinks=True)
+        return self.folder / str(self.number) / "notes"
+
+    def done(self, notes: Path) -> None:
+        shutil.rmtree(notes.parent)
+
+
+def lock_is_free(journal: Path) -> None:
+    if not (journal / "journal.jsonl.lock").exists():
+        return
+    with (journal / "journal.jsonl.lock").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    held = WriterLock.acquire(journal / "journal.jsonl")
+    assert held is not None
+    held.release()
+
+
+def healed(stage: Stage, notes: Path, *allowed: dict[str, bytes]) -> None:
+    """The next start settles it, the journal agrees with the notes, and the change can be made once."""
+    one = at_work(notes)
+    before = len(stage_undoable(stage))
+    one.recover()
+    now = texts(notes)
+    assert now in allowed
+    assert hidden(notes) == []
+    assert {entry.state for entry in one.journal.entries()} <= {"done", "refused"}
+    for entry in one.journal.entries():
+        one.change_of(entry)
+    if now == stage.old:
+        assert len(one.undoable()) == before
+        stage.change(one)
+    assert texts(notes) == stage.new
+    assert hidden(notes) == []
+    undone = at_work(notes)
+    if stage.change is CHANGES["undo"][1]:
+        undone.redo()
+    else:
+        undone.undo()
+    assert texts(notes) == stage.old
+    assert [path.name for path in notes.parent.rglob("*.part")] == []
+
+
+def stage_undoable(stage: Stage) -> tuple[object, ...]:
+    return at_work(stage.folder / "first" / "notes").undoable()
+
+
+def under(stage: Stage, fault: str, at: int) -> None:
+    notes = stage.fresh()
+    one = at_work(notes)
+    with on(Failing(fault, at)) as disk:
+        try:
+            stage.change(one)
+            error = None
+        except MemoryTuiError as refused:
+            error = refused
+    lock_is_free(notes.parent / "journal")
+    now = texts(notes)
+    if error is None:
+        assert now == stage.new
+    elif isinstance(error, Unfinished):
+        assert "next start" in error.next_step
+    else:
+        assert now == stage.old, error
+    assert error is None or disk.happened
+    if fault in ("short", "interrupted"):
+        assert error is None, error
+    healed(stage, notes, *((stage.old, stage.new) if isinstance(error, Unfinished) else (now,)))
+    stage.done(notes)
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_notes_under_a_fault(tmp_path: Path, name: str, fault: str) -> None:
+    stage = Stage(tmp_path, name)
+    first = (list(CHANGES).index(name) + ERRORS.index(fault)) % EVERY
+    for at in range(first, len(stage.calls), EVERY):
+        under(stage, fault, at)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", ERRORS)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_notes_under_a_fault_of_each_call(tmp_path: Path, name: str, fault: str) -> None:
+    stage = Stage(tmp_path, name)
+    for at in range(len(stage.calls)):
+        under(stage, fault, at)
+
+
+# --- a real disk that is full ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("small") / "disk"
+    if sys.platform != "linux" or not small_disk(folder):
+        pytest.skip("only root can mount a small file system here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+class Unreserved(atomic.Calls):
+    """A file system that keeps no room free beforehand."""
+
+    def reserve(self, descriptor, start, size):
+        return
+
+
+FULL: dict[str, Step] = {
+    "append": CHANGES["append"][1],
+    "edit": lambda one: one.apply(
+        put("MEMORY.md", one.read("MEMORY.md"), one.read("MEMORY.md").replace(b"Home", b"House, and more" * 900))
+    ),
+    "promote": lambda one: one.apply(one.plan.promote(one.plan.spot("memory/2026-01-19.md", 3, None), move=True)),
+    "a new note": lambda one: one.apply(put("memory/big.md", None, b"- long line\n" * 1000)),
+}
+
+
+@pytest.mark.parametrize("reserving", [True, False], ids=["reserving", "not reserving"])
+@pytest.mark.parametrize("journal", ["same disk", "other disk"])
+@pytest.mark.parametrize("name", FULL)
+def test_a_full_disk_leaves_no_part_of_a_text(disk: Path, tmp_path: Path, name: str, journal: str, reserving: bool):
+    refused = 0
+    for pages in range(4):
+        for path in disk.iterdir():
+            path.unlink() if path.is_file() else shutil.rmtree(path)
+        notes = notes_of(disk)
+        for path in ("MEMORY.md", "memory/2026-01-20.md"):
+            # So that what is added begins in the last bytes of a page.
+            data = NOTES[path] + b"- " + b"x" * (8192 - len(NOTES[path]) - 3 - 9) + b"\n"
+            (notes / path).write_bytes(data)
+        where = (disk if journal == "same disk" else tmp_path / str(pages)) / "journal"
+        one = Curator(Roots.open(notes), journal=where, clock=lambda: NOW)
+        one.apply(put("memory/first.md", None, b"first\n"))
+        old = texts(notes)
+        fill(disk, pages)
+        error = None
+        with on(atomic.Calls() if reserving else Unreserved()):
+            try:
+                FULL[name](one)
+            except MemoryTuiError as found:
+                error = found
+        lock_is_free(where)
+        now = texts(notes)
+        if error is not None:
+            refused += 1
+            assert "No space left" in error.message or "is full" in error.message
+            if not isinstance(error, Unfinished):
+                assert now == old
+        (disk / "ballast").unlink()
+        fresh = Curator(Roots.open(notes), journal=where, clock=lambda: NOW)
+        fresh.recover()
+        assert {entry.state for entry in fresh.journal.entries()} <= {"done", "refused"}
+        assert hidden(notes) == []
+        if texts(notes) == old:
+            assert len(fresh.undoable()) == 1
+            FULL[name](fresh)
+        else:
+            assert error is None or isinstance(error, Unfinished)
+        assert len(fresh.undoable()) == 2
+        fresh.undo()
+        assert texts(notes) == old
+    assert refused
+
+
+# --- everything else that is written ---------------------------------------------------------------------------------
+
+
+def _config(folder: Path) -> Path:
+    return folder / "config" / "openclaw.json"
+
+
+def _write_config(folder: Path) -> object:
+    return config_write.write(_config(folder), config_write.read(_config(folder)), b'{"b": 2}')
+
+
+def _undo_config(folder: Path) -> object:
+    done = config_write.last(_config(folder))
+    assert done is not None
+    return config_write.undo(done)
+
+
+def _labels(folder: Path) -> Path:
+    return folder / "labels" / "notes.jsonl"
+
+
+def _label(folder: Path, text: str = "which vlan?") -> object:
+    query = Query(text, (Label("MEMORY.md", 1, 2),))
+    return judgments.edit(_labels(folder), _no_note, [lambda book: book.put(query)])
+
+
+def _no_note(path: str):
+    raise EditRefused(f"{path} is not there.")
+
+
+def _typing(folder: Path) -> journal.Typing:
+    return journal.Typing(folder / "journal", "MEMORY.md")
+
+
+def _session(folder: Path) -> object:
+    ended = session_note.EndedSession(dt.datetime.fromtimestamp(NOW, dt.UTC))
+    return session_note.save(folder, ended, "user: hello", "hello")
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """All files by name, without locks and what cannot be foretold: times and numbers of processes."""
+    return {
+        str(path.relative_to(folder)): re.sub(r"\d{9,}\.\d+", "TIME", path.read_text())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith((".lock", ".part"))
+    }
+
+
+Write = Callable[[Path], object]
+WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
+    "an agreement": (
+        None,
+        lambda at: Consents(at, at / "consent").agree("openai", "api.openai.com", "--yes"),
+        lambda at: [made.host for made in Consents(at, at / "consent").every()],
+    ),
+    "an agreement taken back": (
+        lambda at: Consents(at, at / "consent").agree("openai", "api.openai.com", "--yes"),
+        lambda at: Consents(at, at / "consent").revoke(),
+        lambda at: [made.host for made in Consents(at, at / "consent").every()],
+    ),
+    "a label": (lambda at: _label(at, "first?"), _label, lambda at: judgments.load(_labels(at))),
+    "a session note": (None, _session, lambda at: _files(at / "memory")),
+    "a configuration": (None, _write_config, lambda at: config_write.read(_config(at))),
+    "a configuration changed": (
+        lambda at: config_write.write(_config(at), None, b"{}"),
+        _write_config,
+        lambda at: config_write.read(_config(at)),
+    ),
+    "a configuration taken back": (_write_config, _undo_config, lambda at: config_write.read(_config(at))),
+    "a line of a log": (
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{2}\n", 1000),
+        lambda at: recall_log.lines(at / "log" / "one.jsonl"),
+    ),
+    "a log deleted": (
+        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: recall_log.clear(at / "log" / "one.jsonl"),
+        lambda at: recall_log.lines(at / "log" / "one.jsonl"),
+    ),
+    "what is typed": (
+        lambda at: _typing(at).keep(1, "first", b"old"),
+        lambda at: _typing(at).keep(1, "second", b"old"),
+        lambda at: [one.text for one in journal.left(at / "journal")],
+    ),
+    "what was typed dropped": (
+        lambda at: _typing(at).keep(1, "first", b"old"),
+        lambda at: _typing(at).drop(1),
+        lambda at: [one.text for one in journal.left(at / "journal")],
+    ),
+}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where backups and logs of configurations lie."""
+    monkeypatch.setattr(config_write, "backups", lambda: _STAGE[0] / "backups")
+    return tmp_path
+
+
+_STAGE = [Path()]
+
+
+def prepared(folder: Path, first: Write | None) -> Path:
+    folder.mkdir()
+    _STAGE[0] = folder
+    if first is not None:
+        first(folder)
+    return folder
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+@pytest.mark.parametrize("name", WRITES)
+def test_any_other_write_under_a_fault_of_each_call(state: Path, name: str, fault: str) -> None:
+    first, write, read = WRITES[name]
+    at_first = prepared(state / "first", first)
+    old = read(at_first)
+    calls = count(lambda: write(at_first))
+    new = read(at_first)
+    assert new != old
+    for at in range(len(calls)):
+        here = prepared(state / str(at), first)
+        with on(Failing(fault, at)) as disk:
+            try:
+                write(here)
+                error = None
+            except (MemoryTuiError, OSError) as refused:
+                error = refused
+        assert error is None or disk.happened
+        if fault in ("short", "interrupted"):
+            assert error is None
+        if fault == "gone":
+            # Nothing can be taken back on a disk that is gone.
+            assert read(here) in (old, new)
+        elif error is not None and "as it was before, but" in str(error):
+            assert read(here) == new
+        else:
+            assert read(here) == (new if error is None else old), (at, calls[at], error)
+        for path in here.rglob("*.lock"):
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if read(here) == old:
+            write(here)
+        assert read(here) == new
+        if fault != "gone" and calls[at] != "unlink":
+            assert list(here.rglob("*.part")) == []
+
+
+# --- the power goes ---------------------------------------------------------------------------------------------------
+
+
+def cut_at(stage: Stage, at: int | None, *, names: bool) -> None:
+    notes = stage.fresh()
+    disk = Losing(at)
+    with on(disk):
+        try:
+            stage.change(at_work(notes))
+            whole = True
+        except PowerCut:
+            whole = False
+    disk.lose(names=names)
+    healed(stage, notes, *([stage.new] if whole else [stage.old, stage.new]))
+    stage.done(notes)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")
+@pytest.mark.parametrize("names", [False, True], ids=["contents lost", "names lost too"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_outlives_the_power(tmp_path: Path, name: str, names: bool) -> None:
+    stage = Stage(tmp_path, name)
+    cut_at(stage, None, names=names)
+    for at in range(int(names), len(stage.calls), EVERY):
+        cut_at(stage, at, names=names)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")
+@pytest.mark.parametrize("names", [False, True], ids=["contents lost", "names lost too"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_outlives_the_power_at_each_call(tmp_path: Path, name: str, names: bool) -> None:
+    stage = Stage(tmp_path, name)
+    for at in range(len(stage.calls)):
+        cut_at(stage, at, names=names)
+
+
+# --- beside an agent --------------------------------------------------------------------------------------------------
+
+
+class Refusing(atomic.Calls):
+    """Lets a part of each text into a note, then refuses the rest until `again`."""
+
+    def __init__(self, of: bytes) -> None:
+        self.of, self.parts, self._half = of, 0, False
+
+    def reserve(self, descriptor, start, size):
+        return
+
+    def write(self, descriptor, data):
+        if self._half:
+            self._half = False
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if self.of in bytes(data) and Path(f"/proc/self/fd/{descriptor}").readlink().name == "2026-01-20.md":
+            self._half = True
+            self.parts += 1
+            data = memoryview(data)[: len(data) // 2]
+        return super().write(descriptor, data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the note is known by /proc, and leases are of Linux")
+def test_an_agent_loses_no_line_when_ours_is_taken_out_again(tmp_path: Path) -> None:
+    notes = notes_of(tmp_path)
+    log = notes / "memory" / "2026-01-20.md"
+    one = at_work(notes)
+    tries = 0
+    with agent(log, 300, 0.002) as process, on(Refusing(b"forty two")) as disk:
+        while process.poll() is None:
+            with pytest.raises(EditRefused, match="full"):
+                one.remember("the vlan is forty two and the rest of a long line")
+            tries += 1
+    assert process.wait() == 0
+    one.recover()
+    assert disk.parts >= tries > 0
+    lines = log.read_bytes().split(b"\n")
+    assert lines[:3] == NOTES["memory/2026-01-20.md"].split(b"\n")[:3]
+    assert lines[3:-1] == [b"- agent %d" % number for number in range(300)]
+    assert one.undoable() == ()
+
+
+@pytest.mark.parametrize(
+    ("now", "found"),
+    [
+        (b"a\n", None),
+        (b"a\n- 12:30 the vl", (2, b"- 12:30 the vl")),
+        (b"a\n-", (2, b"-")),
+        (b"a\n- agent\n- 12:30 the vlan of", (10, b"- 12:30 the vlan of")),
+        (b"a\n- 12:30 the vlan of- agent\n", (2, b"- 12:30 the vlan of")),
+        (b"a\n- 12:30 the", (2, b"- 12:30 the")),
+        (b"a\n- agent\n- 12", None),
+        (b"b\n- 12:30 the vlan of", None),
+    ],
+)
+def test_a_part_of_added_lines_is_known(now: bytes, found: tuple[int, bytes] | None) -> None:
+    change = FileChange("x.md", b"a\n", b"a\n- 12:30 the vlan of the printer is 7\n")
+    assert recover.part_of(change, now) == found
+
+
+def test_what_stands_behind_a_part_stays(tmp_path: Path) -> None:
+    path = tmp_path / "note"
+    path.write_bytes(b"one\npart- theirs\nrest")
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+    atomic.cut(descriptor, [(4, b"part"), (17, b"rest")])
+    with pytest.raises(OSError, match="written over"):
+        atomic.cut(descriptor, [(0, b"two")])
+    os.close(descriptor)
+    assert path.read_bytes() == b"one\n- theirs\n"
+
+
+def test_signals_all_the_time_interrupt_no_write(tmp_path: Path) -> None:
+    caught = []
+    before = signal.signal(signal.SIGALRM, lambda *_: caught.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        while len(caught) < 50:
+            atomic.replace_file(tmp_path / "file", b"x" * 300_000)
+            atomic.append_line(tmp_path / "lines", b"y" * 3000 + b"\n")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert (tmp_path / "file").read_bytes() == b"x" * 300_000
+    assert set((tmp_path / "lines").read_bytes().split(b"\n")) == {b"y" * 3000, b""}
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    dead, alive = tmp_path / ".file.1-0.part", tmp_path / ".file.2-0.part"
+    dead.write_bytes(b"left")
+    with alive.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        atomic.replace_file(tmp_path / "file", b"new")
+        assert not dead.exists()
+        assert alive.exists()
+    atomic.replace_file(tmp_path / "file", b"newer")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_or_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="not a regular file"):
+        atomic.replace_file(tmp_path / "folder", b"new")
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "link").symlink_to("secret")
+    atomic.replace_file(tmp_path / "link", b"new")
+    with pytest.raises(FileExistsError):
+        atomic.create_file(tmp_path / "link", b"other")
+    assert (tmp_path / "secret").read_bytes() == b"secret"
+    assert (tmp_path / "link").read_bytes() == b"new"
+    assert not (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+def test_a_lock_is_a_regular_file_or_none(tmp_path: Path, kind: str) -> None:
+    lock, other = tmp_path / "index.lock", tmp_path / "other"
+    other.write_bytes(b"theirs")
+    {"fifo": lambda: os.mkfifo(lock), "link": lambda: lock.symlink_to(other), "folder": lock.mkdir}[kind]()
+    with pytest.raises(IndexUnavailable, match="lock file"):
+        WriterLock.acquire(tmp_path / "index")
+    assert holder(tmp_path / "index") is None
+    assert other.read_bytes() == b"theirs"
+
+
+def test_a_lock_whose_holder_cannot_be_written_is_let_go(tmp_path: Path) -> None:
+    for fault in ERRORS:
+        calls = count(lambda: WriterLock.acquire(tmp_path / "one").release())
+        for at in range(len(calls)):
+            with on(Failing(fault, at)):
+                try:
+                    held = WriterLock.acquire(tmp_path / "two")
+                except IndexUnavailable:
+                    held = None
+                if held is not None:
+                    held.release()
+            with WriterLock.acquire(tmp_path / "two"):
+                assert holder(tmp_path / "two").is_this_process

@@ -1,0 +1,170 @@
+"""Commands on a machine that lacks something: memory, permissions, a home, a writable disk, room for a file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.curate import hidden
+from tests.support.faults import small_disk
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits, capabilities and mounts are those of Linux")
+
+NOTES = {
+    "MEMORY.md": b"# Memory\n\n## Home\n- the vlan is 7\n",
+    "memory/2026-01-20.md": b"# 2026-01-20\n\n- 09:00 morning with a vlan\n" + b"- " + b"x" * 4000 + b"\n",
+}
+PLACES = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+LIMITED = """
+import resource, sys
+from memory_tui.cli import main as cli
+import memory_tui.engine.engine, numpy, apsw
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[1]), used + int(sys.argv[1])))
+sys.exit(cli.main(sys.argv[2:]))
+"""
+SHORT_FILES = """
+import resource, sys
+from memory_tui.cli import main as cli
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+sys.exit(cli.main(sys.argv[1:]))
+"""
+# Without the two capabilities by which root reads and enters everything.
+AS_A_USER = """
+import ctypes, os, sys
+for capability in (1, 2):
+    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+os.execv(sys.executable, [sys.executable, "-m", "memory_tui", *sys.argv[1:]])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index without a place goes there, and away with it."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("temporary")))
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return notes_in(tmp_path)
+
+
+def notes_in(folder: Path) -> Path:
+    notes = folder / "notes"
+    (notes / "memory").mkdir(parents=True)
+    for path, data in NOTES.items():
+        (notes / path).write_bytes(data)
+    return notes
+
+
+def texts(notes: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(notes)): path.read_bytes() for path in notes.rglob("*.md")}
+
+
+def run(
+    notes: Path, *words: str, by: tuple[str, ...] = ("-m", "memory_tui"), home: str = "", index: Path | None = None
+):
+    environment = {**os.environ, **(dict.fromkeys(PLACES, home) if home else {})}
+    usual = ["--workspace", str(notes), "--now", "2026-01-20T12:30:00Z"]
+    place = ["--index", str(index)] if index is not None else []
+    command = [sys.executable, *by, *usual, *place, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("words", "megabytes"),
+    [(("index", "--force"), 4), (("search", "vlan"), 20), (("remember", "text", "--yes"), 1)],
+    ids=["no thread", "no model", "no note"],
+)
+def test_too_little_memory_is_said_and_damages_nothing(notes: Path, words: tuple[str, ...], megabytes: int) -> None:
+    assert run(notes, "index", "--provider", "none").returncode == 0
+    done = run(notes, *words, by=("-c", LIMITED, str(megabytes << 20)))
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stderr.startswith("memory-tui: ")
+    assert texts(notes) == NOTES
+    found = run(notes, "search", "vlan", "--provider", "none")
+    assert found.returncode == 0
+    assert "the vlan is 7" in found.stdout
+
+
+def test_a_limit_on_the_size_of_files_leaves_no_part_of_a_text(notes: Path) -> None:
+    done = run(notes, "remember", "a line that does not fit into the file any more", "--yes", by=("-c", SHORT_FILES))
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    assert "File too large" in done.stderr
+    assert texts(notes) == NOTES
+    assert hidden(notes) == []
+    assert "not made" in run(notes, "journal").stdout
+
+
+def test_what_may_not_be_read_is_named(notes: Path) -> None:
+    (notes / "memory" / "locked.md").write_text("# locked\n\n- vlan\n")
+    (notes / "memory" / "closed").mkdir()
+    (notes / "memory" / "locked.md").chmod(0)
+    (notes / "memory" / "closed").chmod(0)
+    by = ("-c", AS_A_USER) if os.geteuid() == 0 else ("-m", "memory_tui")
+    try:
+        made = run(notes, "index", "--provider", "none", by=by)
+        assert made.returncode == 0, made.stderr
+        status = run(notes, "status", "--provider", "none", by=by).stdout
+        assert "failed: memory/locked.md  memory/locked.md may not be read." in status
+        assert "left out: memory/closed  unreadable: This folder cannot be listed: Permission denied." in status
+        assert "the vlan is 7" in run(notes, "search", "vlan", "--provider", "none", by=by).stdout
+        refused = run(notes, "get", "memory/locked.md", by=by)
+        assert refused.returncode != 0
+        assert "Allow your user to read the file" in refused.stderr
+    finally:
+        (notes / "memory" / "closed").chmod(0o700)
+        (notes / "memory" / "locked.md").chmod(0o600)
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A file system that is mounted read-only, with notes and an empty folder."""
+    disk = tmp_path / "disk"
+    if not small_disk(disk):
+        pytest.skip("only root can mount a small file system here")
+    try:
+        notes_in(disk)
+        (disk / "index").mkdir()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_notes_on_a_read_only_disk_are_searched_and_not_changed(read_only: Path) -> None:
+    notes = read_only / "notes"
+    assert "the vlan is 7" in run(notes, "search", "vlan", "--provider", "none").stdout
+    refused = run(notes, "remember", "text", "--yes")
+    assert refused.returncode == 2
+    assert "is mounted read-only" in refused.stderr
+    assert run(notes, "journal").stdout == "No note was changed yet.\n"
+
+
+def test_an_index_on_a_read_only_disk_is_kept_elsewhere_and_that_is_said(read_only: Path, tmp_path: Path) -> None:
+    notes = notes_in(tmp_path)
+    index = read_only / "index" / "index.sqlite"
+    found = run(notes, "search", "vlan", "--provider", "none", index=index)
+    assert found.returncode == 0
+    assert "the vlan is 7" in found.stdout
+    assert "Read-only file system" in found.stderr
+    assert "is kept in" in found.stderr
+
+
+def test_without_a_home_notes_are_searched_and_changes_say_what_is_missing(notes: Path) -> None:
+    nowhere = "/proc/no-home"
+    found = run(notes, "search", "vlan", "--provider", "none", home=nowhere)
+    assert found.returncode == 0
+    assert "the vlan is 7" in found.stdout
+    assert "cannot be written" in found.stderr
+    refused = run(notes, "remember", "text", "--yes", home=nowhere)
+    assert refused.returncode == 2
+    assert "The journal cannot be used: /proc/no-home" in refused.stderr
+    assert texts(notes) == NOTES

@@ -1,0 +1,21 @@
+"""Counts, scores and names of fields are written in one way."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_tui.core.formatting import camel, number, plural
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (12_345, "12,345 files")])
+def test_a_count_agrees_with_its_noun(count: int, text: str) -> None:
+    assert plural(count, "file") == text
+
+
+def test_a_score_has_three_digits() -> None:
+    assert (number(0.35), number(1), number(0.99951)) == ("0.350", "1.000", "1.000")
+
+
+@pytest.mark.parametrize(("name", "text"), [("start_line", "startLine"), ("path", "path"), ("a_b_c", "aBC")])
+def test_a_field_is_named_in_camel_case(name: str, text: str) -> None:
+    assert camel(name) == text

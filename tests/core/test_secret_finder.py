@@ -1,0 +1,367 @@
+"""What looks like a secret: the keys of many makers, labelled values, random text, and what must not be flagged."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+import string
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core import secret_finder
+from memory_tui.core.key_formats import BASIC, FORMATS, TOKEN, KeyFormat
+from memory_tui.core.redaction import redact
+from tests.support.secret_samples import (
+    AROUND,
+    BASE64,
+    DIGITS,
+    HEX,
+    LABELS,
+    SAMPLES_EACH,
+    SERVICES,
+    SMALL,
+    labelled,
+    word,
+)
+
+_ALPHABET = string.ascii_letters + string.digits
+
+
+def _word(length: int, alphabet: str = _ALPHABET, seed: int = 7) -> str:
+    chance = random.Random(seed)
+    return "".join(chance.choice(alphabet) for _ in range(length))
+
+
+def _token() -> str:
+    head, body = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
+        for part in ({"alg": "HS256", "typ": "JWT"}, {"sub": "1234567890"})
+    )
+    return f"{head}.{body}.{_word(43)}"
+
+
+_HEX, _SMALL = "0123456789abcdef", string.ascii_lowercase
+# Put together here, so that no scanner takes this file for a leak.
+SAMPLES = {
+    "AWS Access Key": "AKIA" + _word(16, string.ascii_uppercase),
+    "Artifactory Credentials": "AKC" + _word(12),
+    "Azure Storage Account access key": "AccountKey=" + _word(88),
+    "Basic Auth Credentials": "https://anna:" + "geheim" + "@example.org",
+    "Cloudant Credentials": "cloudant_key: " + _word(64, _HEX),
+    "Discord Bot Token": "M" + _word(23) + "." + _word(6) + "." + _word(27),
+    "GitHub Token": "ghp_" + _word(36),
+    "GitLab Token": "glpat-" + _word(20),
+    "IBM COS HMAC Credentials": "secret_key = " + _word(48, _HEX),
+    "IBM Cloud IAM Key": "ibm_cloud_api_key = " + _word(44),
+    "JSON Web Token": _token(),
+    "Mailchimp Access Key": _word(32, _HEX) + "-us12",
+    "NPM tokens": "//registry.example.org/:_authToken=" + "npm_" + _word(36),
+    "OpenAI Token": "sk-" + _word(20) + "T3BlbkFJ" + _word(20),
+    "Private Key": "-----BEGIN RSA PRIVATE " + "KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    "PyPI Token": "pypi-" + "AgEIcHlwaS5vcmc" + _word(80),
+    "SendGrid API Key": "SG." + _word(22) + "." + _word(43),
+    "Slack Token": "xoxb-" + "1234567890-1234567890-" + _word(24),
+    "SoftLayer Credentials": "softlayer_key: " + _word(64, _SMALL),
+    "Square OAuth Secret": "sq0csp-" + _word(43),
+    "Stripe Access Key": "sk_live_" + _word(24),
+    "Telegram Bot Token": "123456789:" + _word(35),
+    "Twilio API Key": "AC" + _word(32, _HEX),
+}
+
+
+def test_every_key_that_counts_within_a_word_has_a_sample_here() -> None:
+    assert set(SAMPLES) == {form.kind for form in FORMATS if form.anywhere} | {BASIC}
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.kind)
+def test_a_format_is_asked_only_where_its_mark_stands_and_every_match_holds_one(form: KeyFormat) -> None:
+    assert form.holds
+    assert all(mark == mark.lower() for mark in form.holds)
+    pattern = re.compile(form.pattern)
+    samples = [*SAMPLES.values(), *(make(random.Random(at)) for make in SERVICES.values() for at in range(5))]
+    for match in filter(None, map(pattern.search, samples)):
+        assert any(mark in match[0].lower() for mark in form.holds)
+
+
+@pytest.mark.parametrize("kind", sorted(set(SAMPLES) - {BASIC, "Artifactory Credentials", "Private Key", "NPM tokens"}))
+def test_a_telling_key_is_found_within_a_word(kind: str) -> None:
+    label, _, key = SAMPLES[kind].rpartition(" ")
+    text = f"{label} {key}y" if label else f"x{key}y"
+    assert _touched(text, key)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('db_password = "correct horse"', ""),
+        ('db_password = "hunter-b-22"', "hunter-b-22"),
+        ("my_client_key_2 === 'abcd-efgh'", "abcd-efgh"),
+        ('config["secret"] => `s3cr3t,x`', "s3cr3t,x"),
+        ("if ('s3cr3tX' == my_password_secure) {}", "s3cr3tX"),
+        ('private_key   "somethingX1";', "somethingX1"),
+        ('contrasena: "clavelito9"', "clavelito9"),
+        ('secret = "{from_vault}"', ""),
+        ('api_key = "${KEY}"', ""),
+        ('pwd = "........"', ""),
+    ],
+)
+def test_a_quoted_value_of_a_telling_name_is_found(text: str, value: str) -> None:
+    assert [text[one.start : one.end] for one in secret_finder.find(text)] == ([value] if value else [])
+
+
+def test_a_web_token_is_one_only_when_its_parts_are_json() -> None:
+    def part(text: str) -> str:
+        return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+    unsigned = f"{part(json.dumps({'alg': 'none'}))}.{part('[1, 2]')}"
+    assert secret_finder.kinds(f"see {unsigned}. Later") == (TOKEN,)
+    assert secret_finder.find("see eyJustAName.eyJo") == ()
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_the_key_of_every_maker_is_found_in_a_note(kind: str) -> None:
+    text = f"# Accounts\n\nFor later, {SAMPLES[kind]}\nand nothing else.\n"
+    (found,) = secret_finder.find(text)
+    assert (found.kind, found.line) == (kind, 3)
+    covered = text[found.start : found.end]
+    # Of an address only the password is covered.
+    key = "geheim" if "://" in SAMPLES[kind] else SAMPLES[kind].rpartition(" ")[2]
+    assert key.strip("-") in covered
+    assert "else" not in covered
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wifi password: hunter22!",
+        "**Password:** `hunter22`",
+        "| Passwort | hunter22 |",
+        "密码：hunter22",
+        "Пароль: hunter22",
+        "mot de passe : hunter22",
+        "The password is hunter22.",
+        'password = "hunter22"',
+        "パスワード: hunter22",
+        "contraseña: hunter22",
+        "senha: hunter22",
+        'api_key: "hunter22"',
+        "- API key: hunter22hunter22",
+        "auth token = hunter22hunter22",
+        "PASSWORD: 48151623",
+    ],
+)
+def test_a_labelled_value_is_found_in_the_words_of_many_languages(text: str) -> None:
+    (found,) = secret_finder.find(text)
+    assert found.kind == secret_finder.LABELLED
+    assert text[found.start : found.end].strip("!") in ("hunter22", "hunter22hunter22", "48151623")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the new one " + _word(40), "(" + _word(64) + ")", "curl -H 'X: " + _word(40) + "'"],
+)
+def test_random_text_is_found_without_label_or_quotes(text: str) -> None:
+    (found,) = secret_finder.find(text)
+    assert found.kind == secret_finder.RANDOM
+    assert text[found.start : found.end] in text.split()[-1]
+
+
+def _touched(text: str, value: str) -> bool:
+    """Whether anything that was found is a part of the last `value` in `text`."""
+    at = text.rindex(value)
+    return any(found.start < at + len(value) and found.end > at for found in secret_finder.find(text))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_keys_in_the_documented_shape_of_a_service_are_found_wherever_they_stand(service: str) -> None:
+    chance = random.Random(service)
+    missed = []
+    for _ in range(SAMPLES_EACH):
+        key = SERVICES[service](chance)
+        text = chance.choice(AROUND).format(key)
+        if not _touched(text, key):
+            missed.append(text)
+    assert len(missed) <= SAMPLES_EACH // 100, missed
+
+
+def test_the_services_are_many() -> None:
+    assert len(SERVICES) >= 35
+
+
+def test_passwords_are_found_however_they_are_labelled() -> None:
+    asked, missed = 0, []
+    for form in LABELS:
+        chance = random.Random(form)
+        for _ in range(SAMPLES_EACH):
+            text, value = labelled(chance, form)
+            asked += 1
+            if not _touched(text, value):
+                missed.append(text)
+    assert len(missed) <= asked / 100, missed
+    forms = [sum(text.startswith(form.partition("{}")[0]) for text in missed) for form in LABELS]
+    assert max(forms) <= SAMPLES_EACH // 20
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_what_the_transcript_mask_leaves_of_a_key_is_withheld_all_the_same(service: str) -> None:
+    """OpenClaw's mask for transcripts knows fewer shapes; what it leaves whole must not be sent either."""
+    chance = random.Random(service)
+    for _ in range(5):
+        key = SERVICES[service](chance)
+        text = redact(f"user: keep this for later: {key}")
+        assert key not in text or secret_finder.find(text)
+
+
+def test_notes_of_the_shared_logs_hold_no_secret(memorybank: Path) -> None:
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for folder in (memorybank, memorybank.parent / "recall-dev")
+        for path in sorted(folder.rglob("*.md"))
+    }
+    assert len(texts) > 300
+    assert {path: secret_finder.kinds(text) for path, text in texts.items() if secret_finder.find(text)} == {}
+
+
+def test_ordinary_long_words_are_no_secrets() -> None:
+    chance = random.Random(11)
+    for _ in range(200):
+        identity = f"{word(chance, 8, HEX)}-{word(chance, 4, HEX)}-4{word(chance, 3, HEX)}-a{word(chance, 3, HEX)}"
+        identity += f"-{word(chance, 12, HEX)}"
+        for text in (
+            f"commit {word(chance, 40, HEX)} is good, {word(chance, 7, HEX)} is not",
+            f"id {identity}",
+            f"![shot](data:image/png;base64,{word(chance, 400, BASE64)})",
+            f"- /srv/projects/{word(chance, 8, SMALL)}/{word(chance, 12, SMALL)}_{word(chance, 4, DIGITS)}.py",
+            f"sha256:{word(chance, 64, HEX)} for image registry.example.org/app:v1.2.3",
+        ):
+            assert secret_finder.find(text) == (), text
+
+
+def test_work_grows_with_the_text_when_there_is_much_to_find() -> None:
+    line = "password: hunter22 and more of it\n"
+    found = secret_finder.find(line * 2_000)
+    assert [each.line for each in found] == list(range(1, 2_001))
+    assert secret_finder.masked(line * 2_000).count(secret_finder.MASK) == 2_000
+
+
+def test_a_key_that_a_cut_of_a_long_line_would_part_is_found_whole() -> None:
+    key = SERVICES["Hugging Face"](random.Random(3))
+    for before in range(7_950, 8_001):
+        text = "a " * (before // 2) + f"x {key} " + "b " * 4_000
+        assert key not in secret_finder.masked(text), before
+        assert _touched(text, key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password was reset; ask Anna for it.",
+        "Password: see 1Password",
+        "password: <your password>",
+        "password: ${DB_PASSWORD}",
+        "password: ********",
+        "api_key: os.environ['OPENAI_API_KEY']",
+        "Secret: be kind.",
+        "My secret is patience, 2026 was long.",
+        "token limit: 8000",
+        "the token is renewed on 2026-03-01",
+        "commit 4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92",
+        "`92f845eee376d3ac1fb94ad64844921fd82d534c5efced2f74b4e4ab97742600`",
+        "id 123e4567-e89b-12d3-a456-426614174000",
+        "doi:10.1038/s41586-020-2649-2, ISBN 978-3-16-148410-0",
+        "[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762v7) @vaswani2017attention",
+        "https://docs.google.com/document/d/1" + _word(43) + "/edit",
+        "integrity sha512-" + _word(86) + "==",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + _word(43),
+        "src/memory_tui/Embed/ProviderSettings2026/TestProviderSettings",
+        "AbstractSingletonProxyFactoryBean2ForTests",
+        "Das Passwort wurde geändert. Le mot de passe est sûr. 密码已经改了，问安娜。 パスワードは変更されました。",
+        "Treffen am 2026-03-01 um 14:30 in 60314 Frankfurt, +49 69 1234567",
+        "server 203.0.113.7 answers",
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+        "GLP-1, mRNA-1273, BNT162b2, SARS-CoV-2/human/CHN/Wuhan-Hu-1/2019",
+        "key takeaways: GPT-4o2 beats it",
+        "Passwort: geändert. Password: unchanged, Kennwort: vergessen",
+        "The password is 16 characters long, the PIN is in the safe",
+        "password: getpass()",
+        "password: os.getenv('APP_PASSWORD_2')",
+        "DB_PASSWORD=$DB_PASSWORD",
+        "Password: in KeePassXC under GitHub",
+        "password hashing: argon2id instead of PBKDF2-SHA256",
+        "the password is stored in ~/.config/app/secrets.toml",
+        "tests pass: 214 of 214; pass: test_wire, cache_key = user_profile_v2_settings",
+        "pin: 13 on the Raspberry Pi, pwd: /srv/projects",
+        "clave: hablar con Marta; parola: importante; senha: mudou",
+        "Secret Santa: Wednesday; token bucket = rate limit",
+        "postgres://user:password@localhost/db and redis://localhost:6379/0",
+        "ssh git@github.com:anna/notes.git, mailto:anna@example.org",
+        "sk-learn-style pipelines, pa-vements, task-force-2026, hf_hub_download_everything",
+        '{"project_key": null, "token": true}',
+        "",
+        "\n\n",
+    ],
+)
+def test_ordinary_notes_are_not_flagged(text: str) -> None:
+    assert secret_finder.find(text) == ()
+
+
+def test_lines_positions_and_kinds_are_told_and_the_secret_never_is() -> None:
+    key = SAMPLES["GitHub Token"]
+    text = f"one\ntwo {key}\nthree\npassword: hunter22\nagain {key}"
+    found = secret_finder.find(text)
+    assert [(each.line, each.kind) for each in found] == [
+        (2, "GitHub Token"),
+        (4, secret_finder.LABELLED),
+        (5, "GitHub Token"),
+    ]
+    assert [text[each.start : each.end] for each in found] == [key, "hunter22", key]
+    assert secret_finder.kinds(text) == ("GitHub Token", secret_finder.LABELLED)
+    assert key not in repr(found)
+    assert "hunter22" not in repr(found)
+
+
+def test_the_whole_of_a_private_key_is_covered_and_one_that_is_cut_off_too() -> None:
+    whole = f"a\n{SAMPLES['Private Key']}\nb"
+    (found,) = secret_finder.find(whole)
+    assert "MIIE" in whole[found.start : found.end]
+    assert whole[found.end :] == "\nb"
+    (cut,) = secret_finder.find(whole[:45])
+    assert cut.end == 45
+
+
+@given(st.text(), st.sampled_from(sorted(SAMPLES)), st.text())
+def test_a_key_is_found_whatever_stands_around_it(before: str, kind: str, after: str) -> None:
+    text = f"{before}\n {SAMPLES[kind]} \n{after}"
+    found = secret_finder.find(text)
+    at = text.index(SAMPLES[kind])
+    assert any(each.start < at + len(SAMPLES[kind]) and each.end > at for each in found)
+    assert all(0 <= each.start < each.end <= len(text) for each in found)
+    assert all(one.end <= other.start for one, other in pairwise(found))
+    assert all(each.line == text.count("\n", 0, each.start) + 1 for each in found)
+
+
+def test_a_very_long_line_takes_no_longer_than_its_length() -> None:
+    text = "password `a` " * 20_000
+    assert secret_finder.find(text) == ()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_titles_and_lists_show_no_secret(name: str) -> None:
+    text = f"Remember in memory/2026-03-20.md: {SAMPLES[name]}"
+    found = secret_finder.find(text)
+    assert found, name
+    shown = secret_finder.masked(text)
+    assert all(text[one.start : one.end] not in shown for one in found)
+    assert secret_finder.MASK in shown
+    assert secret_finder.masked(shown) == shown
+
+
+def test_what_holds_no_secret_is_shown_as_it_is() -> None:
+    for text in ("Edit memory/2026-03-20.md", "Remember in a.md: the key is under the mat", "", "密码在抽屉里"):
+        assert secret_finder.masked(text) == text

@@ -1,0 +1,86 @@
+"""Knobs and profiles: what is accepted, where it came from, and what is said about the rest."""
+
+import pytest
+
+from memory_tui.core import profiles
+from memory_tui.core.errors import SettingError
+from memory_tui.core.settings import BY_KEY, KNOBS, TUNE_KEYS, Settings, Value, check, find_knob, parse, show
+
+
+def test_every_default_is_accepted_by_its_own_knob() -> None:
+    for knob in KNOBS:
+        assert check(knob, knob.default) == knob.default
+        assert show(knob, knob.default)
+        assert knob.help
+
+
+def test_the_tune_strip_has_no_knob_that_needs_a_new_index() -> None:
+    assert all(key.startswith(("query.", "recency", "dateBoost", "profile")) for key in TUNE_KEYS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("minScore", "2"),
+        ("minScore", "nan"),
+        ("minScore", "inf"),
+        ("minScore", "x"),
+        ("minScore", ""),
+        ("halfLifeDays", "0"),
+        ("maxResults", "0"),
+        ("maxResults", "2.5"),
+        ("vectorWeight", "-1"),
+        ("mmr.enabled", "maybe"),
+        ("profile", "openclaw"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_with_the_range(name: str, text: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        parse(find_knob(name), text)
+    assert find_knob(name).key in caught.value.message
+
+
+def test_a_short_name_finds_its_knob_and_a_wrong_one_suggests() -> None:
+    assert find_knob("minScore").key == "query.minScore"
+    assert find_knob("half-life").key == "query.hybrid.temporalDecay.halfLifeDays"
+    with pytest.raises(SettingError, match="could mean"):
+        find_knob("enabled")
+    with pytest.raises(SettingError) as caught:
+        find_knob("query.minscore")
+    assert "query.minScore" in caught.value.next_step
+
+
+def test_profiles_set_only_known_knobs_within_range() -> None:
+    for profile in profiles.PROFILES.values():
+        assert profiles.compose(profile.name, {}, {}).word("profile") == profile.name
+        assert set(profile.ignores) <= set(BY_KEY)
+
+
+def test_a_profile_beats_the_configuration_only_where_it_says_something() -> None:
+    written = {"query.minScore": Value(0.5, "openclaw.json"), "query.maxResults": Value(9, "openclaw.json")}
+    ours = profiles.compose("recommended", written, {})
+    assert (ours.number("query.minScore"), ours.whole("query.maxResults")) == (0.0, 9)
+    assert profiles.compose("openclaw-2026.3", written, {}).number("query.minScore") == 0.5
+    chosen = profiles.compose("recommended", written, {"query.minScore": Value(0.1, "--set")})
+    assert chosen.values["query.minScore"] == Value(0.1, "--set")
+
+
+def test_settings_are_immutable_and_remember_where_a_value_came_from() -> None:
+    before = Settings.defaults()
+    after = before.set("query.minScore", 0.2, "test")
+    assert (before.number("query.minScore"), after.values["query.minScore"]) == (0.35, Value(0.2, "test"))
+
+
+def test_a_slider_ends_before_what_may_be_typed() -> None:
+    knob = find_knob("maxResults")
+    assert parse(knob, "400") == 400 > knob.high
+    with pytest.raises(SettingError, match="1 to 1000"):
+        parse(knob, "1001")
+
+
+def test_a_row_names_only_knobs_that_are_there() -> None:
+    for knob in KNOBS:
+        assert not knob.needs or isinstance(BY_KEY[knob.needs[0]].default, bool)
+        assert not knob.pair or BY_KEY[knob.pair].pair == knob.key
+        assert (knob.group == "tune") == bool(knob.short or knob.key == "profile")
+        assert not knob.second or knob.group == "tune"

@@ -1,0 +1,300 @@
+"""The state database: nothing is lost between processes, under faults, or when it is broken; and nothing blocks."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory_tui.core import atomic, state_db
+from memory_tui.core.errors import EditRefused, StateUnavailable
+from memory_tui.core.state_db import ScopedRecords, Table
+from memory_tui.inbox.decisions import Decisions
+from memory_tui.inbox.entries import Passage, Suggestion
+from memory_tui.openclaw.sessions import FlushMarks
+from tests.support.faults import fill, small_disk
+from tests.support.waiting import LONG
+from tests.support.workspace import needs_inodes
+
+TABLE = Table("things")
+NOW = 1_795_000_000.0
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "state.sqlite"
+
+
+def records(path: Path, scope: str = "here", table: Table = TABLE, **more) -> ScopedRecords:
+    return table.of(scope, path=path, **more)
+
+
+KEYS = st.text(max_size=3)
+VALUES = st.recursive(st.booleans() | st.integers(-(2**40), 2**40) | st.text(), st.lists, max_leaves=3)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from("ab"), KEYS, st.none() | VALUES), max_size=8))
+def test_it_holds_what_a_dictionary_would_hold(tmp_path_factory: pytest.TempPathFactory, steps) -> None:
+    path = tmp_path_factory.mktemp("state") / "state.sqlite"
+    wanted: dict[str, dict[str, object]] = {"a": {}, "b": {}}
+    for scope, key, value in steps:
+        before = wanted[scope].pop(key, None)
+        if value is None:
+            assert records(path, scope).remove(key) == (before is not None)
+        else:
+            wanted[scope][key] = value
+            records(path, scope).put(key, value)
+    for scope, held in wanted.items():
+        assert list(records(path, scope).read().items()) == list(held.items())
+
+
+def test_reading_makes_no_file(path: Path) -> None:
+    assert records(path).read() == {}
+    assert records(path, old=lambda: {"a": 1}).read() == {"a": 1}
+    assert not path.parent.exists()
+
+
+@needs_inodes
+def test_only_its_owner_may_read_it(path: Path) -> None:
+    records(path).put("a", 1)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_the_oldest_go_where_a_table_has_a_bound(path: Path) -> None:
+    small = Table("small", most=3)
+    for number in range(6):
+        records(path, table=small).put(str(number), number)
+    records(path, table=small).put("3", "again")
+    records(path, "other", small).put("x", 1)
+    assert records(path, table=small).read() == {"4": 4, "5": 5, "3": "again"}
+
+
+# --- files of earlier releases -------------------------------------------------------------------------------------
+
+
+def test_an_old_file_is_taken_over_once_and_left_alone(path: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.json"
+    old.write_text('{"a": 1, "b": 2}')
+    reads = []
+
+    def read() -> dict[str, int]:
+        reads.append(1)
+        return json.loads(old.read_bytes())
+
+    here = records(path, old=read)
+    assert here.read() == {"a": 1, "b": 2}
+    assert here.remove("a")
+    here.put("c", 3)
+    assert here.read() == {"b": 2, "c": 3}
+    assert old.read_text() == '{"a": 1, "b": 2}'
+    assert len(reads) == 2
+    assert records(path, "there", old=read).read() == {"a": 1, "b": 2}
+
+
+def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path: Path) -> None:
+    said: list[str] = []
+
+    def broken() -> dict[str, int]:
+        return json.loads("{")
+
+    here = records(path, old=broken, notice=said.append)
+    assert here.read() == {}
+    here.put("a", 1)
+    assert here.read() == {"a": 1}
+    assert said
+    assert all("left alone" in text for text in said)
+
+
+def test_decisions_of_an_earlier_release_count(tmp_path: Path) -> None:
+    one = Suggestion("exact duplicate", Passage("MEMORY.md", 1, 1, "x"), "said twice", ("delete",), "one")
+    (tmp_path / "inbox.json").write_text(json.dumps({one.id: "keep", "two": NOW}))
+    decisions = Decisions(tmp_path)
+    assert decisions.open([one], NOW) == ()
+    assert decisions.reopen(one.id)
+    assert not decisions.reopen(one.id)
+    assert decisions.open([one], NOW) == (one,)
+    assert Decisions(tmp_path).decided() == {"two"}
+    assert json.loads((tmp_path / "inbox.json").read_text())[one.id] == "keep"
+
+
+def test_flush_marks_of_an_earlier_release_count() -> None:
+    folder = state_db.default_path().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "flush-main.json").write_text(json.dumps({"s1": {"compactions": 2, "at": 5.0}, "bad": 7}))
+    assert FlushMarks("main").merged("s1", None).flushed_in == 2
+    FlushMarks("main").done("s2", 3)
+    assert FlushMarks("main").merged("s1", None).flushed_in == 2
+    assert FlushMarks("main").merged("s2", None).flushed_in == 3
+    assert FlushMarks("other").merged("s1", None).flushed_in is None
+
+
+# --- what breaks ---------------------------------------------------------------------------------------------------
+
+DAMAGE = {
+    "text": lambda data: b"this is no database at all, and long enough to be looked at",
+    "first page": lambda data: data[:100] + os.urandom(len(data) - 100),
+    "cut": lambda data: data[: len(data) // 2],
+    "header": lambda data: b"\0" * 100 + data[100:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_broken_database_is_set_aside_with_a_notice_and_a_new_one_begun(path: Path, damage: str) -> None:
+    for number in range(200):
+        records(path).put(str(number), "x" * 50)
+    broken = DAMAGE[damage](path.read_bytes())
+    path.write_bytes(broken)
+    said: list[str] = []
+    here = records(path, notice=said.append)
+    here.put("a", 1)
+    assert here.read()["a"] == 1
+    aside = list(path.parent.glob("state-broken-*.sqlite"))
+    assert [one.read_bytes() for one in aside] == [broken]
+    assert len(said) == 1
+    assert aside[0].name in said[0]
+
+
+def test_a_table_of_another_shape_is_set_aside_too(path: Path) -> None:
+    import apsw
+
+    path.parent.mkdir()
+    other = apsw.Connection(str(path))
+    other.execute("CREATE TABLE things (x)")
+    other.close()
+    said: list[str] = []
+    records(path, notice=said.append).put("a", 1)
+    assert records(path).read() == {"a": 1}
+    assert said
+
+
+@needs_inodes
+def test_a_place_that_cannot_be_written_is_said(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(StateUnavailable, match="cannot be used"):
+        records(path).put("a", 1)
+    with pytest.raises(StateUnavailable):
+        records(path).read()
+    assert path.is_dir()
+
+
+def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic, "create_file", refuse)
+        with pytest.raises(StateUnavailable, match="No space"):
+            records(path).put("a", 1)
+    records(path).put("a", 1)
+    assert records(path).read() == {"a": 1}
+
+
+@needs_inodes
+def test_a_full_disk_costs_nothing_that_was_there(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    if not small_disk(disk):
+        pytest.skip("this user may not mount a small disk")
+    try:
+        path = disk / "state" / "state.sqlite"
+        records(path).put("a", "first")
+        fill(disk, 1)
+        refused = 0
+        for number in range(50):
+            try:
+                records(path).put(str(number), "x" * 5000)
+            except StateUnavailable:
+                refused += 1
+        assert refused
+        (disk / "ballast").unlink()
+        assert records(path).read()["a"] == "first"
+        records(path).put("after", 1)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_change_that_fails_in_the_middle_changes_nothing(path: Path) -> None:
+    records(path).put("a", 1)
+
+    def fail(_: object) -> object:
+        raise KeyError("in the middle")
+
+    with pytest.raises(KeyError):
+        records(path).change("a", fail)
+    assert records(path).read() == {"a": 1}
+    records(path).put("b", 2)
+
+
+def test_a_decision_that_cannot_be_kept_is_refused_with_the_reason(monkeypatch, tmp_path: Path) -> None:
+    (tmp_path / "state.sqlite").mkdir()
+    monkeypatch.setattr(state_db, "default_path", lambda: tmp_path / "state.sqlite")
+    with pytest.raises(EditRefused, match="cannot be used"):
+        Decisions(tmp_path).reopen("x")
+
+
+# --- several processes ---------------------------------------------------------------------------------------------
+
+COUNTER = """
+import sys
+from pathlib import Path
+from memory_tui.core.state_db import Table
+here = Table("things").of("here", path=Path(sys.argv[1]))
+for number in range(int(sys.argv[2])):
+    here.change("count", lambda before: (before or 0) + 1)
+    here.put(f"{sys.argv[3]} {number}", number)
+    print(number, flush=True)
+"""
+
+
+def process(path: Path, times: int, name: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", COUNTER, str(path), str(times), name]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_at_once_lose_nothing_of_each_other(path: Path) -> None:
+    running = [process(path, 40, name) for name in "abc"]
+    assert [one.communicate(timeout=2 * LONG) and one.returncode for one in running] == [0, 0, 0]
+    held = records(path).read()
+    assert held.pop("count") == 120
+    assert held == {f"{name} {number}": number for name in "abc" for number in range(40)}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system kills otherwise")
+def test_a_killed_process_loses_nothing_it_had_finished(path: Path) -> None:
+    for attempt in range(4):
+        killed = process(path, 100_000, f"k{attempt}")
+        assert killed.stdout is not None
+        last = -1
+        while last < 3 + attempt:
+            last = int(killed.stdout.readline())
+        killed.kill()
+        killed.communicate(timeout=LONG)
+        began = time.monotonic()
+        held = records(path).read()
+        assert all(held[f"k{attempt} {number}"] == number for number in range(last + 1))
+        records(path).put("after", attempt)
+        assert time.monotonic() - began < LONG
+    written = [key for key in records(path).read() if key.startswith("k")]
+    assert records(path).read()["count"] in range(len(written), len(written) + 5)
+
+
+def test_two_processes_that_find_it_broken_set_it_aside_once(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"no database" * 500)
+    running = [process(path, 20, name) for name in "ab"]
+    assert [one.communicate(timeout=2 * LONG) and one.returncode for one in running] == [0, 0]
+    held = records(path).read()
+    # Whoever came second may have begun on the broken one; what went into the new one is whole.
+    assert {key for key in held if key != "count"} == {f"{name} {number}" for name in "ab" for number in range(20)}
+    assert len(list(path.parent.glob("state-broken-*.sqlite"))) == 1

@@ -1,0 +1,347 @@
+"""What each change of notes makes of their bytes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate import diff, planner, promote
+from memory_tui.curate.changes import Change, FileChange, Lines, Seen, block_at, edited, sections, shown
+from memory_tui.curate.planner import Stored
+from memory_tui.curate.promote import Spot
+
+NOW = dt.datetime(2026, 1, 12, 14, 5)
+LOG = b"# 2026-01-11 (Sunday)\n\n- 09:00 bread\n"
+PIECE = st.one_of(st.binary(max_size=5), st.sampled_from([b"- a", b"# h", b"\xff", b"\xe9t\xe9", "日本".encode(), b""]))
+NOTE = (
+    st.tuples(
+        st.sampled_from([b"", b"\xef\xbb\xbf"]),
+        st.lists(
+            st.tuples(PIECE.map(lambda data: data.replace(b"\n", b"")), st.sampled_from([b"\n", b"\r\n"])), max_size=7
+        ),
+        PIECE.map(lambda data: data.replace(b"\n", b"")),
+    )
+    .map(lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2])
+    .filter(lambda data: not data.startswith((b"\xff\xfe", b"\xfe\xff")))
+)
+
+
+def after(change: Change, path: str = "") -> bytes | None:
+    return next(file.after for file in change.files if path in ("", file.path))
+
+
+def remember(text: str, log: bytes | None, model: bytes | None = None) -> bytes | None:
+    return after(planner.capture(text, NOW, log, model))
+
+
+# --- lines ---------------------------------------------------------------------------------------------------------
+
+
+@given(NOTE)
+def test_lines_and_editor_give_back_every_byte(data):
+    assert Lines.of(data).data == data
+    assert edited(data, shown(data)) == data
+
+
+@given(NOTE, st.data())
+def test_an_edited_line_leaves_all_others_as_they_were(data, draw):
+    lines = shown(data).split("\n")
+    at = draw.draw(st.integers(0, len(lines) - 1))
+    new = edited(data, "\n".join([*lines[:at], *([lines[at] + "+x"]), *lines[at + 1 :]]))
+    bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
+    old_lines, new_lines = data[len(bom) :].split(b"\n"), new[len(bom) :].split(b"\n")
+    assert new.startswith(bom)
+    assert len(new_lines) == len(old_lines)
+    assert [i for i, (a, b) in enumerate(zip(old_lines, new_lines, strict=True)) if a != b] == [at]
+
+
+def test_what_an_editor_takes_for_a_line_end_is_not_shown_as_one():
+    data = "a\rb\x0bc\x85d\u2028e\x1b[0m\r\r\n".encode()
+    assert len(shown(data).splitlines()) == 1
+    assert edited(data, shown(data).replace("c", "C")) == data.replace(b"c", b"C")
+    # Without a line feed a carriage return ends nothing, not even the note.
+    assert edited(b"a\r", "a\ufffdx") == b"a\rx"
+
+
+def test_bytes_that_are_not_utf8_stay_in_a_changed_line():
+    data = b"caf\xe9 one\r\nna\xefve\n"
+    assert shown(data) == "caf\ufffd one\nna\ufffdve\n"
+    assert edited(data, "caf\ufffd two\nna\ufffdve\nnew\n") == b"caf\xe9 two\r\nna\xefve\nnew\n"
+
+
+def test_utf16_is_refused():
+    with pytest.raises(EditRefused, match="UTF-16"):
+        shown("hello".encode("utf-16"))
+
+
+def test_headings_in_code_do_not_count():
+    texts = ["# A", "```", "# not", "~~~", "```", "## B ##", "x"]
+    assert [(s.line, s.level, s.title, s.last) for s in sections(texts)] == [
+        (0, 0, "", 0),
+        (1, 1, "A", 5),
+        (6, 2, "B", 7),
+    ]
+
+
+def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
+    texts = ["# A", "para", "goes on", "- one", "  more", "  - deep", "- two", "", "last"]
+    assert [block_at(texts, n) for n in range(1, 10)] == [
+        (1, 1),
+        (2, 3),
+        (2, 3),
+        (4, 6),
+        (4, 6),
+        (6, 6),
+        (7, 7),
+        (8, 8),
+        (9, 9),
+    ]
+
+
+# --- capture -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_log_has_the_heading_of_the_last_one():
+    assert remember("milk", None, LOG) == b"# 2026-01-12 (Monday)\n\n- 14:05 milk\n"
+    assert remember("milk", None) == b"# 2026-01-12\n\n- 14:05 milk\n"
+    assert remember("milk", None, LOG.replace(b"\n", b"\r\n")) == b"# 2026-01-12 (Monday)\r\n\r\n- 14:05 milk\r\n"
+    assert remember("milk", b"") == b"# 2026-01-12\n\n- 14:05 milk\n"
+
+
+def test_an_entry_is_written_as_the_others_are():
+    assert remember("milk", LOG) == LOG + b"- 14:05 milk\n"
+    assert remember("milk", b"* **08:00** - x\r\n") == b"* **08:00** - x\r\n* **14:05** - milk\r\n"
+    assert remember("milk", b"+ x\n") == b"+ x\n+ 14:05 milk\n"
+    assert remember("a\nb\n\nc", b"- x\n") == b"- x\n- 14:05 a\n  b\n\n  c\n"
+
+
+def test_an_entry_does_not_grow_together_with_what_stands_above():
+    assert remember("milk", b"# day\n") == b"# day\n\n- 14:05 milk\n"
+    assert remember("milk", b"words") == b"words\n\n- 14:05 milk\n"
+    assert remember("milk", b"- x\n  more") == b"- x\n  more\n- 14:05 milk\n"
+    assert remember("milk", b"- x\n\n") == b"- x\n\n- 14:05 milk\n"
+
+
+def test_nothing_is_nothing_to_remember():
+    with pytest.raises(EditRefused, match="nothing to remember"):
+        remember(" \n\t", LOG)
+
+
+def test_a_topic_has_a_path_in_any_script():
+    assert planner.topic_path("Home Network!") == "memory/home-network.md"
+    assert planner.topic_path("../读书 笔记") == "memory/读书-笔记.md"
+    with pytest.raises(EditRefused):
+        planner.topic_path("../..")
+
+
+# --- promote -------------------------------------------------------------------------------------------------------
+
+MEMORY = b"""# Memory
+
+## Family
+- Theo is allergic to cashew nuts.
+
+## Home network
+- Router: Omada ER605, admin VLAN 10.
+- Access points are in the hall.
+
+## Notes
+- Misc.
+"""
+DAY = "memory/2026-01-12.md"
+
+
+def spot(data: bytes, first: int, last: int | None = None) -> Spot:
+    return Spot(DAY, data, first, last or first)
+
+
+def test_a_line_goes_below_the_heading_that_shares_its_words():
+    change = promote.promote(spot(b"# x\n- 09:12 The guest VLAN of the Omada router is 30\n", 2), "MEMORY.md", MEMORY)
+    text = after(change, "MEMORY.md").decode()
+    assert "hall.\n- The guest VLAN of the Omada router is 30 (from memory/2026-01-12.md)\n\n## Notes" in text
+    assert len(change.files) == 1
+
+
+def test_a_line_that_fits_nowhere_goes_below_odds_and_ends_or_a_new_heading():
+    odd = spot(b"- Quarterly zebra\n", 1)
+    assert after(promote.promote(odd, "MEMORY.md", MEMORY)).endswith(
+        b"- Misc.\n- Quarterly zebra (from memory/2026-01-12.md)\n"
+    )
+    made = promote.promote(odd, "MEMORY.md", MEMORY[: MEMORY.index(b"\n## Notes")])
+    assert after(made).endswith(b"hall.\n\n## Notes\n- Quarterly zebra (from memory/2026-01-12.md)\n")
+    assert made.notes == ("The heading Notes is new.",)
+
+
+def test_a_heading_can_be_named_roughly_or_made():
+    line = spot(b"- zebra\n", 1)
+    assert b"nuts.\n- zebra (from" in after(promote.promote(line, "MEMORY.md", MEMORY, to="family"))
+    assert b"hall.\n- zebra (from" in after(promote.promote(line, "MEMORY.md", MEMORY, to="network"))
+    assert after(promote.promote(line, "MEMORY.md", MEMORY, to="## Animals")).endswith(
+        b"- Misc.\n\n## Animals\n- zebra (from memory/2026-01-12.md)\n"
+    )
+
+
+def test_a_block_keeps_its_shape_and_each_item_its_source():
+    block = spot(b"* 09:00 one\n  more\n    - deep\n* two\n", 1, 4)
+    text = after(promote.promote(block, "MEMORY.md", MEMORY, to="Home network"))
+    assert b"hall.\n- one (from memory/2026-01-12.md)\n  more\n    - deep\n- two (from memory/2026-01-12.md)\n" in text
+
+
+def test_moving_takes_the_lines_away_and_keeps_line_ends():
+    change = promote.promote(
+        spot(b"# x\r\n- one\r\n- two", 3), "MEMORY.md", MEMORY.replace(b"\n", b"\r\n"), to="Family", move=True
+    )
+    assert [file.path for file in change.files] == ["MEMORY.md", DAY]
+    assert after(change, DAY) == b"# x\r\n- one"
+    assert b"nuts.\r\n- two (from memory/2026-01-12.md)\r\n\r\n" in after(change, "MEMORY.md")
+
+
+def test_a_missing_memory_is_made_and_one_without_parts_gets_the_line_at_its_end():
+    assert after(promote.promote(spot(b"- one\n", 1), "MEMORY.md", None)) == (
+        b"# MEMORY\n- one (from memory/2026-01-12.md)\n"
+    )
+    assert after(promote.promote(spot(b"one\ntwo\n", 1, 2), "MEMORY.md", b"")) == (
+        b"- one (from memory/2026-01-12.md)\n  two\n"
+    )
+
+
+def test_without_a_heading_the_title_names_the_note_once():
+    for into in (None, b"", b"- zero\n"):
+        change = promote.promote(spot(b"- one\n", 1), "MEMORY.md", into)
+        assert change.title == "Promote memory/2026-01-12.md:1 to MEMORY.md"
+    named = promote.promote(spot(b"- one\n", 1), "MEMORY.md", b"", to="Home")
+    assert named.title == "Promote memory/2026-01-12.md:1 to MEMORY.md, Home"
+
+
+def test_headings_and_blank_lines_are_not_promoted_and_a_copy_or_move_loses_nothing():
+    data = b"# 2026-01-12\n\n## Home\n\n- one\n\n## Work\nplain\n```\n# a comment\n```\n\n## Empty\n"
+    copied = promote.promote(spot(data, 1, 13), "MEMORY.md", b"")
+    assert after(copied).startswith(b"- one (from memory/2026-01-12.md)\n- plain (from memory/2026-01-12.md)\n")
+    assert b"a comment" in after(copied), "what only looks like a heading is kept"
+    moved = promote.promote(spot(data, 1, 5), "MEMORY.md", b"", move=True)
+    assert after(moved, DAY).startswith(b"# 2026-01-12\n")
+    assert b"one" not in after(moved, DAY)
+    assert b"## Work\nplain\n" in after(moved, DAY)
+    assert moved.notes == ("Nothing is left below the heading Home, so it goes too.",)
+
+
+@pytest.mark.parametrize(("first", "last"), [(1, 1), (1, 3), (3, 3)])
+def test_headings_alone_are_not_promoted(first, last):
+    with pytest.raises(EditRefused, match="A heading alone cannot be promoted"):
+        promote.promote(spot(b"# 2026-01-12\n\n## Home\n- one\n", first, last), "MEMORY.md", MEMORY)
+
+
+def test_demoting_makes_the_topic_note():
+    change = promote.demote(Spot("MEMORY.md", MEMORY, 7, 8), "memory/home-lab.md", None)
+    assert after(change, "memory/home-lab.md") == (
+        b"# Home lab\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n"
+    )
+    assert change.files[0].before is None
+    assert after(change, "MEMORY.md") == MEMORY.replace(
+        b"## Home network\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n\n", b""
+    )
+    assert change.notes == ("Nothing is left below the heading Home network, so it goes too.",)
+
+
+def test_lines_that_are_not_there_are_refused():
+    for first, last in ((0, 1), (2, 1), (1, 99)):
+        with pytest.raises(EditRefused):
+            promote.promote(spot(b"- one\n", first, last), "MEMORY.md", MEMORY)
+
+
+def test_headings_are_ranked_by_shared_rare_words():
+    texts = MEMORY.decode().split("\n")
+    assert promote.ranked(texts, "the omada router again")[0].section.title == "Home network"
+    assert promote.ranked(texts, "麻婆豆腐")[0].score == 0
+
+
+# --- tidy ----------------------------------------------------------------------------------------------------------
+
+
+def test_deleting_closes_the_gap_and_counts_a_line_once():
+    data = b"a\n\nb\n\nc\nd\n"
+    assert after(planner.delete_lines([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
+    assert after(
+        planner.delete_lines([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])
+    ) == (b"b\n\n")
+
+
+def test_duplicates_leave_the_one_that_is_kept():
+    keep, other = Spot("a.md", b"- x\n", 1, 1), Spot("b.md", b"- y\n- x\n", 2, 2)
+    change = planner.merge_duplicates(keep, [other])
+    assert [(file.path, file.after) for file in change.files] == [("b.md", b"- y\n")]
+    with pytest.raises(EditRefused, match="kept and deleted"):
+        planner.merge_duplicates(keep, [keep])
+
+
+def test_only_old_daily_logs_are_archived_and_none_twice():
+    notes = {f"memory/2025-0{n}-01.md": Stored(b"%d" % n, 0o640, 7) for n in range(1, 4)}
+    taken = [*notes, "memory/topic.md", "memory/archive/memory/2025-01-01.md"]
+    change = planner.archive(notes, taken, dt.date(2025, 4, 1), 40)
+    assert [(f.path, f.before, f.after, f.mtime_ns) for f in change.files] == [
+        ("memory/archive/memory/2025-02-01.md", None, b"2", 7),
+        ("memory/2025-02-01.md", b"2", None, 0),
+    ]
+    assert "is there already" in change.notes[0]
+    with pytest.raises(EditRefused, match="older than 99"):
+        planner.archive(notes, taken, dt.date(2025, 4, 1), 99)
+
+
+# --- diff ----------------------------------------------------------------------------------------------------------
+
+
+@given(NOTE, NOTE, st.integers(0, 3))
+def test_a_diff_holds_what_it_takes_to_make_the_change(before, now, context):
+    found = diff.lines(Change("edit", "", (FileChange("x.md", before, now),)), context)
+    old, new = (data.decode("utf-8", "surrogateescape").split("\n") for data in (before, now))
+    # A line end is no part of a line; a carriage return at the end of the note is none.
+    old[:-1], new[:-1] = ([line.removesuffix("\r") for line in lines[:-1]] for lines in (old, new))
+    for line in found:
+        if line.kind in ("same", "gone"):
+            assert old[line.old - 1] == line.text
+        if line.kind in ("same", "new"):
+            assert new[line.new - 1] == line.text
+    gone, made = {line.old for line in found if line.kind == "gone"}, {x.new for x in found if x.kind == "new"}
+    assert [x for n, x in enumerate(before.split(b"\n"), 1) if n not in gone and (x or n < len(old))] == [
+        x for n, x in enumerate(now.split(b"\n"), 1) if n not in made and (x or n < len(new))
+    ]
+
+
+def test_a_diff_has_the_hunks_of_difflib():
+    before = b"".join(b"line %d\n" % n for n in range(40))
+    now = before.replace(b"line 5\n", b"five\n").replace(b"line 9\n", b"").replace(b"line 30\n", b"line 30\nmore\n")
+    theirs = list(difflib.unified_diff(before.decode().splitlines(), now.decode().splitlines(), lineterm=""))
+    ours = diff.text(Change("edit", "", (FileChange("x.md", before, now),))).splitlines()
+    assert ours[2:] == theirs[2:]
+    assert re.search("CRLF", diff.text(Change("edit", "", (FileChange("x.md", b"a\r\n", b"a\n"),))))
+
+
+@given(
+    before=st.lists(st.sampled_from(["- a", "- b", "", "## c", "- dé", "\ttab"]), min_size=1, max_size=12),
+    data=st.data(),
+)
+def test_lines_that_were_seen_are_found_where_they_stand_now_or_not_at_all(before, data):
+    """Whatever others insert and delete elsewhere, the lines found are those that were seen."""
+    first = data.draw(st.integers(1, len(before)))
+    last = data.draw(st.integers(first, len(before)))
+    meant = [f"- meant {number}" for number in range(first, last + 1)]
+    seen = [*before[: first - 1], *meant, *before[last:]]
+    above = data.draw(st.lists(st.sampled_from(["- new", "- a", ""]), max_size=5))
+    kept = data.draw(st.integers(0, first - 1))
+    now = [*above, *seen[kept : first - 1], *meant, *data.draw(st.lists(st.just("- below"), max_size=3))]
+    note = Lines.of("".join(f"{line}\r\n" for line in now).encode())
+    found = Seen(seen, lambda line: line).now_at(first, last, note)
+    assert found is not None
+    assert note.texts()[found[0] - 1 : found[1]] == meant
+    changed = data.draw(st.integers(0, len(meant) - 1))
+    other = [*meant[:changed], "- rewritten", *meant[changed + 1 :]]
+    assert Seen(seen, lambda line: line).now_at(first, last, Lines.of("\n".join([*above, *other]).encode())) is None
+    if len(meant) > 1:
+        split = "\n".join([*seen[: first - 1], meant[0], "- between", *meant[1:]])
+        assert Seen(seen, lambda line: line).now_at(first, last, Lines.of(split.encode())) is None

@@ -1,0 +1,222 @@
+"""A change that is cut off at any point is finished or taken back by the next start, never half done."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_tui.curate import atomic_swap, recover
+from memory_tui.curate.changes import FileChange
+from tests.support.curate import curator, hidden, put, workspace
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+
+EDITOR = """
+import json, os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.support.curate import curator
+from memory_tui.core import atomic
+from memory_tui.curate import curator as curators, journal, lease
+from memory_tui.curate import atomic_swap as folder, atomic_swap as swap, note_write as write
+from memory_tui.curate.changes import Change, FileChange
+
+seen = 0
+os.fsync = lambda descriptor: None
+
+def die_at(name, real):
+    def wrapped(*args, **options):
+        global seen
+        seen += name == point
+        here = name == point and seen == int(count)
+        if here and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = real(*args, **options)
+        if here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return wrapped
+
+for owner, names in ((journal.Journal, ("begin", "settle", "_append")),
+                     (folder.Folder, ("exchange", "rename", "link", "remove")),
+                     (swap, ("write_beside", "append", "_displaced", "clear")), (curators, ("write",))):
+    for name in names:
+        setattr(owner, name, die_at(name, getattr(owner, name)))
+def make(notes, wanted, how):
+    if how == "plain":
+        atomic._exchange_call = lambda: None
+    one = curator(Path(notes))
+    files = [FileChange(path, one.read(path), None if data is None else data.encode())
+             for path, data in sorted(wanted.items())]
+    one.apply(Change("promote", "a change", tuple(files)))
+
+# Each change is made in a fork, because to start Python takes longer than the change.
+for line in sys.stdin:
+    notes, wanted, at, how = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        point, when, count = at.split(":")
+        make(notes, wanted, how)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+BEFORE = {
+    "MEMORY.md": b"# Memory\n\n- one\n- two\n",
+    "memory/day.md": b"# day\r\n- a\r\n- b",
+    "memory/old.md": b"old\n",
+}
+CHANGES = {
+    "two notes": {"MEMORY.md": b"# Memory\n\n- one\n- two\n- a (from day)\n", "memory/day.md": b"# day\r\n- b"},
+    "edits": {"MEMORY.md": b"# Memories\n\n- one\n- 2\n", "memory/day.md": b"# day\r\n- A\r\n- b"},
+    "new and gone": {"memory/archive/old.md": b"old\n", "memory/old.md": None},
+}
+POINTS = [
+    f"{name}:{when}:{count}"
+    for name, counts in (
+        ("begin", (1,)),
+        ("write", (1, 2)),
+        ("write_beside", (1, 2)),
+        ("exchange", (1, 2)),
+        ("rename", (1, 2, 3)),
+        ("link", (1, 2)),
+        ("append", (1,)),
+        ("_displaced", (1, 2)),
+        ("settle", (1,)),
+        ("clear", (2, 3)),
+        ("_append", (1, 2)),
+    )
+    for when in ("before", "after")
+    for count in counts
+]
+
+
+@pytest.fixture(scope="module")
+def cut_off():
+    """Makes a change in a child process that kills itself at a point; returns how it ended."""
+    command = [sys.executable, "-c", EDITOR, str(ROOT)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def run(notes: Path, change: dict[str, bytes | None], point: str, how: str = "exchange") -> int:
+            wanted = {path: None if data is None else data.decode() for path, data in change.items()}
+            process.stdin.write(json.dumps([str(notes), wanted, point, how]) + "\n")
+            process.stdin.flush()
+            return int(process.stdout.readline())
+
+        yield run
+
+
+def notes_of(tmp_path: Path) -> Path:
+    notes = workspace(tmp_path / "notes")
+    for path, data in BEFORE.items():
+        (notes / path).write_bytes(data)
+    return notes
+
+
+def texts(notes: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(notes)): path.read_bytes() for path in notes.rglob("*.md")}
+
+
+def after(change: dict[str, bytes | None]) -> dict[str, bytes]:
+    return {path: data for path, data in {**BEFORE, **change}.items() if data is not None}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_anywhere(cut_off, tmp_path, name, point):
+    change, notes = CHANGES[name], notes_of(tmp_path)
+    killed = cut_off(notes, change, point) == -signal.SIGKILL
+    one = curator(notes)
+    settled = one.recover()
+    assert texts(notes) in (BEFORE, after(change))
+    assert hidden(notes) == []
+    assert all(entry.state in ("done", "refused") for entry in one.journal.entries())
+    assert not killed or len(settled) <= 1
+    made = texts(notes) != BEFORE
+    assert len(one.undoable()) == made
+    if made:
+        one.undo()
+        assert texts(notes) == BEFORE
+
+
+@pytest.mark.parametrize(
+    "point", ["rename:after:2", "link:after:1", "link:before:1", "_displaced:before:1", "write:after:1"]
+)
+def test_killed_where_names_cannot_be_exchanged(cut_off, tmp_path, point):
+    change, notes = CHANGES["edits"], notes_of(tmp_path)
+    assert cut_off(notes, change, point, "plain") == -signal.SIGKILL
+    curator(notes).recover()
+    assert texts(notes) in (BEFORE, after(change))
+    assert hidden(notes) == []
+
+
+@pytest.mark.parametrize("point", ["exchange:after:1", "_displaced:after:1", "write:after:1", "settle:before:1"])
+def test_lines_that_came_before_the_next_start_stay(cut_off, tmp_path, point):
+    change, notes = CHANGES["edits"], notes_of(tmp_path)
+    assert cut_off(notes, change, point) == -signal.SIGKILL
+    with (notes / "MEMORY.md").open("ab") as file:
+        file.write(b"- theirs\n")
+    replaced = notes / f".memory-tui-1-0{atomic_swap.NEW}"
+    if point != "settle:before:1":
+        # Somebody was on the way into the file that was replaced.
+        assert replaced.read_bytes() == BEFORE["MEMORY.md"]
+        with replaced.open("ab") as file:
+            file.write(b"- late\n")
+    one = curator(notes)
+    assert [entry.reason for entry in one.recover()] == [recover.FINISHED]
+    text = one.read("MEMORY.md")
+    assert text.startswith(b"# Memories\n\n- one\n- 2\n")
+    assert b"- theirs\n" in text
+    assert (b"- late\n" in text) == (point != "settle:before:1")
+    assert one.read("memory/day.md") == change["memory/day.md"]
+    one.undo()
+    assert one.read("memory/day.md") == BEFORE["memory/day.md"]
+    assert one.read("MEMORY.md") == text.replace(b"# Memories", b"# Memory").replace(b"- 2\n", b"- two\n")
+
+
+def test_what_touches_a_change_that_was_cut_off_takes_it_back(cut_off, tmp_path):
+    notes = notes_of(tmp_path)
+    assert cut_off(notes, CHANGES["edits"], "write:after:1") == -signal.SIGKILL
+    (notes / "memory" / "day.md").write_bytes(b"# day\r\n- theirs\r\n- b")
+    one = curator(notes)
+    assert [entry.reason for entry in one.recover()] == [recover.TAKEN_BACK]
+    assert one.read("MEMORY.md") == BEFORE["MEMORY.md"]
+    assert one.read("memory/day.md") == b"# day\r\n- theirs\r\n- b"
+    assert one.change_of(one.drafts()[0]).files[0].after == CHANGES["edits"]["memory/day.md"]
+
+
+def test_the_next_change_settles_what_was_cut_off_first(cut_off, tmp_path):
+    notes = notes_of(tmp_path)
+    assert cut_off(notes, CHANGES["edits"], "exchange:after:1") == -signal.SIGKILL
+    one = curator(notes)
+    one.apply(put("memory/new.md", None, b"new\n"))
+    assert texts(notes) == {**after(CHANGES["edits"]), "memory/new.md": b"new\n"}
+    assert hidden(notes) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "mine", "now", "made"),
+    [
+        (b"a\n", b"b\n", b"a\n", False),
+        (b"a\n", b"b\n", b"b\n", True),
+        (b"a\n", b"a\nx\n", b"a\ny\n", False),
+        (b"a\n", b"a\nx\n", b"a\nx\ny\n", True),
+        (b"a\n", b"a\nx\n", b"a\ny\nx\n", True),
+        (b"a\nb\nc\n", b"A\nb\nc\n", b"A\nb\nC\n", True),
+        (b"a\nb\nc\n", b"A\nb\nc\n", b"a\nb\nC\n", False),
+        (b"a\n", b"b\n", b"b\ny\n", True),
+        (b"a\n", None, None, True),
+        (b"a\n", None, b"a\ny\n", False),
+        (None, b"a\n", None, False),
+        (None, b"a\n", b"a\n", True),
+        (None, b"a\n", b"a\ny\n", True),
+    ],
+)
+def test_it_is_known_whether_a_change_was_made(before, mine, now, made):
+    assert recover.is_made(FileChange("x.md", before, mine), now) == made

@@ -1,0 +1,547 @@
+"""Changes reach the disk in one step or not at all, others' changes stay, and every one can be taken back."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+import sys
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory_tui.core.errors import EditRefused, PathRefused
+from memory_tui.curate import atomic_swap, journal, lease, note_write
+from memory_tui.curate.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
+from tests.support.curate import agent, curator, hidden, put, workspace
+from tests.support.waiting import LONG
+
+LINE = st.one_of(st.binary(max_size=4), st.sampled_from([b"- a", b"\xff\xfe", b"caf\xe9", b"\xe6\x97\xa5"]))
+NOTE = st.tuples(
+    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    st.lists(st.tuples(LINE.map(lambda data: data.replace(b"\n", b"")), st.sampled_from([b"\n", b"\r\n"])), max_size=6),
+    LINE,
+).map(lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2].replace(b"\n", b""))
+PATHS = ("MEMORY.md", "memory/a.md", "memory/deep/b.md")
+LOG = "memory/2026-01-12.md"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return workspace(tmp_path / "notes")
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch):
+    """Waiting for the rest of a line, or for a late program is no part of these tests."""
+    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
+    monkeypatch.setattr(atomic_swap, "HALF_SECONDS", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch):
+    """Nor is how long a program is waited for that has a note open, or the lock, and gets no turn on a busy machine."""
+    late = (atomic_swap, "_LATE_SECONDS")
+    for place, name in (
+        (atomic_swap, "WAIT_SECONDS"),
+        late,
+        (note_write, "DEADLINE_SECONDS"),
+        (journal, "_LOCK_SECONDS"),
+    ):
+        monkeypatch.setattr(place, name, LONG)
+
+
+# --- undo ----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from(PATHS), st.none() | NOTE), min_size=1, max_size=3, unique_by=lambda file: file[0]
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_undo_brings_back_every_byte_and_redo_makes_it_again(tmp_path_factory, steps):
+    folder = workspace(tmp_path_factory.mktemp("undo") / "notes")
+    one = curator(folder)
+
+    def now():
+        return {path: one.read(path) for path in PATHS}
+
+    states = [now()]
+    for step in steps:
+        files = tuple(FileChange(path, one.read(path), new) for path, new in step)
+        if any(file.before != file.after for file in files):
+            one.apply(Change("edit", "a change", files))
+            states.append(now())
+    for state in reversed(states[:-1]):
+        # A new start reads the same journal.
+        curator(folder).undo()
+        assert now() == state
+    with pytest.raises(EditRefused, match="left to undo"):
+        one.undo()
+    for state in states[1:]:
+        curator(folder).redo()
+        assert now() == state
+    assert hidden(folder) == []
+
+
+def test_undo_refuses_a_note_that_changed_since_and_merges_when_asked(folder):
+    one = curator(folder)
+    note = folder / "MEMORY.md"
+    before = note.read_bytes()
+    one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two")))
+    with note.open("ab") as file:
+        file.write(b"\n## Later\n- theirs\n")
+    with pytest.raises(Conflict, match="has changed since") as caught:
+        one.undo()
+    assert caught.value.views[0].merged == before + b"\n## Later\n- theirs\n"
+    assert b"- two" in note.read_bytes()
+    one.undo(merging=True)
+    assert note.read_bytes() == before + b"\n## Later\n- theirs\n"
+    note.write_bytes(b"all new\n")
+    with pytest.raises(Conflict, match="has changed since"):
+        one.redo(merging=True)
+    assert note.read_bytes() == b"all new\n"
+    assert one.drafts() == ()
+
+
+def test_undo_after_others_changed_the_same_lines_and_twice_and_after_a_restart(folder):
+    note = folder / "MEMORY.md"
+    before = note.read_bytes()
+    mine = before.replace(b"- one", b"- two")
+    made = curator(folder).apply(put("MEMORY.md", before, mine)).entry
+    theirs = mine.replace(b"- two", b"- theirs")
+    note.write_bytes(theirs)
+    for merging in (False, True):
+        with pytest.raises(Conflict, match="has changed since") as caught:
+            curator(folder).undo(made.id, merging=merging)
+        assert note.read_bytes() == theirs
+        view = caught.value.views[0]
+        assert (view.base, view.mine, view.theirs) == (mine, before, theirs)
+    # Somebody chooses, in another process; that is what taking it back came to, so it is not taken back twice.
+    curator(folder).resolve(caught.value, before + b"- theirs\n")
+    assert note.read_bytes() == before + b"- theirs\n"
+    with pytest.raises(EditRefused, match="left to undo"):
+        curator(folder).undo()
+    with pytest.raises(EditRefused):
+        curator(folder).undo(made.id)
+    assert note.read_bytes() == before + b"- theirs\n"
+    curator(folder).redo(merging=True)
+    assert note.read_bytes() == theirs
+    assert curator(folder).drafts() == ()
+
+
+def test_what_was_taken_back_by_hand_counts_as_taken_back(folder):
+    one = curator(folder)
+    before = one.read("MEMORY.md")
+    one.apply(put("memory/a.md", None, b"a\n"))
+    one.apply(put("MEMORY.md", before, b"# Other\n"))
+    (folder / "MEMORY.md").write_bytes(before)
+    one.undo()
+    assert [entry.title for entry in one.undoable()] == ["edit memory/a.md"]
+    one.redo()
+    assert one.read("MEMORY.md") == b"# Other\n"
+    assert one.drafts() == ()
+
+
+def test_a_new_change_ends_what_can_be_made_again(folder):
+    one = curator(folder)
+    for text in (b"1\n", b"2\n"):
+        one.apply(put("MEMORY.md", one.read("MEMORY.md"), text))
+    one.undo()
+    assert [entry.title for entry in one.redoable()] == ["edit MEMORY.md"]
+    one.apply(put("MEMORY.md", b"1\n", b"3\n"))
+    assert one.redoable() == ()
+    assert [entry.kind for entry in one.history("MEMORY.md")] == ["edit", "undo", "edit", "edit"]
+    assert one.history("memory/other.md") == ()
+
+
+def test_an_older_change_can_be_taken_back_alone(folder):
+    one = curator(folder)
+    first = one.apply(put("memory/a.md", None, b"a\n")).entry
+    one.apply(put("memory/b.md", None, b"b\n"))
+    one.undo(first.id)
+    assert (one.read("memory/a.md"), one.read("memory/b.md")) == (None, b"b\n")
+    with pytest.raises(EditRefused):
+        one.undo(first.id)
+
+
+def test_the_trash_gives_back_note_mode_and_time(folder):
+    one = curator(folder)
+    note = folder / "memory" / "a.md"
+    note.write_bytes(b"keep\n")
+    note.chmod(0o640)
+    os.utime(note, ns=(10**18, 10**18))
+    one.apply(one.plan.trash("memory/a.md"))
+    assert not note.exists()
+    one.undo(one.trash()[0].id)
+    assert note.read_bytes() == b"keep\n"
+    assert (stat.S_IMODE(note.stat().st_mode), note.stat().st_mtime_ns) == (0o640, 10**18)
+    assert one.trash() == ()
+
+
+# --- others --------------------------------------------------------------------------------------------------------
+
+
+def test_what_others_changed_meanwhile_is_kept(folder):
+    one = curator(folder)
+    note = folder / "MEMORY.md"
+    before = note.read_bytes()
+    note.write_bytes(before.replace(b"# Memory", b"# Memories"))
+    done = one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two")))
+    assert note.read_bytes() == before.replace(b"# Memory", b"# Memories").replace(b"- one", b"- two")
+    assert done.merged == ("MEMORY.md",)
+    one.undo()
+    assert note.read_bytes() == before.replace(b"# Memory", b"# Memories")
+
+
+def test_a_text_that_touches_theirs_is_not_written_but_kept_as_a_draft(folder):
+    one = curator(folder)
+    before = one.read("MEMORY.md")
+    (folder / "MEMORY.md").write_bytes(before.replace(b"- one", b"- theirs"))
+    with pytest.raises(Conflict) as caught:
+        one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- mine")))
+    assert one.read("MEMORY.md") == before.replace(b"- one", b"- theirs")
+    draft = one.drafts()[0]
+    assert draft.id == caught.value.draft
+    mine, theirs = one.change_of(draft).files
+    assert (mine.before, mine.after) == (before, before.replace(b"- one", b"- mine"))
+    assert theirs.after == before.replace(b"- one", b"- theirs")
+
+
+def test_a_change_of_two_notes_is_made_whole_or_not_at_all(folder):
+    one = curator(folder)
+    (folder / "memory" / "a.md").write_bytes(b"theirs\n")
+    before = one.read("MEMORY.md")
+    change = Change(
+        "promote",
+        "two notes",
+        (FileChange("MEMORY.md", before, before + b"- new\n"), FileChange("memory/a.md", b"other\n", b"mine\n")),
+    )
+    with pytest.raises(Conflict):
+        one.apply(change)
+    assert one.read("MEMORY.md") == before
+    assert one.undoable() == ()
+
+
+def test_the_second_note_fails_late_and_the_first_is_taken_back(folder, monkeypatch):
+    one = curator(folder)
+    before = one.read("MEMORY.md")
+    real = atomic_swap.replace
+
+    def full(folder, name, *rest):
+        if name == "a.md":
+            raise OSError(28, "No space left on device")
+        return real(folder, name, *rest)
+
+    monkeypatch.setattr(atomic_swap, "replace", full)
+    (folder / "memory" / "a.md").write_bytes(b"old\n")
+    with pytest.raises(EditRefused, match="full"):
+        one.apply(
+            Change(
+                "promote",
+                "two notes",
+                (FileChange("MEMORY.md", before, b"# New\n"), FileChange("memory/a.md", b"old\n", b"new\n")),
+            )
+        )
+    assert (one.read("MEMORY.md"), one.read("memory/a.md")) == (before, b"old\n")
+    assert hidden(folder) == []
+    assert one.history() == ()
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.004])
+def test_an_agent_that_appends_all_the_time_loses_no_line_and_no_edit(folder, pause):
+    """Edits, captures, promotions and undos of the note that an agent appends to, each line in an open of its own."""
+    one = curator(folder, clock=lambda: 1_768_226_700.0)
+    note = folder / LOG
+    note.write_bytes(b"# day\n" + b"".join(b"- user %d\n" % n for n in range(20)))
+    count = 20_000 if pause == 0 else 200
+    with agent(note, count, pause) as process:
+        _curate_beside(process, one, note)
+    lines = note.read_bytes().split(b"\n")
+    assert [line for line in lines if line.startswith(b"- agent")] == [b"- agent %d" % n for n in range(count)]
+    assert hidden(folder) == []
+
+
+def _curate_beside(process, one, note):
+    """Change the agent's note while it runs, and check after its end that each change is there once."""
+    kept: set[bytes] = set()
+    rounds = 0
+    while process.poll() is None or rounds < 4:
+        rounds += 1
+        now = one.read(LOG)
+        old = b"- user %d" % (rounds % 20)
+        old = next(line for line in now.split(b"\n") if line.startswith(old) and line[len(old) : len(old) + 1] in b" ")
+        kept.discard(old)
+        new = old + b" edit %d" % rounds
+        one.apply(put(LOG, now, now.replace(old + b"\n", new + b"\n")))
+        one.remember(f"captured {rounds}")
+        place = one.plan.spot(LOG, one.read(LOG).split(b"\n").index(new) + 1)
+        moved = one.apply(one.plan.promote(place, to="Home", move=rounds % 2 == 0))
+        if rounds % 4 == 0:
+            one.undo(moved.entry.id, merging=True)
+        if rounds % 4 != 2:
+            kept.add(new)
+        else:
+            assert new not in note.read_bytes().split(b"\n")
+            one.undo(moved.entry.id, merging=True)
+            kept.add(new)
+    assert process.wait() == 0
+    lines = note.read_bytes().split(b"\n")
+    assert kept <= set(lines)
+    assert sum(b"captured" in line for line in lines) == rounds
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
+def test_a_writer_between_the_exchange_and_the_last_look_is_merged_in(folder, monkeypatch):
+    """Somebody found the old file before the exchange and writes to it afterwards."""
+    one = curator(folder)
+    note = folder / "MEMORY.md"
+    before = note.read_bytes()
+    displaced, quiet = atomic_swap._displaced, lease.quiet
+    old_names: list[str] = []
+
+    def exchanged(folder, hidden):
+        if not note.read_bytes().endswith(b"- late\n"):
+            old_names.append(hidden + atomic_swap.NEW)
+        return displaced(folder, hidden)
+
+    def write_late(descriptor, seconds):
+        # The lease is given back, and the next one is not asked for yet.
+        if old_names:
+            with (folder / old_names.pop()).open("ab") as file:
+                file.write(b"- late\n")
+        return quiet(descriptor, seconds)
+
+    monkeypatch.setattr(atomic_swap, "_displaced", exchanged)
+    monkeypatch.setattr(lease, "quiet", write_late)
+    one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two")))
+    assert note.read_bytes() == before.replace(b"- one", b"- two") + b"- late\n"
+    assert hidden(folder) == []
+    one.undo()
+    assert note.read_bytes() == before + b"- late\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
+@pytest.mark.parametrize("mine", [b"# Memory\n\n## Home\n- mine\n", None])
+def test_a_writer_in_between_who_touches_the_change_gets_the_note_back(folder, monkeypatch, mine):
+    one = curator(folder)
+    note = folder / "MEMORY.md"
+    before, theirs = note.read_bytes(), b"# Memory\n\n## Home\n- theirs\n"
+    quiet = lease.quiet
+    names: list[str] = []
+
+    def write_late(descriptor, seconds):
+        replaced = [path for path in folder.glob(".memory-tui-*") if path.read_bytes() == before]
+        if replaced and not names:
+            names.append(replaced[0].name)
+            replaced[0].write_bytes(theirs)
+        return quiet(descriptor, seconds)
+
+    monkeypatch.setattr(lease, "quiet", write_late)
+    with pytest.raises(Conflict) as caught:
+        one.apply(put("MEMORY.md", before, mine))
+    assert names
+    assert note.read_bytes() == theirs
+    view = caught.value.views[0]
+    assert (view.base, view.mine, view.theirs) == (before, mine, theirs)
+    assert one.change_of(one.drafts()[0]).files[0].after == mine
+    assert hidden(folder) == []
+    assert one.undoable() == ()
+
+
+def test_two_curators_at_once_lose_nothing(folder):
+    path = "memory/a.md"
+    owners = (b"a", b"-", b"b", b"-")
+    (folder / path).write_bytes(b"".join(b"- %s %d\n" % (who, n) for n in range(10) for who in owners))
+    failed: list[BaseException] = []
+
+    def change(who: bytes) -> None:
+        one = curator(folder)
+        try:
+            for number in range(10):
+                now = one.read(path)
+                one.apply(put(path, now, now.replace(b"- %s %d\n" % (who, number), b"- %s %d new\n" % (who, number))))
+        except BaseException as error:  # noqa: BLE001 - it is looked at in the thread of the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=change, args=(who,)) for who in (b"a", b"b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    text = (folder / path).read_bytes()
+    assert text.count(b"new") == 20
+    assert text.count(b"- - ") == 20
+    assert len(curator(folder).undoable()) == 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
+def test_a_note_that_somebody_keeps_open_to_write_is_left_alone(folder, monkeypatch):
+    monkeypatch.setattr(atomic_swap, "WAIT_SECONDS", 0.05)
+    one = curator(folder)
+    before = one.read("MEMORY.md")
+    with (folder / "MEMORY.md").open("ab"), pytest.raises(Busy):
+        one.apply(put("MEMORY.md", before, b"# New\n"))
+    assert one.read("MEMORY.md") == before
+    # A line at the end needs no exchange, so it can be added.
+    with (folder / "MEMORY.md").open("ab", buffering=0) as file:
+        one.apply(put("MEMORY.md", before, before + b"- mine\n"))
+        file.write(b"- theirs\n")
+    assert one.read("MEMORY.md") == before + b"- mine\n- theirs\n"
+
+
+# --- places and permissions ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../out.md",
+        "/etc/x.md",
+        "memory/../../out.md",
+        "other.md",
+        "memory/x.txt",
+        "~/x.md",
+        "memory/link.md",
+        "memory/away/x.md",
+        "memory/\0.md",
+        "",
+    ],
+)
+def test_nothing_outside_the_roots_is_written(folder, tmp_path, path):
+    (tmp_path / "away").mkdir()
+    (tmp_path / "target.md").write_bytes(b"out\n")
+    (folder / "memory" / "link.md").symlink_to(tmp_path / "target.md")
+    (folder / "memory" / "away").symlink_to(tmp_path / "away")
+    before = sorted(tmp_path.rglob("*.md"))
+    with pytest.raises(PathRefused):
+        curator(folder).apply(put(path, None, b"x\n"))
+    assert sorted(tmp_path.rglob("*.md")) == before
+    assert (tmp_path / "target.md").read_bytes() == b"out\n"
+
+
+def test_read_only_says_why(folder):
+    one = curator(folder, read_only="memory-tui was started with --read-only.")
+    with pytest.raises(ReadOnly, match="--read-only"):
+        one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"x\n"))
+    (folder / "MEMORY.md").chmod(0o444)
+    with pytest.raises(ReadOnly, match="mode 444"):
+        curator(folder).apply(put("MEMORY.md", one.read("MEMORY.md"), b"x\n"))
+    assert b"- one" in (folder / "MEMORY.md").read_bytes()
+
+
+def test_nothing_to_change_writes_nothing(folder):
+    one = curator(folder)
+    with pytest.raises(NothingToChange):
+        one.apply(put("MEMORY.md", one.read("MEMORY.md"), one.read("MEMORY.md")))
+    assert one.journal.entries() == ()
+
+
+def test_mode_is_kept_and_the_journal_is_private(folder):
+    one = curator(folder)
+    (folder / "MEMORY.md").chmod(0o640)
+    one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
+    assert stat.S_IMODE((folder / "MEMORY.md").stat().st_mode) == 0o640
+    for path in [one.journal.folder, *one.journal.folder.rglob("*")]:
+        assert not stat.S_IMODE(path.stat().st_mode) & 0o077
+
+
+def test_a_note_with_two_names_keeps_the_other_as_it_was(folder):
+    one = curator(folder)
+    os.link(folder / "MEMORY.md", folder / "backup")
+    before = one.read("MEMORY.md")
+    one.apply(put("MEMORY.md", before, before + b"- new\n"))
+    assert (folder / "backup").read_bytes() == before
+
+
+def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
+    monkeypatch.setattr("memory_tui.core.atomic._exchange_call", lambda: None)
+    monkeypatch.setattr(lease, "_try", lambda descriptor, **how: lease.Quiet.UNKNOWN)
+    one = curator(folder)
+    before = one.read("MEMORY.md")
+    one.apply(put("MEMORY.md", before, b"# Other\n"))
+    one.apply(put("MEMORY.md", b"# Other\n", None))
+    one.undo()
+    one.undo()
+    assert one.read("MEMORY.md") == before
+    assert hidden(folder) == []
+
+
+# --- the journal ---------------------------------------------------------------------------------------------------
+
+
+def test_a_line_that_was_cut_off_ends_no_other(folder):
+    one = curator(folder)
+    one.apply(put("memory/a.md", None, b"a\n"))
+    with (one.journal.folder / "journal.jsonl").open("ab") as file:
+        file.write(b'{"id": 2, "at": 1, "sta')
+    one.apply(put("memory/b.md", None, b"b\n"))
+    assert [entry.title for entry in one.history()] == ["edit memory/b.md", "edit memory/a.md"]
+
+
+def test_old_changes_are_forgotten_with_their_texts(folder):
+    one = curator(folder)
+    times = iter(range(0, 10**9, 86_400))
+    one.journal._clock = lambda: float(next(times))
+    for number in range(10):
+        one.apply(put(f"memory/{number}.md", None, b"note %d\n" % number))
+    one.journal._clock = lambda: 30 * 86_400.0
+    with one.journal.locked():
+        gone = one.journal.prune(days=20)
+    left = one.journal.entries()
+    assert gone + len(left) == 10
+    assert 0 < len(left) < 10
+    assert all(entry.at >= 10 * 86_400 for entry in left)
+    assert len(list((one.journal.folder / "texts").iterdir())) == len(left)
+    one.undo()
+    assert one.read("memory/9.md") is None
+
+
+def test_the_texts_of_all_changes_take_bounded_room(folder):
+    one = curator(folder)
+    for number in range(5):
+        one.apply(put(f"memory/{number}.md", None, random.Random(number).randbytes(10_000).replace(b"\n", b"")))
+    with one.journal.locked():
+        assert one.journal.prune(most=25_000) == 3
+    assert [entry.title for entry in one.undoable()] == ["edit memory/4.md", "edit memory/3.md"]
+    assert len(list((one.journal.folder / "texts").iterdir())) == 2
+
+
+def test_a_draft_can_be_thrown_away(folder):
+    one = curator(folder)
+    with pytest.raises(Conflict) as caught:
+        one.apply(put("MEMORY.md", b"other\n", b"mine\n"))
+    one.forget_draft(caught.value.draft)
+    assert one.drafts() == ()
+    with pytest.raises(EditRefused):
+        one.forget_draft(caught.value.draft)
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="needs extended attributes")
+def test_extended_attributes_stay(folder):
+    try:
+        os.setxattr(folder / "MEMORY.md", "user.tag", b"blue")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    one = curator(folder)
+    one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
+    assert os.getxattr(folder / "MEMORY.md", "user.tag") == b"blue"
+
+
+def test_a_damaged_text_of_the_journal_is_not_written_into_a_note(folder):
+    one = curator(folder)
+    before = one.read("MEMORY.md")
+    one.apply(put("MEMORY.md", before, b"# Other\n"))
+    for text in (one.journal.folder / "texts").iterdir():
+        text.write_bytes(b"rubbish")
+    with pytest.raises(EditRefused, match="damaged"):
+        one.undo()
+    assert one.read("MEMORY.md") == b"# Other\n"

@@ -1,0 +1,369 @@
+"""What an outside editor makes of a note is one change of the journal, taken back byte for byte like any other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+
+from memory_tui.core.errors import EditRefused, PathRefused
+from memory_tui.curate import atomic_swap
+from memory_tui.curate.changes import Conflict
+from memory_tui.tui import external
+from memory_tui.tui.app import MemoryApp
+from tests.curate.test_edit import NOTE
+from tests.support.curate import agent, curator, hidden, put, workspace
+from tests.support.tui import drive, make_app, press, said, sample, settled, text_of
+from tests.support.waiting import LONG
+
+PATH = "memory/day.md"
+ODD = b"\xef\xbb\xbf# Day\r\n- caf\xe9 \xff\r\n\r\n- last, without an end"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return workspace(tmp_path / "notes")
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for the rest of a line, or for a late program is no part of these tests."""
+    monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
+    monkeypatch.setattr(atomic_swap, "HALF_SECONDS", 0.0)
+
+
+def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Let $VISUAL be a process of its own that does `program` with the note `path`."""
+    words = [sys.executable, "-c", f"import os, sys; path = sys.argv[-1]; {program}"]
+    monkeypatch.setenv("VISUAL", shlex.join(words))
+
+
+def lend_and_edit(one, path: str = PATH):
+    """What the screen does, without a screen."""
+    lent = one.lend(path)
+    assert external.edit(lent.absolute, 1) == ""
+    return one.came_back(lent, "vim")
+
+
+# --- byte for byte -------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(NOTE, NOTE)
+def test_any_bytes_come_back_and_go_again(tmp_path_factory, before, after):
+    folder = workspace(tmp_path_factory.mktemp("outside") / "notes")
+    note = folder / PATH
+    note.write_bytes(before)
+    one = curator(folder)
+    lent = one.lend(PATH)
+    note.write_bytes(after)
+    done = one.came_back(lent, "vim")
+    assert (done is None) == (before == after)
+    if done is not None:
+        # A new start reads the same journal.
+        curator(folder).undo()
+        assert note.read_bytes() == before
+        curator(folder).redo()
+        assert note.read_bytes() == after
+    assert hidden(folder) == []
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["app", "editor", "both"]), st.none() | NOTE, st.none() | NOTE),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_edits_here_and_in_the_editor_are_taken_back_one_after_the_other(tmp_path_factory, steps):
+    folder = workspace(tmp_path_factory.mktemp("mixed") / "notes")
+    note = folder / PATH
+    one = curator(folder)
+    states = [one.read(PATH)]
+
+    def made(entry) -> None:
+        if entry is not None:
+            states.append(one.read(PATH))
+
+    def outside(data: bytes | None) -> None:
+        if data is None:
+            note.unlink(missing_ok=True)
+        else:
+            note.write_bytes(data)
+
+    for how, first, second in steps:
+        lent = one.lend(PATH) if how != "app" else None
+        if how != "editor" and one.read(PATH) != first:
+            made(one.apply(put(PATH, one.read(PATH), first)))
+        if lent is not None:
+            outside(second)
+            made(one.came_back(lent, "vim"))
+    assert len(one.undoable()) == len(states) - 1
+    for state in reversed(states[:-1]):
+        curator(folder).undo()
+        assert one.read(PATH) == state
+    for state in states[1:]:
+        curator(folder).redo()
+        assert one.read(PATH) == state
+
+
+def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch):
+    note = folder / PATH
+    note.write_bytes(ODD)
+    note.chmod(0o640)
+    an_editor(
+        monkeypatch,
+        "data = open(path, 'rb').read(); open(path, 'wb').write(data.replace(b'caf', b'CAF'));"
+        "open(path, 'ab').write(b' now'); os.rename(path, path + '~');"
+        "open(path, 'wb').write(open(path + '~', 'rb').read()); os.remove(path + '~')",
+    )
+    told = []
+    done = lend_and_edit(curator(folder, changed=told.append))
+    assert done is not None
+    assert told == [(PATH,)]
+    after = ODD.replace(b"caf", b"CAF") + b" now"
+    assert note.read_bytes() == after
+    again = curator(folder)
+    (entry,) = again.history(PATH)
+    assert (entry.kind, entry.title) == ("edit", f"Edit {PATH} in the outside editor vim")
+    assert "whoever wrote it" in entry.reason
+    assert [(file.before, file.after) for file in again.change_of(entry).files] == [(ODD, after)]
+    again.undo()
+    assert note.read_bytes() == ODD
+    again.redo()
+    assert note.read_bytes() == after
+
+
+def test_a_note_that_is_left_alone_makes_no_change(folder, monkeypatch):
+    (folder / PATH).write_bytes(ODD)
+    an_editor(monkeypatch, "data = open(path, 'rb').read(); open(path, 'wb').write(data)")
+    one = curator(folder)
+    assert lend_and_edit(one) is None
+    assert one.journal.entries() == ()
+
+
+def test_a_note_that_the_editor_made_goes_and_comes(folder, monkeypatch):
+    an_editor(monkeypatch, "open(path, 'wb').write(b'new\\r\\n')")
+    one = curator(folder)
+    done = lend_and_edit(one)
+    assert done is not None
+    assert done.entry.title == f"New note {PATH}, made in the outside editor vim"
+    one.undo()
+    assert not (folder / PATH).exists()
+    one.redo()
+    assert (folder / PATH).read_bytes() == b"new\r\n"
+
+
+def test_a_note_that_the_editor_removed_comes_back_as_it_was(folder, monkeypatch):
+    note = folder / PATH
+    note.write_bytes(ODD)
+    note.chmod(0o604)
+    os.utime(note, ns=(10**18, 10**18))
+    an_editor(monkeypatch, "os.remove(path)")
+    one = curator(folder)
+    done = lend_and_edit(one)
+    assert done is not None
+    assert "was removed while the outside editor vim had it open" in done.entry.title
+    one.undo()
+    assert note.read_bytes() == ODD
+    status = note.stat()
+    assert (status.st_mode & 0o777, status.st_mtime_ns) == (0o604, 10**18)
+
+
+# --- others --------------------------------------------------------------------------------------------------------
+
+
+def test_undo_refuses_when_the_note_has_changed_since(folder, monkeypatch):
+    note = folder / PATH
+    note.write_bytes(b"- a\n- b\n")
+    an_editor(monkeypatch, "open(path, 'wb').write(b'- A\\n- b\\n')")
+    one = curator(folder)
+    lend_and_edit(one)
+    with note.open("ab") as file:
+        file.write(b"- agent\n")
+    with pytest.raises(Conflict, match="has changed since"):
+        one.undo()
+    assert note.read_bytes() == b"- A\n- b\n- agent\n"
+    one.undo(merging=True)
+    assert note.read_bytes() == b"- a\n- b\n- agent\n"
+
+
+def test_what_an_agent_wrote_meanwhile_is_part_of_the_change(folder, monkeypatch):
+    note = folder / PATH
+    note.write_bytes(b"- a\n")
+    one = curator(folder)
+    lent = one.lend(PATH)
+    agent(note, 20).communicate(timeout=LONG)
+    an_editor(monkeypatch, "open(path, 'ab').write(b'- mine\\n')")
+    assert external.edit(lent.absolute, 1) == ""
+    done = one.came_back(lent, "vim")
+    assert done is not None
+    (file,) = done.change.files
+    assert (file.before, file.after) == (b"- a\n", note.read_bytes())
+    assert (file.after or b"").count(b"agent") == 20
+    one.undo()
+    assert note.read_bytes() == b"- a\n"
+
+
+def test_a_change_of_the_journal_made_meanwhile_keeps_its_own_undo(folder, monkeypatch):
+    note = folder / PATH
+    note.write_bytes(b"- a\n")
+    one = curator(folder)
+    lent = one.lend(PATH)
+    other = curator(folder).apply(put(PATH, b"- a\n", b"- a\n- other\n"))
+    an_editor(monkeypatch, "open(path, 'ab').write(b'- mine\\n')")
+    assert external.edit(lent.absolute, 1) == ""
+    done = one.came_back(lent, "vim")
+    assert done is not None
+    assert f"it begins where change {other.entry.id} of this journal ended" in done.entry.reason
+    one.undo()
+    assert note.read_bytes() == b"- a\n- other\n"
+    one.undo()
+    assert note.read_bytes() == b"- a\n"
+
+
+def test_a_change_made_meanwhile_alone_is_not_the_editors(folder):
+    (folder / PATH).write_bytes(b"- a\n")
+    one = curator(folder)
+    lent = one.lend(PATH)
+    curator(folder).apply(put(PATH, b"- a\n", b"- b\n"))
+    assert one.came_back(lent, "vim") is None
+    assert len(one.journal.entries()) == 1
+
+
+def test_a_journal_that_cannot_be_written_leaves_the_note_as_the_editor_did(folder):
+    note = folder / PATH
+    note.write_bytes(b"- a\n")
+    one = curator(folder)
+    lent = one.lend(PATH)
+    note.write_bytes(b"- b\n")
+    one.journal.folder.write_bytes(b"a file where the folder of the journal should be")
+    with pytest.raises(EditRefused, match="The journal cannot be used"):
+        one.came_back(lent, "vim")
+    assert note.read_bytes() == b"- b\n"
+
+
+def test_what_is_no_note_is_not_lent(folder, tmp_path):
+    (folder / "memory" / "link.md").symlink_to(tmp_path / "elsewhere.md")
+    with pytest.raises(PathRefused):
+        curator(folder).lend("memory/link.md")
+
+
+# --- on screen -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryApp:
+    """The app, as if its terminal could be handed over."""
+    monkeypatch.setattr(MemoryApp, "can_suspend", property(lambda _: True))
+    monkeypatch.setattr(MemoryApp, "suspend", lambda _: contextlib.nullcontext())
+    return make_app(sample(tmp_path / "notes"))
+
+
+def test_an_edit_in_the_editor_is_undone_on_screen(
+    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "notes" / "MEMORY.md"
+    before = note.read_bytes()
+    an_editor(monkeypatch, "open(path, 'ab').write(b'- written elsewhere\\n')")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
+        await settled(pilot)
+        await press(pilot, "e")
+        assert note.read_bytes() == before + b"- written elsewhere\n"
+        assert said(app).startswith("Edit MEMORY.md in the outside editor python")
+        assert said(app).endswith("kept as change 1; u undoes it.")
+        await press(pilot, "H")
+        assert "Edit MEMORY.md in the outside editor python" in text_of(app)
+        assert "written elsewhere" in text_of(app)
+        assert "What the note held when the editor opened" in text_of(app)
+        await press(pilot, "escape", "u")
+        assert note.read_bytes() == before
+        an_editor(monkeypatch, "pass")
+        await press(pilot, "e")
+        assert said(app) == "MEMORY.md is as it was."
+        an_editor(monkeypatch, "open(path, 'ab').write(b'- more\\n'); sys.exit(3)")
+        await press(pilot, "e")
+        assert "ended with status 3" in said(app)
+        assert "kept as change 3" in said(app)
+
+    drive(app, steps)
+
+
+def test_an_editor_that_is_missing_or_fails_changes_nothing_and_says_so(
+    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "notes" / "MEMORY.md"
+    before = note.read_bytes()
+    editors = {
+        "no-such-editor-anywhere": "The editor no-such-editor-anywhere could not be started: No such file",
+        "no-such-editor --wait 'unclosed": "The editor no-such-editor could not be started: No such file",
+        "/": "The editor / could not be started: Permission denied",
+        "false": "The editor false ended with status 1.",
+    }
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
+        await settled(pilot)
+        for program, sentence in editors.items():
+            monkeypatch.setenv("VISUAL", program)
+            await press(pilot, "e")
+            assert said(app).startswith(sentence)
+            assert said(app).endswith("MEMORY.md is as it was.")
+            assert note.read_bytes() == before
+            assert app.engine is not None
+            assert app.engine.notes.curator.journal.entries() == ()
+
+    drive(app, steps)
+
+
+def test_a_note_that_changes_while_the_editor_has_it_is_told_on_screen(
+    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program writes to the note, and so does memory-tui itself; then the editor saves and fails."""
+    note = tmp_path / "notes" / "MEMORY.md"
+    before = note.read_bytes()
+    an_editor(monkeypatch, "open(path, 'ab').write(b'- by the agent\\n- in the editor\\n'); sys.exit(1)")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
+        await settled(pilot)
+        await press(pilot, "e")
+        assert note.read_bytes() == before + b"- by the agent\n- in the editor\n"
+        assert "ended with status 1" in said(app)
+        assert "kept as change 1" in said(app)
+        note.write_bytes(note.read_bytes() + b"- later\n")
+        await press(pilot, "u")
+        assert note.read_bytes() == before + b"- later\n"
+        assert "Others' changes of MEMORY.md were kept too." in said(app)
+
+    drive(app, steps)
+
+
+def test_without_a_journal_the_note_is_edited_all_the_same(
+    app: MemoryApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "notes" / "MEMORY.md"
+    an_editor(monkeypatch, "open(path, 'ab').write(b'- written elsewhere\\n')")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert app.engine is not None
+        journal = app.engine.notes.curator.journal.folder
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        journal.write_bytes(b"a file where the folder of the journal should be")
+        await press(pilot, "e")
+        assert note.read_bytes().endswith(b"- written elsewhere\n")
+        assert "not in the journal" in said(app)
+
+    drive(app, steps)

@@ -1,0 +1,315 @@
+"""The doctor: every check finds what is wrong where something is, and says what to do; none stops the others."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.doctor import checks_machine, runner
+from memory_tui.doctor.check import Check, CheckOutcome
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.queries import Queries
+from memory_tui.plan import Options
+from tests.support.waiting import LONG
+
+pytest_plugins = ["tests.support.config"]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Lasting\n- the router is an Omada ER605 with VLAN 20\n")
+    (folder / "memory/2020-01-12.md").write_text("set up the guest network on the router\n" * 3)
+    return folder
+
+
+@pytest.fixture
+def open_engine(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+    engines = []
+
+    def go(*changes: tuple[str, str], provider: str = "scripted", sync: bool = True) -> Engine:
+        engine = Engine.open(
+            Options(
+                workspace=str(workspace), index=str(tmp_path / "place/index.sqlite"), provider=provider, changes=changes
+            )
+        )
+        engines.append(engine)
+        if sync:
+            engine.indexer.sync()
+        return engine
+
+    yield go
+    for engine in engines:
+        engine.close()
+
+
+@pytest.fixture(autouse=True)
+def _sharp_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How soon a busy machine tells of a saved file is no part of these tests."""
+    monkeypatch.setattr(checks_machine, "_SIGHT_SECONDS", LONG)
+
+
+def found(engine: Engine, key: str) -> CheckOutcome:
+    [result] = runner.examine(engine, [check for check in runner.CHECKS if check.key == key], LONG)
+    return result.finding
+
+
+def test_there_are_about_thirty_checks_with_names_of_their_own() -> None:
+    assert len(runner.CHECKS) >= 30
+    assert len({check.key for check in runner.CHECKS}) == len(runner.CHECKS)
+
+
+def test_a_healthy_memory_has_no_failure(open_engine: Callable[..., Engine]) -> None:
+    results = list(runner.examine(open_engine(), deadline=LONG))
+    assert {result.check.key for result in results} == {check.key for check in runner.CHECKS}
+    bad = {r.check.key: r.finding for r in results if r.finding.state in ("failed", "no answer")}
+    assert bad == {}
+    assert runner.verdict(results) == 0
+    assert all(result.finding.evidence for result in results)
+    assert all(result.finding.fix for result in results if result.finding.state == "warning")
+
+
+def test_a_workspace_without_notes_fails(open_engine: Callable[..., Engine], workspace: Path) -> None:
+    (workspace / "MEMORY.md").unlink()
+    (workspace / "memory/2020-01-12.md").unlink()
+    engine = open_engine()
+    assert found(engine, "notes").state == "failed"
+    assert found(engine, "curated").state == "warning"
+    assert found(engine, "finds-itself").state == "skipped"
+
+
+def test_a_note_that_was_saved_since_is_named(open_engine: Callable[..., Engine], workspace: Path) -> None:
+    engine = open_engine(("sync.onSearch", "off"))
+    assert found(engine, "fresh").state == "ok"
+    (workspace / "memory/2020-01-13.md").write_text("new")
+    finding = found(engine, "fresh")
+    assert finding.state == "warning"
+    assert "2020-01-13.md" in finding.evidence
+
+
+def test_an_index_that_is_not_there_is_said_to_be(open_engine: Callable[..., Engine]) -> None:
+    assert found(open_engine(sync=False), "fresh").state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [("2026-02-30.md", "warning"), ("2099-01-01.md", "warning"), ("2020-12-31-trip.md", "ok"), ("topic.md", "ok")],
+)
+def test_dates_that_never_were_or_are_to_come(
+    name: str, state: str, open_engine: Callable[..., Engine], workspace: Path
+) -> None:
+    (workspace / "memory" / name).write_text("x")
+    assert found(open_engine(), "dates").state == state
+
+
+def test_what_full_text_search_and_vec0_lack_is_found(
+    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine()
+    assert (found(engine, "full-text").state, found(engine, "vec0").state) == ("ok", "ok")
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
+    assert found(engine, "full-text").state == "failed"
+    assert found(engine, "vec0").state == "warning"
+
+
+def test_a_provider_that_is_not_there_fails(open_engine: Callable[..., Engine]) -> None:
+    engine = open_engine(provider="openai")
+    assert found(engine, "provider").state == "failed"
+    assert found(engine, "provider").fix
+    assert found(open_engine(provider="none"), "provider-call").state == "skipped"
+
+
+def test_a_vector_is_compared_with_what_its_text_gives_today(open_engine: Callable[..., Engine]) -> None:
+    assert found(open_engine(), "self-similarity").state == "ok"
+
+
+def test_settings_that_cannot_work_are_named(open_engine: Callable[..., Engine]) -> None:
+    engine = open_engine(
+        ("profile", "openclaw-2026.3"),
+        ("query.hybrid.temporalDecay.enabled", "on"),
+        ("sync.watch", "off"),
+        ("sync.onSearch", "off"),
+        ("sync.onSessionStart", "off"),
+    )
+    assert "0.3, and minScore is 0.35" in found(engine, "keyword-gate").evidence
+    assert "after 45 days" in found(engine, "forgetting").evidence
+    assert found(engine, "kept-fresh").state == "warning"
+    weights = open_engine(("query.hybrid.vectorWeight", "0"), ("query.hybrid.textWeight", "0"))
+    assert found(weights, "weights").state == "warning"
+    assert found(open_engine(("profile", "recommended")), "keyword-gate").state == "skipped"
+
+
+def test_a_key_in_a_file_that_others_can_read(write: Callable[[object], Path], workspace: Path, tmp_path: Path) -> None:
+    path = write(
+        {
+            "agents": {
+                "defaults": {
+                    "workspace": str(workspace),
+                    "memorySearch": {"provider": "none", "remote": {"apiKey": "sk-1234567890abcdef"}},
+                }
+            }
+        }
+    )
+    options = Options(workspace=str(workspace), config=str(path), index=str(tmp_path / "i"))
+    path.chmod(0o644)
+    with Engine.open(options) as engine:
+        finding = found(engine, "key-file")
+        assert (finding.state, finding.fix) == ("warning", f"chmod 600 {path}")
+        path.chmod(0o600)
+        assert found(engine, "key-file").state == "ok"
+
+
+def test_the_watcher_is_tried_for_real(open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = open_engine()
+    assert found(engine, "watcher").state == "ok"
+    import watchfiles
+
+    monkeypatch.setattr(checks_machine, "_SIGHT_SECONDS", 0.1)
+    monkeypatch.setattr(watchfiles, "watch", lambda *_, stop_event, **__: iter(lambda: stop_event.wait(0.01), True))
+    assert found(engine, "watcher").state == "warning"
+
+    def refusing(*_: object, **__: object) -> None:
+        raise OSError(28, "OS file watch limit reached")
+
+    monkeypatch.setattr(watchfiles, "watch", refusing)
+    assert "limit reached" in found(engine, "watcher").evidence
+
+
+@pytest.mark.parametrize(
+    ("mounts", "path", "kind"),
+    [
+        ("a / ext4 rw\nb /data nfs4 rw\n", "/data/notes", "nfs4"),
+        ("a / ext4 rw\nb /data nfs4 rw\n", "/database", "ext4"),
+        ("a / ext4 rw\nb /my\\040disk cifs rw\n", "/my disk/x", "cifs"),
+        ("", "/x", ""),
+    ],
+)
+def test_the_file_system_is_that_of_the_nearest_mount(
+    mounts: str, path: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda *_: mounts)
+    assert checks_machine._file_system(Path(path)) == kind
+
+
+def test_a_check_that_breaks_or_hangs_stops_no_other(
+    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, never = open_engine(), threading.Event()
+
+    def breaks(_: Engine) -> CheckOutcome:
+        raise ZeroDivisionError("oh")
+
+    def refuses(_: Engine) -> CheckOutcome:
+        raise MemoryTuiError("No.", "Do that.")
+
+    def hangs(_: Engine) -> CheckOutcome:
+        never.wait(LONG)
+        return CheckOutcome("ok", "late")
+
+    checks = [
+        Check("a", "machine", "A", breaks),
+        Check("b", "machine", "B", refuses),
+        Check("c", "machine", "C", hangs),
+        Check("d", "machine", "D", lambda _: CheckOutcome("ok", "fine")),
+    ]
+    results: dict[str, CheckOutcome] = {}
+
+    def now() -> float:
+        """The deadline comes when all but one have answered."""
+        return 0.0 if len(results) < len(checks) - 1 else LONG - 0.01
+
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=now, perf_counter=time.perf_counter))
+    for result in runner.examine(engine, checks, LONG):
+        results[result.check.key] = result.finding
+    never.set()
+    assert {key: finding.state for key, finding in results.items()} == {
+        "a": "failed",
+        "b": "failed",
+        "c": "no answer",
+        "d": "ok",
+    }
+    assert "ZeroDivisionError" in results["a"].evidence
+    assert results["b"].fix == "Do that."
+
+
+def test_checks_run_side_by_side(open_engine: Callable[..., Engine]) -> None:
+    together = threading.Barrier(4)
+
+    def meets(_: Engine) -> CheckOutcome:
+        together.wait(LONG)
+        return CheckOutcome("ok", "met")
+
+    checks = [Check(str(n), "machine", "", meets) for n in range(4)]
+    assert [r.finding.state for r in runner.examine(open_engine(), checks, 2 * LONG)] == ["ok"] * 4
+
+
+def test_the_command_tells_what_is_wrong_first(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = [
+        "--workspace",
+        str(workspace),
+        "--index",
+        str(tmp_path / "i.sqlite"),
+        "--provider",
+        "scripted",
+        "--deadline",
+        str(LONG),
+    ]
+    assert main.main(["doctor", *place, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["ok"] is True
+    assert sum(data["counts"].values()) == len(data["checks"]) == len(runner.CHECKS)
+    (workspace / "memory/2099-01-01.md").write_text("x")
+    assert main.main(["doctor", *place]) == 0
+    out = capsys.readouterr().out
+    assert "warn Dates in names are real" in out
+    assert "Fix: Rename it." in out
+    assert "ok   " not in out
+    assert main.main(["doctor", *place, "--all"]) == 0
+    assert "ok   SQLite" in capsys.readouterr().out
+    assert (
+        main.main(
+            [
+                "doctor",
+                "--workspace",
+                str(workspace),
+                "--index",
+                str(tmp_path / "j.sqlite"),
+                "--provider",
+                "openai",
+                "--deadline",
+                str(LONG),
+            ]
+        )
+        == 1
+    )
+    assert "FAIL" in capsys.readouterr().out
+
+
+def test_an_index_that_is_damaged_is_said_to_be(
+    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine()
+    assert found(engine, "index-whole").state == "ok"
+    monkeypatch.setattr(Queries, "verify", lambda _: ("row 7 missing from index chunks_by_hash",))
+    finding = found(engine, "index-whole")
+    assert finding.state == "failed"
+    assert "row 7" in finding.evidence
+
+
+def test_the_clock_of_a_note_from_tomorrow(open_engine: Callable[..., Engine], workspace: Path) -> None:
+    import os
+
+    late = time.time() + 3 * 86_400
+    os.utime(workspace / "MEMORY.md", (late, late))
+    assert found(open_engine(), "clock").state == "warning"

@@ -1,0 +1,106 @@
+"""What one question was answered by stands beside it, in words that are true of that question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from memory_tui.core.tokens import as_asked
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import wording
+from memory_tui.explain.why import answered_by, terms_line
+from memory_tui.plan import Options
+from tests.support.tui import LARGE, NOW, SMALL, ask, drive, make_app, text_of
+
+CHINESE = "喜欢什么书"
+UNKNOWN = "the embedding model knows no word of the query"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n\n- 喜欢读书\n- the router is an Omada\n")
+    (folder / "memory" / "2026-03-19.md").write_text("# Thursday\n\n- vlan for the printer\n- 喜欢乌龙茶\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("question", "provider", "changes", "by"),
+    [
+        ("omada router", "builtin", {}, ("by words and vectors", "")),
+        (CHINESE, "builtin", {}, ("by words only", UNKNOWN)),
+        (CHINESE, "builtin", {"profile": "openclaw-2026.3"}, ("by words only", UNKNOWN)),
+        ("omada router", "none", {}, ("by words only", "the index has no vectors")),
+        ("omada router", "scripted", {"query.hybrid.enabled": "false"}, ("by vectors only", "hybrid is off")),
+        ("dentist appointment", "builtin", {}, ("by vectors only", "no note holds a word of the question")),
+        ("?", "none", {}, ("by nothing", "no word to look for")),
+    ],
+)
+def test_each_question_says_what_answered_it(
+    tmp_path: Path, notes: Path, question: str, provider: str, changes: dict[str, str], by: tuple[str, str]
+) -> None:
+    options = Options(
+        workspace=str(notes),
+        index=str(tmp_path / "index.sqlite"),
+        provider=provider,
+        now=NOW,
+        changes=tuple(changes.items()),
+    )
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        mode, reason = answered_by(engine.queries.search(question))
+    assert mode == by[0]
+    assert reason.startswith(by[1])
+
+
+def test_pairs_of_characters_are_shown_as_the_run_of_the_question() -> None:
+    assert as_asked(["欢什", "么书"], f"router {CHINESE}?") == (CHINESE,)
+    assert as_asked(["router", "欢什", "茶"], f"router {CHINESE} 茶") == ("router", CHINESE, "茶")
+    assert as_asked(["学校"], "学校") == ("学校",)
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
+@pytest.mark.parametrize("question", [CHINESE, "麻婆豆腐要放什么酱？", "学校で何を食べましたか", "한국어 좋아하는 책"])
+def test_no_pair_of_characters_is_called_a_word(tmp_path: Path, notes: Path, profile: str, question: str) -> None:
+    options = Options(
+        workspace=str(notes),
+        index=str(tmp_path / "index.sqlite"),
+        provider="builtin",
+        now=NOW,
+        changes=(("profile", profile),),
+    )
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        trace = engine.queries.search(question)
+        why = engine.queries.why(engine.queries.gather(question), "MEMORY.md", 3)
+    said = [wording.sentence(why.fate), terms_line("喜欢读书", trace).detail]
+    said += wording.empty(trace.empty, trace.profile) if trace.empty is not None else []
+    runs = set(as_asked(trace.plan.words, question))
+    for pair in set(trace.plan.words) - runs:
+        for sentence in said:
+            for run in runs:
+                sentence = sentence.replace(run, "")
+            assert f'"{pair}"' not in sentence, sentence
+            assert f" {pair} " not in f"{sentence},".replace(",", " ").replace(";", " "), sentence
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_the_mode_of_the_question_stands_beside_it(notes: Path, size: tuple[int, int]) -> None:
+    app = make_app(notes, provider="builtin")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "omada router")
+        shown = app.screen.query_one("#answered", Static)
+        assert str(shown.content).strip() == "by words and vectors"
+        await ask(pilot, CHINESE)
+        said = str(shown.content).strip()
+        assert said == "by words only" if size == SMALL else said == f"by words only: {UNKNOWN}"
+        assert said in text_of(app)
+        assert f'No note contains "{CHINESE}".' in text_of(app)
+        assert text_of(app).splitlines()[0].startswith(" HYBRID")
+
+    drive(app, steps, size)

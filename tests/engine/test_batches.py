@@ -1,0 +1,572 @@
+"""Batch jobs from notes to vectors: claimed by a sync, followed beside it, remembered by the index across restarts."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui import plan
+from memory_tui.core.errors import Cancelled
+from memory_tui.core.events import BatchNews, Event
+from memory_tui.engine.engine import Engine
+from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers.provider_options import RetryClock
+from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, text_of
+from tests.support.embed import KEY, Time
+from tests.support.provider_server import hang, serving, status
+from tests.support.waiting import LONG
+
+DATA = Path(__file__).parent / "data"
+
+
+class Flowing(Time):
+    """A clock whose time passes while somebody sleeps, and only then."""
+
+    def clock(self) -> RetryClock:
+        async def sleep(seconds: float) -> None:
+            self.slept.append(seconds)
+            self.at += seconds
+
+        return replace(super().clock(), sleep=sleep)
+
+
+@dataclass
+class World:
+    """Notes, a server, a configuration that names it, and engines that open one after another."""
+
+    play: BatchPlay
+    folder: Path
+    batch: dict[str, Any] = field(default_factory=dict)
+    time: Flowing = field(default_factory=Flowing)
+    least: int = 3
+    tokens: int = 8
+    at_start: bool = True
+    host: str = ""
+    withhold: str = "true"
+    events: list[Event] = field(default_factory=list)
+
+    def write(self, count: int, name: str = "MEMORY.md") -> None:
+        """A note of `count` chunks."""
+        note = self.folder / "notes" / name
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text("".join(f"fact {i:03} {name} word{i}\n" for i in range(count)))
+
+    def open(self, *, once: bool = False) -> Engine:
+        path = self.folder / "openclaw.json"
+        remote = {
+            "baseUrl": f"{self.host or self.play.url}/v1",
+            "apiKey": KEY,
+            "batch": {"enabled": True, **self.batch},
+        }
+        path.write_text(
+            json.dumps(
+                {
+                    "agents": {
+                        "defaults": {
+                            "memorySearch": {
+                                "provider": "openai",
+                                "model": "small",
+                                "chunking": {"tokens": self.tokens, "overlap": 0},
+                                "sync": {"watch": False, "onSessionStart": self.at_start},
+                                "remote": remote,
+                            }
+                        }
+                    }
+                }
+            )
+        )
+        return Engine.open(
+            Options(
+                workspace=str(self.folder / "notes"),
+                config=str(path),
+                provider="openai",
+                index=str(self.index),
+                once=once,
+                changes=(("remote.withholdSecrets", self.withhold),),
+            ),
+            self.events.append,
+        )
+
+    @property
+    def index(self) -> Path:
+        return self.folder / "index.sqlite"
+
+    @property
+    def news(self) -> list[BatchNews]:
+        return [event for event in self.events if isinstance(event, BatchNews)]
+
+    @property
+    def stages(self) -> list[str]:
+        return [event.stage for event in self.news]
+
+    @property
+    def direct(self) -> list[str]:
+        """Texts that were sent directly, without the first one that finds out how long vectors are."""
+        return [text for asked in self.play.asked for text in asked.texts if text != "memory"]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    usual = plan.settings
+    (tmp_path / "notes").mkdir()
+    with serving(BatchPlay(), BatchHandler) as play:
+        found = World(play, tmp_path)
+        monkeypatch.setattr(
+            plan,
+            "settings",
+            lambda choices, consents: replace(
+                usual(choices, consents),
+                clock=found.time.clock(),
+                jobs=replace(usual(choices, consents).jobs, least=found.least),
+            ),
+        )
+        yield found
+
+
+def cached(world: World) -> int:
+    store = Store.open(world.index, read_only=True)
+    try:
+        return store.counts().cached
+    finally:
+        store.close()
+
+
+def lacking(engine: Engine) -> int:
+    state = engine.status()
+    return state.chunks - state.embedded
+
+
+def test_many_texts_go_through_a_job_and_nothing_directly(world: World) -> None:
+    world.play.states = ("validating", "in_progress", "in_progress", "completed")
+    world.write(10)
+    with world.open() as engine:
+        report = engine.indexer.sync(reason="cli")
+        assert (report.error, report.claimed, report.embedded, report.indexed) == ("", 0, 10, 1)
+        assert lacking(engine) == 0
+        assert engine.queries.search("word7").mode == "hybrid"
+    assert world.direct == ["word7"]
+    # The same news three times is told once.
+    assert world.play.count("GET /batches") == 4
+    assert [(news.stage, news.done, news.total) for news in world.news] == [
+        ("submitted", 0, 10),
+        ("running", 5, 7),
+        ("done", 10, 10),
+    ]
+
+
+def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index and what the provider had were written by an earlier version: one job submitted, one claimed."""
+    flight = json.loads((DATA / "batch_in_flight.json").read_text())
+    monkeypatch.setenv("HTTP_PROXY", world.play.url)
+    world.host = "http://embed.example"
+    world.index.write_bytes(gzip.decompress((DATA / "batch_in_flight.sqlite.gz").read_bytes()))
+    world.play.files |= flight["sent"]
+    world.play.sent |= flight["sent"]
+    ((job, file, body),) = flight["jobs"]
+    world.play.jobs.append(Made(job, file, body, deque(["completed"])))
+    (world.folder / "notes" / "memory").mkdir()
+    world.write(6)
+    world.write(4, "memory/later.md")
+    with world.open() as engine:
+        report = engine.indexer.sync(reason="cli")
+        assert (report.error, report.embedded, report.rebuilt, lacking(engine)) == ("", 10, False, 0)
+    assert world.direct == []
+    assert world.play.count("POST /files") == world.play.count("POST /batches") == 1
+    assert [text_of(line).rstrip() for line in world.play.requests(1)] == [
+        f"fact {i:03} memory/later.md word{i}" for i in range(4)
+    ]
+    assert not any(world.play.files)
+
+
+def test_nothing_of_the_notes_stays_at_the_provider(world: World) -> None:
+    world.write(10)
+    world.play.change = lambda lines: (lines[1:], [refused(lines[0])])
+    with world.open() as engine:
+        engine.indexer.sync(reason="cli")
+    assert world.play.files == {}
+    assert len(world.play.sent) == 1
+
+
+def test_a_file_that_cannot_be_deleted_there_is_mentioned(world: World) -> None:
+    world.write(10)
+    world.play.fail("DELETE /files", status(403, {"error": {"message": "not allowed to delete"}}))
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 10
+    assert "not allowed to delete" in world.news[-1].detail
+
+
+def everything_sent(world: World) -> str:
+    return "\n".join([*world.play.sent.values(), *world.direct])
+
+
+@pytest.mark.parametrize("when", ["always", "after it was claimed"])
+def test_what_looks_like_a_secret_is_in_no_job(world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    # The server on loopback is the proxy on the way to a provider elsewhere.
+    monkeypatch.setenv("HTTP_PROXY", world.play.url)
+    world.host = "http://embed.example"
+    world.tokens = 16
+    world.write(12)
+    secret = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
+    (world.folder / "notes" / "memory").mkdir()
+    (world.folder / "notes" / "memory" / "forge.md").write_text(f"forge {secret}\n")
+    if when != "always":
+        world.withhold = "false"
+        world.play.fail("POST /files", hang)
+        with world.open() as engine:
+            engine.start()
+            assert world.play.hanging.acquire(timeout=LONG)
+        world.withhold = "true"
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert lacking(engine) == 1
+        assert len(engine.status().withheld) == 1
+    assert len(world.play.jobs) == 1
+    assert "word7" in everything_sent(world)
+    assert secret not in everything_sent(world)
+
+
+def test_few_texts_go_directly(world: World) -> None:
+    world.least = 256
+    world.write(10)
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 10
+    assert len(world.direct) == 10
+    assert world.play.log == []
+
+
+def test_it_is_off_unless_it_is_asked_for(world: World) -> None:
+    world.batch = {"enabled": False}
+    world.write(10)
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 10
+    assert world.play.log == []
+
+
+def test_only_what_a_job_did_not_bring_is_sent_directly(world: World) -> None:
+    world.play.change = lambda lines: (["nonsense", *lines[4:], lines[5]], [refused(lines[0])])
+    world.write(10)
+    with world.open() as engine:
+        report = engine.indexer.sync(reason="cli")
+        assert (report.embedded, report.error) == (10, "")
+        assert lacking(engine) == 0
+    assert len(world.play.jobs) == 1
+    assert len(world.direct) == 4
+    assert sorted(world.direct) == sorted(text_of(line) for line in world.play.requests()[:4])
+    assert world.stages[-1] == "done"
+    assert "4 texts came back without a vector and are sent directly; too long" in world.news[-1].detail
+
+
+def test_vectors_for_texts_that_nobody_sent_are_not_kept(world: World) -> None:
+    def more(lines: list[Any]) -> tuple[list[Any], list[Any]]:
+        return [*lines, {**lines[0], "custom_id": "f" * 64}], []
+
+    world.play.change = more
+    world.write(5)
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 5
+        assert cached(world) == 5
+
+
+@pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
+def test_after_two_failures_texts_go_directly(world: World, state: str) -> None:
+    world.play.states = (state,)
+    world.play.change = lambda lines: ([], [])
+    with world.open() as engine:
+        for at in range(3):
+            world.write(4, f"memory/{at}.md")
+            report = engine.indexer.sync(reason="cli")
+            assert (report.embedded, report.error) == (4, "")
+            assert lacking(engine) == 0
+    assert len(world.play.jobs) == 2
+    assert world.stages == ["submitted", "failed", "submitted", "failed"]
+    assert len(world.direct) == 12
+
+
+def test_a_success_forgives_a_failure(world: World) -> None:
+    with world.open() as engine:
+        for at, state in enumerate(("failed", "completed", "failed", "completed")):
+            world.play.states = (state,)
+            world.write(4, f"memory/{at}.md")
+            engine.indexer.sync(reason="cli")
+    assert len(world.play.jobs) == 4
+
+
+def test_a_server_without_batches_is_asked_once(world: World) -> None:
+    world.play.fail("POST /files", status(404, {"error": {"message": "not found"}}))
+    with world.open() as engine:
+        for at in range(2):
+            world.write(4, f"memory/{at}.md")
+            assert engine.indexer.sync(reason="cli").embedded == 4
+    assert world.play.log == ["POST /files"]
+    assert len(world.direct) == 8
+
+
+def test_a_job_that_takes_too_long_is_ended_and_its_texts_go_directly(world: World) -> None:
+    world.play.states = ("in_progress",)
+    world.batch = {"timeoutMinutes": 30}
+    world.write(4)
+    began = world.time.at
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 4
+        assert lacking(engine) == 0
+    assert world.play.cancelled == ["job_0"]
+    assert 1800 < world.time.at - began < 1800 + 60 + 10
+    assert world.news[-1].stage == "failed"
+    assert "not done after 30 minutes" in world.news[-1].detail
+
+
+def test_the_server_may_stumble_while_a_job_runs(world: World) -> None:
+    world.play.states = ("in_progress", "completed")
+    world.play.fail("GET /batches", *[status(502)] * 7)
+    world.play.fail("GET /files", *[status(500)] * 4)
+    world.write(4)
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 4
+    assert (len(world.play.jobs), world.direct) == (1, [])
+    assert any("502" in news.detail for news in world.news)
+
+
+def test_many_jobs_run_no_more_at_once_than_allowed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_tui.providers.batch.MOST_LINES", 3)
+    world.play.states = ("in_progress", "completed")
+    world.write(14)
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 14
+    assert [len(world.play.requests(at)) for at in range(5)] == [3, 3, 3, 3, 2]
+    running, most = 0, 0
+    for stage in world.stages:
+        running += {"submitted": 1, "done": -1}.get(stage, 0)
+        most = max(most, running)
+    assert most == 2
+    assert world.direct == []
+
+
+def test_without_wait_a_command_ends_and_the_next_one_fetches(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress", "completed")
+    world.write(6)
+    with world.open() as engine:
+        report = engine.indexer.sync(reason="cli")
+        assert (report.claimed, report.embedded) == (6, 0)
+        assert lacking(engine) == 6
+    with world.open() as engine:
+        assert lacking(engine) == 6
+        ahead = engine.providers.forecast()
+        assert (ahead.waiting, ahead.send) == (6, 0)
+        assert ["6 texts wait" in notice.message for notice in engine.status().notices] == [True]
+        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert lacking(engine) == 0
+        assert engine.status().notices == ()
+    assert (len(world.play.jobs), world.direct) == (1, [])
+
+
+def leave(world: World, call: str) -> None:
+    """Open an engine as the app does, and close it while it waits for `call`."""
+    world.play.fail(call, hang)
+    with world.open() as engine:
+        engine.start()
+        assert world.play.hanging.acquire(timeout=LONG)
+
+
+def until(fact: Callable[[], bool]) -> None:
+    """Wait for `fact`."""
+    told = threading.Event()
+    for _ in range(int(LONG / 0.01)):
+        if fact():
+            return
+        told.wait(0.01)
+    raise AssertionError("it did not come to pass")
+
+
+@pytest.mark.parametrize("at_start", [True, False])
+@pytest.mark.parametrize("call", ["GET /batches", "GET /files", "POST /files", "POST /batches"])
+def test_a_restart_goes_on_with_the_job(world: World, call: str, at_start: bool) -> None:
+    world.play.states = ("in_progress", "completed")
+    world.write(6)
+    leave(world, call)
+    world.at_start = at_start
+    with world.open() as engine:
+        assert lacking(engine) == 6
+        engine.start()
+        until(lambda: lacking(engine) == 0)
+    assert len(world.play.jobs) == 1
+    assert world.play.count("POST /files") == (2 if call == "POST /files" else 1)
+    assert world.direct == []
+
+
+def test_a_job_whose_name_never_arrived_is_found_again(world: World) -> None:
+    def made_then_silence(handler: Any, asked: Any) -> None:
+        handler._create({"input_file_id": "in-0"})
+        hang(handler, asked)
+
+    world.write(6)
+    world.play.fail("POST /batches", made_then_silence)
+    with world.open() as engine:
+        engine.start()
+        assert world.play.hanging.acquire(timeout=LONG)
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 6
+    assert len(world.play.jobs) == 1
+    assert world.direct == []
+
+
+def test_a_job_that_is_gone_at_the_provider_is_made_good_directly(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress",)
+    world.write(6)
+    with world.open() as engine:
+        engine.indexer.sync(reason="cli")
+    world.play.jobs.clear()
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 6
+    assert len(world.direct) == 6
+
+
+def test_notes_that_change_meanwhile_lose_nothing(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress", "in_progress", "completed")
+    world.write(6)
+    with world.open() as engine:
+        engine.indexer.sync(reason="cli")
+        (world.folder / "notes" / "MEMORY.md").write_text("something else entirely\n")
+        world.write(1, "memory/new.md")
+        assert engine.indexer.sync(reason="cli").embedded == 2
+        assert lacking(engine) == 0
+        # What was paid for is kept, in case the text comes back.
+        engine.indexer.sync(reason="cli")
+        assert cached(world) == 8
+    assert len(world.play.jobs) == 1
+
+
+def test_a_job_that_another_process_finished_is_no_failure(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress", "completed")
+    world.write(6)
+    with world.open() as other:
+        other.indexer.sync(reason="cli")
+
+        def finish(handler: Any, asked: Any) -> None:
+            # While one engine fetches the results, the other one is done with them.
+            assert other.indexer.sync(reason="cli").embedded == 6
+            handler.raw(200, b"", {})
+
+        world.play.fail("GET /files", finish)
+        with world.open() as engine:
+            assert engine.indexer.sync(reason="cli").embedded == 0
+            assert lacking(engine) == 0
+    assert world.stages == ["submitted", "running", "done"]
+    assert world.direct == []
+
+
+def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    world.write(6)
+    with monkeypatch.context() as patch, world.open() as engine:
+        patch.setattr("tempfile.TemporaryFile", Full)
+        assert engine.indexer.sync(reason="cli").embedded == 0
+        assert any(notice.code == "batch" and "6 texts" in notice.message for notice in engine.notices())
+    assert "No space left" in world.news[-1].detail
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 6
+        assert engine.notices() == ()
+    assert len(world.play.jobs) == 1
+
+
+@pytest.mark.parametrize("count", [4, 10])
+def test_an_index_that_is_made_anew_gets_its_vectors_too(world: World, count: int) -> None:
+    world.write(count)
+    with world.open() as engine:
+        engine.indexer.sync(reason="cli")
+    jobs, world.tokens = len(world.play.jobs), 16
+    with world.open() as engine:
+        report = engine.indexer.sync(reason="cli")
+        assert (report.rebuilt, report.embedded) == (True, count // 2)
+        assert lacking(engine) == 0
+    assert len(world.play.jobs) - jobs == (1 if count // 2 >= world.least else 0)
+
+
+def test_an_index_that_is_made_anew_keeps_the_job_that_runs(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress", "in_progress", "completed")
+    world.write(6)
+    with world.open() as engine:
+        engine.indexer.sync(reason="cli")
+        assert engine.indexer.sync(reason="cli", force=True).rebuilt
+        assert lacking(engine) == 6
+        engine.indexer.sync(reason="cli")
+        assert lacking(engine) == 0
+    assert (len(world.play.jobs), world.direct) == (1, [])
+
+
+def test_a_refused_key_leaves_the_job_alone(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress", "completed")
+    world.write(6)
+    with world.open() as engine:
+        engine.indexer.sync(reason="cli")
+    world.play.fail("GET /batches", status(401, {"error": {"message": "Incorrect API key"}}))
+    with world.open() as engine:
+        engine.indexer.sync(reason="cli")
+        assert lacking(engine) == 6
+    assert "remembered" in world.news[-1].detail
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 6
+    assert len(world.play.jobs) == 1
+
+
+def test_a_single_question_neither_submits_nor_waits(world: World) -> None:
+    world.write(6)
+    with world.open(once=True) as engine:
+        engine.indexer.catch_up()
+        assert lacking(engine) == 6
+        assert engine.queries.search("word3").recalled is not None
+    assert world.play.log == []
+    with world.open() as engine:
+        assert engine.indexer.sync(reason="cli").embedded == 6
+
+
+def test_neither_key_nor_text_is_in_what_remembers_a_job(world: World) -> None:
+    world.batch = {"wait": False}
+    world.play.states = ("in_progress",)
+    world.write(6)
+    with world.open() as engine:
+        engine.indexer.sync(reason="cli")
+    files = list(world.folder.glob("index.sqlite*"))
+    assert files
+    assert all(KEY.encode() not in file.read_bytes() for file in files)
+
+
+def test_closing_wakes_who_waits_for_a_job(world: World) -> None:
+    world.play.fail("GET /batches", hang)
+    world.write(6)
+    engine = world.open()
+    ended: list[object] = []
+
+    def command() -> None:
+        try:
+            ended.append(engine.indexer.sync(reason="cli"))
+        except Cancelled as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=command)
+    thread.start()
+    assert world.play.hanging.acquire(timeout=LONG)
+    engine.close()
+    thread.join(LONG)
+    assert len(ended) == 1

@@ -1,0 +1,305 @@
+"""The engine that front ends hold: fresh answers, honest empty ones, background work, and a quick end."""
+
+from __future__ import annotations
+
+import ast
+import datetime as dt
+import inspect
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_tui.core import events
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled, MemoryTuiError, PathRefused
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.search.trace import EmptyIndex
+from tests.support.waiting import LONG
+from tests.tools import shape
+
+PATIENCE = LONG
+
+
+class Heard:
+    """A listener that can be waited on."""
+
+    def __init__(self) -> None:
+        self.events: list[events.Event] = []
+        self._news = threading.Condition()
+
+    def __call__(self, event: events.Event) -> None:
+        with self._news:
+            self.events.append(event)
+            self._news.notify_all()
+
+    def wait_for(self, wanted: Callable[[events.Event], bool]) -> events.Event:
+        """The first event that is `wanted`, now or soon."""
+        with self._news:
+            assert self._news.wait_for(lambda: any(map(wanted, self.events)), PATIENCE), self.events
+            return next(filter(wanted, self.events))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
+    return folder
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def engine(workspace: Path, tmp_path: Path, heard: Heard) -> Iterator[Engine]:
+    options = Options(
+        workspace=str(workspace),
+        index=str(tmp_path / "i" / "index.sqlite"),
+        provider="scripted",
+        changes=(("sync.watchDebounceMs", "50"),),
+        now=1_795_000_000.0,
+    )
+    with Engine.open(options, heard) as opened:
+        yield opened
+
+
+def recalled(engine: Engine, query: str) -> list[str]:
+    return [hit.chunk.path for hit in engine.queries.search(query).recalled]
+
+
+def test_an_answer_before_the_first_index_is_refused_with_a_reason(engine: Engine) -> None:
+    with pytest.raises(MemoryTuiError, match="Nothing is indexed yet"):
+        engine.queries.search("router")
+
+
+def test_what_is_synced_is_found_and_a_second_sync_does_nothing(engine: Engine) -> None:
+    first = engine.indexer.sync()
+    assert (first.indexed, first.embedded) == (2, 2)
+    assert recalled(engine, "omada")[0] == "MEMORY.md"
+    again = engine.indexer.sync()
+    assert not again.changed
+    assert again.unchanged == 2
+
+
+def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engine: Engine) -> None:
+    engine.indexer.sync()
+    evidence = engine.queries.gather("omada router")
+    for profile in ("recommended", "openclaw-2026.3", "openclaw-2026.2"):
+        settings = engine.plan.with_profile(profile)
+        live, fresh = engine.queries.rank(evidence, settings), engine.queries.search("omada router", settings)
+        assert [(c.chunk.id, c.score) for c in live.recalled] == [(c.chunk.id, c.score) for c in fresh.recalled]
+        assert live.profile == profile
+
+
+def test_an_edit_is_found_and_a_deleted_note_is_not(engine: Engine, workspace: Path) -> None:
+    engine.indexer.sync()
+    assert engine.queries.search("zebra").recalled[0].text.bm25 is None
+    (workspace / "memory" / "animals.md").write_text("a zebra crossed the road\n")
+    (workspace / "MEMORY.md").unlink()
+    engine.indexer.sync()
+    assert recalled(engine, "zebra")[0] == "memory/animals.md"
+    assert "MEMORY.md" not in recalled(engine, "omada router")
+
+
+def test_a_saved_file_is_searchable_without_being_asked(engine: Engine, workspace: Path, heard: Heard) -> None:
+    engine.start()
+    heard.wait_for(lambda e: isinstance(e, events.WatchChanged) and e.on)
+    heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
+    engine.indexer.writer.wait_idle(PATIENCE)
+    (workspace / "memory" / "new.md").write_text("quokka sighted near the harbour\n")
+    heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/new.md")
+    assert engine.indexer.writer.wait_idle(PATIENCE)
+    assert recalled(engine, "quokka")[0] == "memory/new.md"
+    assert engine.indexer.watcher.on
+    engine.indexer.watcher.switch(False)
+    assert not engine.indexer.watcher.on
+
+
+def test_a_search_tells_what_it_could_not_know(engine: Engine, workspace: Path) -> None:
+    engine.indexer.sync()
+    (workspace / "memory" / "2026-11-18.md").write_text("now about something else\n")
+    (workspace / "memory" / "photo.png").write_bytes(b"x")
+    engine.status()
+    trace = engine.queries.search("router")
+    states = {item.path: (item.state, item.detail) for item in trace.unsearchable}
+    assert states["memory/2026-11-18.md"] == ("pending", "changed")
+    assert states["memory/photo.png"][0] == "excluded"
+
+
+def test_an_empty_workspace_answers_with_its_own_reason(tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    with Engine.open(Options(workspace=str(tmp_path / "bare"), index=str(tmp_path / "i"), provider="scripted")) as bare:
+        bare.indexer.sync()
+        trace = bare.queries.search("router")
+    assert trace.recalled == ()
+    assert isinstance(trace.empty, EmptyIndex)
+
+
+def test_a_folder_that_cannot_be_read_is_named(engine: Engine, workspace: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    (workspace / "memory").chmod(0)
+    try:
+        engine.indexer.sync()
+        assert any(item.path == "memory" for item in engine.status().freshness.left_out)
+    finally:
+        (workspace / "memory").chmod(0o755)
+
+
+def test_files_have_states_days_and_chunks(engine: Engine, workspace: Path) -> None:
+    engine.indexer.sync()
+    (workspace / "memory" / "late.md").write_text("not yet indexed")
+    rows = {row.path: row for row in engine.notes.files()}
+    assert rows["memory/2026-11-18.md"].day == dt.date(2026, 11, 18)
+    assert (rows["MEMORY.md"].state, rows["MEMORY.md"].chunks) == ("fresh", 1)
+    assert (rows["memory/late.md"].state, rows["memory/late.md"].detail) == ("pending", "new")
+    assert [ref.citation for ref in engine.queries.chunks_of("MEMORY.md")] == ["MEMORY.md#L1-L3"]
+    assert engine.notes.read("MEMORY.md").text == "# Facts\n- Router: Omada ER605\n"
+    with pytest.raises(PathRefused):
+        engine.notes.read("../elsewhere.md")
+
+
+def test_a_cancelled_search_stops(engine: Engine) -> None:
+    engine.indexer.sync()
+    cancel = Stop()
+    cancel.set()
+    with pytest.raises(Cancelled):
+        engine.queries.gather("router", cancel)
+
+
+def test_searches_go_on_while_files_are_indexed(
+    engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory_tui.index import index_write
+
+    real, writing, answered = index_write.replace_files, threading.Semaphore(0), threading.Semaphore(0)
+
+    def held(*arguments: object) -> None:
+        real(*arguments)
+        writing.release()
+        assert answered.acquire(timeout=LONG)
+
+    engine.indexer.sync()
+    for i in range(300):
+        (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 20)
+    monkeypatch.setattr(index_write, "replace_files", held)
+    engine.indexer.request_sync()
+    for _ in range(3):
+        assert writing.acquire(timeout=LONG)
+        assert recalled(engine, "omada")[0] == "MEMORY.md"
+        assert not engine.indexer.writer.wait_idle(0)
+        answered.release()
+    answered.release(300)
+    while not engine.indexer.writer.wait_idle(0):
+        assert recalled(engine, "omada")[0] == "MEMORY.md"
+    assert engine.queries.search("gardens").funnel.chunks > 300
+
+
+def test_a_command_that_asks_once_gets_the_same_answer_by_vec0(workspace: Path, tmp_path: Path) -> None:
+    for i in range(2200):
+        (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about garden {i % 7} and coffee {i % 50}\n")
+    place = str(tmp_path / "index.sqlite")
+    answers = []
+    for once, vec0 in ((False, "on"), (True, "on"), (True, "off")):
+        options = Options(
+            workspace=str(workspace),
+            index=place,
+            provider="builtin",
+            now=1_795_000_000.0,
+            once=once,
+            changes=(("store.vector.enabled", vec0),),
+        )
+        with Engine.open(options) as asked:
+            asked.indexer.sync()
+            for query in ("garden 3 coffee", "omada router", "zebra crossing"):
+                for profile in ("recommended", "openclaw-2026.3"):
+                    evidence = asked.queries.gather(query)
+                    trace = asked.queries.rank(evidence, asked.plan.with_profile(profile))
+                    answers.append((once and vec0 == "on", query, profile, trace))
+                    found = int((~np.isnan(evidence.cosine)).sum())  # type: ignore[operator, arg-type]
+                    assert (found < 1000) == (once and vec0 == "on" and asked.status().vector.available)
+    third = len(answers) // 3
+    for (_, query, profile, whole), *others in zip(
+        answers[:third], answers[third : 2 * third], answers[2 * third :], strict=True
+    ):
+        for _, _, _, other in others:
+            assert [c.chunk.id for c in other.recalled] == [c.chunk.id for c in whole.recalled], (query, profile)
+            assert [c.score for c in other.recalled] == pytest.approx([c.score for c in whole.recalled], abs=1e-6)
+            assert other.funnel == whole.funnel
+
+
+def test_two_engines_share_one_index(engine: Engine, workspace: Path) -> None:
+    engine.indexer.sync()
+    with Engine.open(Options(workspace=str(workspace), index=str(engine.plan.index), provider="scripted")) as other:
+        assert recalled(other, "omada")[0] == "MEMORY.md"
+        (workspace / "memory" / "shared.md").write_text("walrus\n")
+        engine.indexer.sync()
+        assert recalled(other, "walrus")[0] == "memory/shared.md"
+
+
+def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine: Engine, workspace: Path) -> None:
+    engine.indexer.sync()
+    options = Options(
+        workspace=str(workspace), index=str(engine.plan.index), provider="builtin", changes=(("sync.onSearch", "off"),)
+    )
+    with Engine.open(options) as other:
+        trace = other.queries.search("omada")
+        assert trace.mode == "keywords only"
+        assert any(notice.code == "model_mismatch" for notice in trace.notices)
+        report = other.indexer.sync()
+        assert report.rebuilt
+        assert other.queries.search("omada").mode == "hybrid"
+
+
+def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
+    workspace: Path, tmp_path: Path, heard: Heard
+) -> None:
+    for i in range(1500):
+        (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 40)
+    options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), provider="scripted")
+    engine = Engine.open(options, heard)
+    engine.start()
+    heard.wait_for(lambda e: isinstance(e, events.FileIndexed))
+    engine.close()
+    with Engine.open(options) as again:
+        report = again.indexer.sync()
+        assert report.found == 1502
+        assert report.indexed < 1502, "what was indexed before is not indexed again"
+        assert again.status().freshness.fresh == 1502
+
+
+def test_a_closed_engine_takes_no_work(engine: Engine) -> None:
+    engine.indexer.sync()
+    engine.close()
+    with pytest.raises(Cancelled):
+        engine.indexer.sync()
+    with pytest.raises(Cancelled):
+        engine.queries.gather("router")
+
+
+def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software() -> None:
+    code = (
+        "import sys, memory_tui.engine.engine, memory_tui.cli.main, memory_tui.render.as_text\n"
+        "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles', 'numpy'}"
+        " & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_engine_is_its_parts_and_hands_no_call_on(engine: Engine) -> None:
+    public = [name for name in dir(engine) if not name.startswith("_")]
+    assert {"indexer", "inbox", "notes", "providers", "queries"} <= set(public)
+    assert len(public) <= 20
+    source = Path(inspect.getfile(Engine)).read_text("utf-8")
+    (cls,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == "Engine")
+    assert [ast.unparse(item) for item in cls.body if shape.hands_on(item)] == []

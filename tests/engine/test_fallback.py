@@ -1,0 +1,302 @@
+"""When the provider fails: keywords or the named fallback, said in the first line, recorded, and left again."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui import plan
+from memory_tui.engine.engine import Engine
+from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers import http_provider
+from tests.support.embed import Time
+from tests.support.provider_server import Play, hang, serving, status, well
+from tests.support.waiting import LONG
+
+KEY = "sk-fallback-0123456789"
+DOWN = status(500, {"error": {"message": "overloaded"}})
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    with serving(Play()) as server:
+        yield server
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """Time that passes when a test says so."""
+    usual, found = plan.settings, Time()
+    monkeypatch.setattr(
+        plan, "settings", lambda choices, consents: replace(usual(choices, consents), clock=found.clock())
+    )
+    return found
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (folder / "2026-01-02.md").write_text("The walrus likes cake.\n")
+    return folder
+
+
+def options(tmp_path: Path, play: Play, fallback: str = "") -> Options:
+    section: dict[str, Any] = {
+        "provider": "openai",
+        "model": "small",
+        "remote": {"baseUrl": f"{play.url}/v1", "apiKey": KEY},
+    }
+    if fallback:
+        section["fallback"] = fallback
+    path = tmp_path / "openclaw.json"
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return Options(
+        workspace=str(tmp_path / "notes"),
+        config=str(path),
+        index=str(tmp_path / "i.sqlite"),
+        changes=(("profile", "recommended"),),
+    )
+
+
+def spaces(tmp_path: Path) -> set[str]:
+    """Whose vectors the chunks of the index have."""
+    store = Store.open(tmp_path / "i.sqlite", read_only=True)
+    try:
+        return {
+            row[0]
+            for row in store.query(
+                "SELECT DISTINCT e.provider FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id"
+            )
+        }
+    finally:
+        store.close()
+
+
+def test_without_a_fallback_a_chosen_provider_fails_closed(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play)) as engine:
+        assert "overloaded" in engine.indexer.sync().error
+        trace = engine.queries.search("walrus")
+        assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
+        assert any(
+            "Meaning-based recall is off" in notice.message and "overloaded" in notice.message
+            for notice in trace.notices
+        )
+        state = engine.status()
+        assert (state.fallback["from"], state.fallback["to"], state.embedded) == ("openai", "none", 0)
+        (link,) = state.links
+        assert (link.state, link.cause, link.next_try, link.failed_at) == (
+            "paused",
+            "server error",
+            time.at + 30,
+            time.at,
+        )
+        play.usual = well
+        time.at += 31
+        assert engine.indexer.sync().error == ""
+        assert engine.queries.search("walrus").mode == "hybrid"
+        assert engine.status().links[0].error == ""
+
+
+def test_the_fallback_makes_the_index_and_says_so(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.indexer.sync()
+        assert engine.queries.search("walrus").mode == "hybrid"
+        state = engine.status()
+        assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-static-256", state.chunks)
+        assert state.fallback is not None
+        assert {**state.fallback, "reason": ""} == {
+            "from": "openai",
+            "to": "builtin",
+            "model": "minilm-static-256",
+            "reason": "",
+            "since": time.at,
+            "retryAt": time.at + 30,
+        }
+        assert "overloaded" in state.fallback["reason"]
+        assert KEY not in json.dumps(state.fallback)
+    assert spaces(tmp_path) == {"builtin"}
+
+
+def test_a_question_that_cannot_be_embedded_brings_the_fallback(
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.indexer.sync()
+        assert engine.status().provider == "openai"
+        play.usual = DOWN
+        trace = engine.queries.search("walrus")
+        assert trace.mode == "keywords only"
+        assert any("overloaded" in notice.message for notice in trace.notices)
+        assert engine.indexer.writer.wait_idle(LONG)
+        assert engine.queries.search("walrus").mode == "hybrid"
+        assert engine.status().fallback["from"] == "openai"
+    assert spaces(tmp_path) == {"builtin"}
+
+
+def test_the_next_process_knows_and_does_not_ask_before_the_time_has_come(
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.indexer.sync()
+    asked = len(play.asked)
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        assert engine.status().fallback["to"] == "builtin"
+        engine.indexer.catch_up()
+        assert engine.queries.search("walrus").mode == "hybrid"
+        assert engine.status().fallback["since"] == time.at
+    assert len(play.asked) == asked
+
+
+@pytest.mark.parametrize("same_process", [True, False])
+def test_the_first_choice_comes_back_when_it_answers_again(
+    play: Play, notes: Path, tmp_path: Path, time: Time, same_process: bool
+) -> None:
+    play.usual = DOWN
+    engine = Engine.open(options(tmp_path, play, "builtin"))
+    engine.indexer.sync()
+    if not same_process:
+        engine.close()
+        engine = Engine.open(options(tmp_path, play, "builtin"))
+    play.usual = well
+    time.at += 31
+    engine.indexer.sync()
+    state = engine.status()
+    assert (state.provider, state.fallback) == ("openai", None)
+    assert engine.queries.search("walrus").mode == "hybrid"
+    engine.close()
+    assert spaces(tmp_path) == {"openai"}
+
+
+def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.indexer.sync()
+        time.at += 31
+        asked, generation = len(play.asked), engine.status().generation
+        report = engine.indexer.sync()
+        assert len(play.asked) > asked
+        assert (report.rebuilt, report.error) == (False, "")
+        assert engine.status().generation == generation or not report.changed
+        assert engine.queries.search("walrus").mode == "hybrid"
+
+
+def test_a_person_can_ask_for_the_first_choice_again(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    play.usual = DOWN
+    with Engine.open(options(tmp_path, play, "builtin")) as engine:
+        engine.indexer.sync()
+        play.usual = well
+        engine.providers.retry()
+        assert engine.indexer.writer.wait_idle(LONG)
+        assert engine.status().provider == "openai"
+
+
+def test_it_is_asked_again_by_itself_when_its_time_has_come(
+    play: Play, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_provider, "_LASTING_SECONDS", 0.1)
+    play.say(status(401, {"error": {"message": "not yet"}}))
+    with Engine.open(options(tmp_path, play)) as engine:
+        heard: list[str] = []
+        back = threading.Event()
+
+        def listen(event: Any) -> None:
+            heard.append(type(event).__name__)
+            if getattr(event, "ok", False):
+                back.set()
+
+        engine.listen(listen)
+        assert "not yet" in engine.indexer.sync().error
+        assert back.wait(LONG)
+        assert engine.indexer.writer.wait_idle(LONG)
+        assert engine.queries.search("walrus").mode == "hybrid"
+
+
+def test_the_cache_is_counted_so_that_status_can_tell(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    with Engine.open(options(tmp_path, play)) as engine:
+        engine.indexer.sync()
+        assert engine.status().cache.hits == 0
+        engine.indexer.sync(force=True)
+        assert engine.status().cache.hits == engine.status().chunks
+    with Engine.open(options(tmp_path, play)) as engine:
+        assert engine.status().cache.hits == engine.status().chunks
+
+
+def test_words_find_a_note_while_a_provider_never_answers(play: Play, notes: Path, tmp_path: Path) -> None:
+    play.usual = hang
+    with Engine.open(options(tmp_path, play)) as engine:
+        engine.start()
+        assert play.hanging.acquire(timeout=LONG)
+        trace = engine.queries.rank(engine.queries.gather("walrus", by_words=True), engine.plan.settings)
+        assert trace.recalled[0].chunk.path == "memory/2026-01-02.md"
+        assert engine.status().embedded == 0
+
+
+def test_a_text_that_stands_in_many_notes_is_sent_once(play: Play, notes: Path, tmp_path: Path) -> None:
+    for number in range(600):
+        (notes / f"n{number}.md").write_text(f"Note of kind {number % 7}\n")
+    with Engine.open(options(tmp_path, play)) as engine:
+        report = engine.indexer.sync()
+        state = engine.status()
+        assert (state.embedded, state.chunks) == (602, 602)
+        assert report.embedded == 9
+    texts = [text for request in play.asked for text in request.texts if text != "memory"]
+    assert len(texts) == len(set(texts)) == 9
+
+
+def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_path: Path) -> None:
+    for number in range(600):
+        (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
+    met, early = threading.Barrier(2), threading.Semaphore(2)
+
+    def together(handler: Any, asked: Any) -> None:
+        if asked.texts != ["memory"] and early.acquire(blocking=False):
+            met.wait(LONG)
+        well(handler, asked)
+
+    play.usual = together
+    chosen = options(tmp_path, play)
+    with Engine.open(replace(chosen, changes=(*chosen.changes, ("remote.concurrency", "2")))) as engine:
+        assert engine.indexer.sync().error == ""
+        assert engine.status().embedded == engine.status().chunks
+    assert play.most_at_once == 2
+
+
+def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(
+    play: Play, notes: Path, tmp_path: Path
+) -> None:
+    for number in range(900):
+        (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
+    let, begun = threading.Event(), threading.Event()
+
+    def later(handler: Any, asked: Any) -> None:
+        if asked.texts != ["memory"]:
+            begun.set()
+            let.wait(LONG)
+        well(handler, asked)
+
+    play.usual = later
+    with Engine.open(options(tmp_path, play)) as engine:
+        engine.indexer.request_sync()
+        assert begun.wait(LONG)
+        engine.indexer.pause()
+        let.set()
+        assert engine.indexer.writer.wait_idle(LONG)
+        engine.indexer.resume()
+        assert engine.indexer.sync().error == ""
+        assert engine.status().embedded == 902
+    texts = [text for request in play.asked for text in request.texts if text != "memory"]
+    assert len(texts) == len(set(texts)) == 902

@@ -1,0 +1,453 @@
+"""What the engine tells of its index, and how it is told to keep it: for the screens that show and steer that."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory_tui.core import events
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.core.locks import Keeping
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.search.trace import Trace
+from tests.engine.test_engine import Heard
+from tests.support.waiting import LONG
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    for number in range(12):
+        (folder / "memory" / f"{number}.md").write_text(f"note {number} about gardens\n" * 30)
+    return folder
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def options(workspace: Path, tmp_path: Path) -> Options:
+    return Options(
+        workspace=str(workspace),
+        index=str(tmp_path / "i" / "index.sqlite"),
+        provider="scripted",
+        changes=(("sync.watchDebounceMs", "50"),),
+    )
+
+
+@pytest.fixture
+def engine(options: Options, heard: Heard) -> Iterator[Engine]:
+    with Engine.open(options, heard) as opened:
+        yield opened
+
+
+def with_changes(options: Options, *changes: tuple[str, str]) -> Options:
+    return Options(
+        workspace=options.workspace,
+        index=options.index,
+        provider=options.provider,
+        changes=(*options.changes, *changes),
+    )
+
+
+class Gate:
+    """Holds the writer inside a sync until it is opened."""
+
+    def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+        from memory_tui.index import index_write
+
+        self.reached, self.open = threading.Event(), threading.Event()
+        real = index_write.replace_files
+
+        def held(*arguments: object) -> None:
+            self.reached.set()
+            assert self.open.wait(LONG)
+            real(*arguments)
+
+        monkeypatch.setattr(index_write, "replace_files", held)
+        engine.indexer.request_sync()
+        assert self.reached.wait(LONG)
+
+
+def test_a_status_before_there_is_an_index_makes_none(engine: Engine, options: Options) -> None:
+    status = engine.status()
+    assert (status.chunks, status.db_bytes, status.freshness.total) == (0, 0, 12)
+    assert {item.detail for item in status.freshness.pending} == {"new"}
+    assert len(engine.notes.files()) == 12
+    assert not Path(options.index or "").exists()
+
+
+def test_looking_around_never_waits_for_the_writer(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate(engine, monkeypatch)
+    status = engine.status()
+    assert status.freshness.fresh == 0
+    assert status.writer is not None
+    assert status.writer.ours
+    assert len(engine.notes.files()) == 12
+    assert engine.notes.why_file("memory/1.md").included
+    assert engine.queries.tables()[0].rows == 0
+    assert engine.providers.estimate().files == 12
+    gate.open.set()
+    assert engine.indexer.writer.wait_idle(LONG)
+    status = engine.status()
+    assert status.freshness.fresh == 12
+    assert status.writer is None
+
+
+def test_freshness_knows_how_the_index_was_made(engine: Engine, options: Options) -> None:
+    engine.indexer.sync()
+    engine.close()
+    with Engine.open(with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"))) as other:
+        fresh = other.status().freshness
+        assert fresh.fresh == 0
+        assert fresh.rebuild == ("chunk tokens: 400 is now 50", "overlap: 80 is now 10")
+        assert any(notice.code == "rebuild" for notice in other.status().notices)
+        assert other.indexer.sync().rebuilt
+        assert other.status().freshness.rebuild == ()
+        assert other.status().freshness.fresh == 12
+
+
+def test_indexing_is_paused_and_goes_on(engine: Engine, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate(engine, monkeypatch)
+    engine.indexer.pause()
+    gate.open.set()
+    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.status().paused
+    with pytest.raises(IndexUnavailable, match="paused"):
+        engine.indexer.sync()
+    engine.indexer.resume()
+    heard.wait_for(lambda e: isinstance(e, events.IndexingPaused) and not e.on)
+    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.status().freshness.fresh == 12
+
+
+def test_progress_has_a_rate_and_ends(engine: Engine, heard: Heard) -> None:
+    engine.indexer.sync()
+    told = [event for event in heard.events if isinstance(event, events.SyncProgress)]
+    assert told[-1].done == told[-1].total == 12
+    assert told[-1].rate > 0
+    assert told[-1].seconds_left == 0
+    assert told[-1].chunks == engine.status().chunks
+    assert engine.indexer.progress is None
+    assert engine.indexer.last_sync is not None
+    assert engine.indexer.last_sync.indexed == 12
+
+
+def test_tables_account_for_the_whole_file(engine: Engine) -> None:
+    engine.indexer.sync()
+    sizes = {table.name: table for table in engine.queries.tables()}
+    assert (sizes["files"].rows, sizes["chunks"].rows) == (12, engine.status().chunks)
+    assert sizes["full text"].bytes > 0
+    engine.close()
+    assert sum(size.bytes for size in sizes.values()) == Path(engine.plan.index).stat().st_size
+
+
+def test_a_rebuild_is_estimated(engine: Engine) -> None:
+    assert engine.providers.estimate().to_embed > 0
+    engine.indexer.sync()
+    known = engine.providers.estimate()
+    assert (known.files, known.chunks, known.to_embed, known.usd) == (12, engine.status().chunks, 0, 0.0)
+
+
+def test_what_nobody_may_or_can_embed_costs_nothing(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine.open(replace(options, provider="none")) as engine:
+        assert (engine.providers.estimate().to_embed, engine.providers.estimate().usd) == (0, 0.0)
+    with Engine.open(replace(options, provider="openai")) as engine:
+        assert engine.providers.estimate().to_embed == 0, "without a key nothing can be sent"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with Engine.open(replace(options, provider="openai")) as engine:
+        sent, forecast = engine.providers.estimate(), engine.providers.forecast()
+        assert forecast is not None
+        assert (sent.to_embed, sent.model) == (sent.chunks, "text-embedding-3-small")
+        assert sent.usd == pytest.approx(0.02 * sent.tokens / 1e6)
+        assert forecast.usd == pytest.approx(0.02 * forecast.tokens / 1e6)
+    config = tmp_path / "memory-tui.json"
+    config.write_text(
+        '{"agents": {"defaults": {"memorySearch": {"provider": "openai", "remote": {'
+        '"baseUrl": "https://embed.example/v1", "apiKey": "sk-test"}}}}}'
+    )
+    with Engine.open(replace(options, provider="", config=str(config))) as engine:
+        assert engine.providers.estimate().to_embed == 0, "nobody agreed to send it"
+        engine.providers.approve("openai", sync=False)
+        assert engine.providers.estimate().to_embed > 0
+        assert engine.providers.estimate().usd is None, "the list price is not that of another host"
+
+
+def test_a_shrink_is_shown_and_accepted(engine: Engine, workspace: Path) -> None:
+    engine.indexer.sync()
+    for number in range(8):
+        (workspace / "memory" / f"{number}.md").unlink()
+    engine.indexer.sync()
+    status = engine.status()
+    assert status.freshness.shrink is not None
+    assert status.freshness.shrink.missing == 8
+    assert any(notice.code == "shrink" for notice in status.notices)
+    assert engine.indexer.sync(reason="accept", accept_shrink=True).removed == 8
+    assert engine.status().freshness.shrink is None
+
+
+def test_the_index_is_whole(engine: Engine) -> None:
+    assert engine.queries.verify() == ()
+    engine.indexer.sync()
+    assert engine.queries.verify() == ()
+
+
+KEEP = """
+import sys
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
+engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
+engine.start()
+assert engine.indexer.writer.wait_idle(60)
+print("keeping", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def keeper(workspace: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", KEEP, str(workspace), str(tmp_path / "i" / "index.sqlite")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "keeping\n"
+    yield child
+    child.kill()
+    child.communicate()
+
+
+def named(pid: int) -> Callable[[events.Event], bool]:
+    return lambda event: isinstance(event, events.KeeperChanged) and event.pid == pid
+
+
+def test_a_second_app_reads_and_takes_over_when_the_first_ends(
+    engine: Engine, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
+) -> None:
+    engine.start()
+    heard.wait_for(named(keeper.pid))
+    assert engine.indexer.writer.wait_idle(LONG)
+    status = engine.status()
+    assert status.keeper is not None
+    assert (status.keeper.pid, status.keeper.ours) == (keeper.pid, False)
+    assert status.freshness.fresh == 12
+    assert not [event for event in heard.events if isinstance(event, events.SyncStarted)]
+    keeper.kill()
+    keeper.wait()
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    heard.wait_for(named(os.getpid()))
+    heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/new.md")
+    assert engine.indexer.writer.wait_idle(LONG)
+    status = engine.status()
+    assert status.keeper is not None
+    assert status.keeper.ours
+
+
+def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper: subprocess.Popen[str]) -> None:
+    assert engine.indexer.sync(force=True).rebuilt
+    assert engine.status().freshness.fresh == 12
+
+
+def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
+    engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory_tui.engine import indexer
+
+    monkeypatch.setattr(indexer, "_YOUNG_SECONDS", 0.0)
+    engine.indexer.sync()
+    (workspace / "memory" / "1.md").write_text("a zebra\n")
+    (workspace / "memory" / "2.md").unlink()
+    trace = engine.queries.search("gardens")
+    told = {item.path: (item.state, item.detail) for item in trace.unsearchable}
+    assert told["memory/1.md"] == ("pending", "changed")
+    assert told["memory/2.md"] == ("pending", "deleted")
+    # It was also asked for in the background.
+    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/1.md"
+
+
+def test_a_search_of_an_index_made_otherwise_says_so(engine: Engine, options: Options) -> None:
+    engine.indexer.sync()
+    engine.close()
+    with Engine.open(
+        with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"), ("sync.onSearch", "off"))
+    ) as other:
+        trace = other.queries.search("gardens")
+        assert trace.recalled
+        [notice] = [notice for notice in trace.notices if notice.code == "rebuild"]
+        assert "chunk tokens: 400 is now 50" in notice.message
+
+
+def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
+    with pytest.raises(IndexUnavailable, match="Nothing is indexed yet"):
+        engine.queries.search("gardens")
+    assert engine.indexer.writer.wait_idle(LONG)
+    assert engine.queries.search("gardens").recalled
+
+
+# --- by the clock --------------------------------------------------------------------------------------------------
+
+
+def test_without_a_watcher_the_interval_finds_what_was_saved(
+    options: Options, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_tui.engine.indexer._MINUTE", 0.01)
+    settings = (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))
+    with Engine.open(with_changes(options, *settings), heard) as engine:
+        engine.start()
+        assert engine.indexer.writer.wait_idle(LONG)
+        (workspace / "memory" / "late.md").write_text("a zebra")
+        heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")
+        assert any(isinstance(e, events.SyncStarted) and e.reason == "interval" for e in heard.events)
+
+
+def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
+    engine: Engine, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory_tui.index import watch
+
+    monkeypatch.setattr("memory_tui.engine.scanner.SWEEP_SECONDS", 0.1)
+    monkeypatch.setattr(watch.Watcher, "_announce", lambda watcher: None)
+    engine.start()
+    heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
+    assert engine.indexer.writer.wait_idle(LONG)
+    (workspace / "memory" / "late.md").write_text("a zebra")
+    heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")
+    assert any(isinstance(e, events.SyncStarted) and e.reason == "sweep" for e in heard.events)
+
+
+def test_with_every_trigger_off_nothing_is_indexed_by_itself(options: Options, heard: Heard) -> None:
+    off = tuple((key, "off") for key in ("sync.watch", "sync.onSearch", "sync.onSessionStart"))
+    with Engine.open(with_changes(options, *off), heard) as engine:
+        engine.indexer.sync()
+        (engine.plan.roots.workspace / "memory" / "late.md").write_text("a zebra")
+        engine.start()
+        engine.queries.search("zebra")
+        assert engine.indexer.writer.wait_idle(LONG)
+        assert [item.path for item in engine.status().freshness.pending] == ["memory/late.md"]
+
+
+def test_what_is_saved_while_indexing_is_paused_is_not_fresh(engine: Engine, heard: Heard, workspace: Path) -> None:
+    engine.start()
+    heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
+    assert engine.indexer.writer.wait_idle(LONG)
+    engine.indexer.pause()
+    (workspace / "memory" / "1.md").write_text("saved meanwhile")
+    heard.wait_for(lambda event: isinstance(event, events.NotesChanged))
+    assert [item.path for item in engine.status().freshness.pending] == ["memory/1.md"]
+    engine.indexer.resume()
+    heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/1.md")
+
+
+def test_a_reader_tells_what_the_keeper_that_hangs_does_not_index(
+    engine: Engine, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
+) -> None:
+    engine.start()
+    heard.wait_for(named(keeper.pid))
+    assert engine.status().freshness.fresh == 12
+    os.kill(keeper.pid, signal.SIGSTOP)
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    heard.wait_for(lambda event: isinstance(event, events.NotesChanged))
+    assert [item.path for item in engine.status().freshness.pending] == ["memory/new.md"]
+    keeper.kill()
+    heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/new.md")
+
+
+def test_a_reader_is_told_what_another_process_indexed(
+    engine: Engine, options: Options, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
+) -> None:
+    engine.start()
+    heard.wait_for(named(keeper.pid))
+    assert engine.status().chunks == 12
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    # An index that was deleted is another one, too, whoever makes it again.
+    count = len(heard.events)
+    Path(options.index or "").unlink()
+    heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and len(heard.events) > count)
+    heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
+
+
+def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
+    engine: Engine, options: Options, heard: Heard, workspace: Path
+) -> None:
+    with Engine.open(options) as writer:
+        writer.indexer.sync()
+        engine.start()
+        assert engine.queries.gather("gardens").texts
+        assert engine.indexer.writer.wait_idle(LONG)
+        for number in range(3):
+            (workspace / "memory" / f"new{number}.md").write_text("a zebra")
+            count = len([event for event in heard.events if isinstance(event, events.IndexChanged)])
+            writer.indexer.sync()
+            # Whoever reads the status knows of the change; whoever asked before does not.
+            assert engine.status().chunks == 13 + number
+            heard.wait_for(lambda _: sum(isinstance(e, events.IndexChanged) for e in heard.events) > count)  # noqa: B023
+
+
+def asked_until(engine: Engine, fact: Callable[[Trace], bool]) -> None:
+    """Ask until `fact` is so of the answer; in less than the time after which everything is compared anyway."""
+    end = time.monotonic() + LONG / 2
+    while not fact(found := engine.queries.search("gardens")):
+        assert time.monotonic() < end, found.unsearchable
+        time.sleep(0.05)
+
+
+def test_a_reader_whose_comparisons_are_dear_does_not_call_notes_waiting_that_another_process_has_indexed(
+    engine: Engine, options: Options, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
+) -> None:
+    engine.start()
+    heard.wait_for(named(keeper.pid))
+    check = engine.indexer.freshness_check
+    assert engine.queries.search("gardens").unsearchable == ()
+    os.kill(keeper.pid, signal.SIGSTOP)
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    asked_until(engine, lambda found: [item.path for item in found.unsearchable] == ["memory/new.md"])
+    # As on a busy machine or with many notes: no comparison before a search any more.
+    check._cost = 1.0
+    os.kill(keeper.pid, signal.SIGCONT)
+    heard.wait_for(lambda event: isinstance(event, events.IndexChanged))
+    asked_until(engine, lambda found: not found.unsearchable)
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+
+
+def test_a_sync_that_finds_everything_done_tells_who_did_it(
+    engine: Engine, options: Options, heard: Heard, workspace: Path
+) -> None:
+    engine.indexer.sync()
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    with Engine.open(options) as writer:
+        writer.indexer.sync()
+    assert not any(isinstance(event, events.IndexChanged) for event in heard.events)
+    assert engine.indexer.sync().indexed == 0
+    assert any(isinstance(event, events.IndexChanged) for event in heard.events)
+
+
+def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Path, heard: Heard) -> None:
+    index = tmp_path / "index.sqlite"
+    first, second = Keeping(lambda: index, heard), Keeping(lambda: index, heard)
+    assert first.leads()
+    assert not second.leads()
+    (tmp_path / "index.sqlite.keeper").unlink()
+    assert second.leads()
+    assert not first.leads()
+    second.close()
+    assert first.leads()
+    first.close()

@@ -1,0 +1,108 @@
+"""From configuration to provider: notes go where the person said, with the key they gave, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from tests.support.provider_server import Play, serving, status
+
+
+@pytest.fixture
+def host() -> Iterator[tuple[Play, str]]:
+    """A provider on loopback, and its address."""
+    play = Play()
+    with serving(play):
+        yield play, play.url
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    return tmp_path / "notes"
+
+
+def configuration(tmp_path: Path, section: dict[str, object]) -> str:
+    path = tmp_path / "openclaw.json"
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return str(path)
+
+
+def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configured_key(
+    host: tuple[Play, str], workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play, address = host
+    monkeypatch.setenv("MY_KEY", "sk-from-the-environment")
+    config = configuration(
+        tmp_path,
+        {
+            "provider": "openai",
+            "model": "small",
+            "remote": {"baseUrl": f"{address}/v1", "apiKey": "${MY_KEY}", "headers": {"X-Team": "home"}},
+        },
+    )
+    options = Options(
+        workspace=str(workspace),
+        config=config,
+        provider="openai",
+        index=str(tmp_path / "i"),
+        changes=(("profile", "recommended"),),
+    )
+    with Engine.open(options) as engine:
+        report = engine.indexer.sync()
+        assert report.error == ""
+        assert engine.queries.search("omada").mode == "hybrid"
+        assert engine.status().model == "small"
+    assert play.asked
+    for request in play.asked:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        assert headers["authorization"] == "Bearer sk-from-the-environment"
+        assert headers["x-team"] == "home"
+    assert any("Omada" in text for request in play.asked for text in request.texts)
+
+
+def test_an_outage_keeps_the_vectors_that_are_there(host: tuple[Play, str], workspace: Path, tmp_path: Path) -> None:
+    play, address = host
+    config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
+    options = Options(workspace=str(workspace), config=config, provider="openai", index=str(tmp_path / "i"))
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        before = engine.status().embedded
+    play.usual = status(401, {"error": {"message": "Incorrect API key provided"}})
+    with Engine.open(options) as engine:
+        (workspace / "memory" / "new.md").write_text("quokka\n")
+        report = engine.indexer.sync()
+        assert not report.rebuilt
+        assert report.error
+        state = engine.status()
+        assert state.embedded == before > 0
+        assert state.chunks == before + 1
+        assert engine.queries.search("quokka").mode == "keywords only"
+
+
+def test_transcripts_are_a_source_when_the_configuration_asks_twice(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
+    sessions = tmp_path / "state" / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    said = {"type": "message", "message": {"role": "user", "content": "the walrus password is hunter2"}}
+    (sessions / "one.jsonl").write_text(json.dumps({"type": "session"}) + "\n" + json.dumps(said) + "\n")
+
+    def found(**section: object) -> list[str]:
+        config = configuration(tmp_path, {"provider": "scripted", **section})
+        options = Options(
+            workspace=str(workspace), config=config, index=str(tmp_path / "i"), changes=(("profile", "recommended"),)
+        )
+        with Engine.open(options) as engine:
+            engine.indexer.sync(reason="cli")
+            return [hit.chunk.citation for hit in engine.queries.search("walrus").recalled if hit.text.bm25 is not None]
+
+    assert found(sources=["memory", "sessions"]) == []
+    assert found(sources=["memory", "sessions"], experimental={"sessionMemory": True}) == ["sessions/one.jsonl#L2-L2"]

@@ -1,0 +1,295 @@
+"""Before notes leave this machine: what would be sent is shown, and what looks like a secret is kept back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.approval import Consents
+from memory_tui.cli import main
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.providers import prices
+from tests.support.provider_server import Play, serving, status
+
+KEY = "sk-sending-0123456789"
+SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    """A provider elsewhere: the server on loopback is the proxy on the way to any host."""
+    with serving(Play()) as server:
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        yield server
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (folder / "2026-01-02.md").write_text(f"# Accounts\n\nThe walrus forge: {SECRET}\n")
+    return folder.parent
+
+
+@pytest.fixture
+def config(workspace: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "openclaw.json"
+    section = {"provider": "openai", "remote": {"baseUrl": "http://embed.example/v1", "apiKey": KEY}}
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return path
+
+
+@pytest.fixture
+def options(workspace: Path, config: Path, tmp_path: Path) -> Options:
+    return Options(
+        workspace=str(workspace),
+        config=str(config),
+        index=str(tmp_path / "i.sqlite"),
+        changes=(("profile", "recommended"),),
+    )
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(options: Options, capsys: pytest.CaptureFixture[str]) -> Run:
+    def go(*words: str) -> tuple[int, str, str]:
+        code = main.main(
+            [
+                *words,
+                "--workspace",
+                str(options.workspace),
+                "--config",
+                str(options.config),
+                "--index",
+                str(options.index),
+                "--profile",
+                "recommended",
+            ]
+        )
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return go
+
+
+def sent(play: Play) -> str:
+    return "\n".join(text for request in play.asked for text in request.texts)
+
+
+# --- what looks like a secret --------------------------------------------------------------------------------------
+
+
+def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, options: Options) -> None:
+    with Engine.open(replace(options, provider="openai")) as engine:
+        engine.indexer.sync()
+        assert "Omada" in sent(play)
+        assert SECRET not in sent(play)
+        assert "walrus" not in sent(play)
+        (hit, *_) = engine.queries.search("walrus").recalled
+        assert hit.chunk.path == "memory/2026-01-02.md"
+        engine.indexer.sync(force=True)
+    assert SECRET not in sent(play)
+
+
+def test_everything_that_speaks_of_the_chunk_says_why(play: Play, options: Options, run: Run) -> None:
+    why = "withheld: looks like a secret (GitHub Token)"
+    with Engine.open(replace(options, provider="openai")) as engine:
+        engine.indexer.sync()
+        (chunk,) = engine.status().withheld
+        assert (chunk.path, chunk.start_line, chunk.kind) == ("memory/2026-01-02.md", 1, "GitHub Token")
+        row = next(row for row in engine.notes.files() if row.path == chunk.path)
+        assert (row.state, row.detail) == ("fresh", f"lines 1-4 {why}")
+        assert why in engine.notes.why_file(chunk.path).index
+        verdict = engine.queries.why(engine.queries.gather("omada"), chunk.path, 3)
+        assert why in str(verdict.fate)
+    out = run("status")[1]
+    assert f"not sent: memory/2026-01-02.md:1-4  {why}" in out
+    assert json.loads(run("status", "--json")[1])["withheld"][0]["kind"] == "GitHub Token"
+    assert SECRET not in out
+
+
+def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play: Play, options: Options) -> None:
+    asked = replace(options, provider="openai")
+    with Engine.open(asked) as engine:
+        engine.indexer.sync()
+    with Engine.open(replace(asked, changes=(*asked.changes, ("remote.withholdSecrets", "false")))) as engine:
+        engine.indexer.sync()
+        assert engine.status().withheld == ()
+    assert SECRET in sent(play)
+
+
+def test_a_secret_that_is_taken_out_of_the_note_is_no_longer_counted(
+    play: Play, options: Options, workspace: Path
+) -> None:
+    with Engine.open(replace(options, provider="openai")) as engine:
+        engine.indexer.sync()
+        (workspace / "memory" / "2026-01-02.md").write_text("# Accounts\n\nThe walrus forge: elsewhere\n")
+        engine.indexer.sync()
+        assert engine.status().withheld == ()
+        assert "elsewhere" in sent(play)
+
+
+def test_nothing_is_withheld_from_this_machine(options: Options, config: Path) -> None:
+    with Engine.open(replace(options, provider="builtin")) as engine:
+        engine.indexer.sync()
+        state = engine.status()
+        assert (state.withheld, state.embedded) == ((), state.chunks)
+
+
+def test_a_change_of_provider_gives_every_chunk_a_vector_again(play: Play, options: Options, tmp_path: Path) -> None:
+    with Engine.open(replace(options, provider="openai")) as engine:
+        engine.indexer.sync()
+        assert engine.status().embedded == engine.status().chunks - 1
+    with Engine.open(replace(options, provider="builtin")) as engine:
+        engine.indexer.sync()
+        assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
+
+
+def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(play: Play, options: Options) -> None:
+    with Engine.open(replace(options, provider="openai")) as engine:
+        engine.indexer.sync()
+        before = len(play.asked)
+        trace = engine.queries.search(f"walrus {SECRET}")
+        assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
+        (notice,) = [notice for notice in trace.notices if "not sent to embed.example" in notice.message]
+        assert SECRET not in notice.message
+        assert len(play.asked) == before
+        assert engine.queries.search("walrus 2026").mode == "hybrid"
+
+
+def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, options: Options, workspace: Path) -> None:
+    (workspace / "MEMORY.md").unlink()
+    with Engine.open(replace(options, provider="openai")) as engine:
+        engine.indexer.sync()
+        assert engine.queries.remeasured() is None
+    assert SECRET not in sent(play)
+
+
+# --- what would be sent --------------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play: Play, run: Run) -> None:
+    code, out, err = run("index", "--dry-run")
+    assert (code, err) == (0, "")
+    assert "openai text-embedding-3-small at embed.example" in out
+    assert "2 files, 2 chunks" in out
+    assert "1 text, about 8 tokens" in out
+    assert "unknown for this model and host" in out
+    assert "withheld: memory/2026-01-02.md:1-4  GitHub Token" in out
+    assert "To approve this provider: memory-tui index --yes" in out
+    assert SECRET not in out
+    assert play.asked == []
+    assert json.loads(run("index", "--dry-run", "--json")[1])["agreed"] is False
+
+
+def test_naming_the_provider_in_a_dry_run_is_no_word(play: Play, run: Run, workspace: Path) -> None:
+    run("index", "--dry-run", "--provider", "openai")
+    assert play.asked == []
+    assert Consents(workspace).every() == ()
+
+
+def test_the_dry_run_is_right_about_what_is_sent_then(play: Play, run: Run, workspace: Path) -> None:
+    for number in range(40):
+        (workspace / "memory" / f"n{number}.md").write_text(f"Note {number % 30} " + "word " * 200)
+    before = json.loads(run("index", "--dry-run", "--json")[1])
+    code, out, _ = run("index", "--yes")
+    assert code == 0
+    assert "Approved: openai at embed.example gets the notes of" in out
+    texts = [text for request in play.asked for text in request.texts if text != "memory"]
+    assert len(texts) == len(set(texts)) == before["send"]
+    assert sum(len(text.encode()) for text in texts) == before["bytes"]
+    assert max(request.size for request in play.asked) < 8500
+    after = json.loads(run("index", "--dry-run", "--json")[1])
+    assert (after["cached"], after["send"], after["agreed"]) == (before["send"], 0, True)
+
+
+def test_a_dry_run_on_this_machine_says_that_nothing_leaves_it(run: Run) -> None:
+    out = run("index", "--dry-run", "--provider", "builtin")[1]
+    assert "on this machine: nothing leaves it" in out
+    assert "Price" not in out
+    assert "words alone" in run("index", "--dry-run", "--provider", "none")[1]
+
+
+def test_a_dry_run_without_a_key_says_what_is_missing(run: Run, config: Path) -> None:
+    config.write_text('{agents: {defaults: {memorySearch: {provider: "voyage"}}}}')
+    code, _, err = run("index", "--dry-run")
+    assert code == 1
+    assert "No API key found" in err
+
+
+# --- prices --------------------------------------------------------------------------------------------------------
+
+
+def test_a_price_is_known_for_the_providers_own_model_and_host_only() -> None:
+    assert prices.per_million("openai", "text-embedding-3-small", "api.openai.com") == 0.02
+    assert prices.per_million("openai", "text-embedding-3-small", "embed.example") is None
+    assert prices.per_million("openai", "text-embedding-9", "api.openai.com") is None
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", prices.AS_OF)
+
+
+@given(st.text())
+def test_every_text_has_about_as_many_tokens_as_a_quarter_of_its_bytes(text: str) -> None:
+    size = len(text.encode("utf-8", "replace"))
+    assert size / 4 <= prices.tokens(text) <= len(text)
+
+
+# --- the command ---------------------------------------------------------------------------------------------------
+
+
+def told(run: Run, *words: str) -> Any:
+    return json.loads(run("provider", "--json", *words)[1])
+
+
+def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
+    before = told(run)
+    assert [(link["name"], link["agreed"], link["cause"]) for link in before["links"]] == [
+        ("openai", False, "needs your word")
+    ]
+    assert "openai needs your approval" in run("provider")[1]
+    assert told(run, "--agree")["agreed"]["host"] == "embed.example"
+    assert told(run)["links"][0]["agreed"] is True
+    assert "Approved: openai at embed.example may get these notes" in run("provider")[1]
+    assert [made["provider"] for made in told(run, "--revoke")["revoked"]] == ["openai"]
+    assert told(run)["agreements"] == []
+    assert play.asked == []
+
+
+def test_who_agrees_for_nothing_is_told_why(run: Run, config: Path) -> None:
+    assert told(run, "--agree")["agreed"]
+    assert "openai has your approval to get these notes at embed.example, since " in run("provider", "--agree")[1]
+    config.write_text(
+        '{agents: {defaults: {memorySearch: {provider: "ollama", remote: {baseUrl: "http://127.0.0.1:9"}}}}}'
+    )
+    assert "ollama needs no approval: 127.0.0.1:9 is this machine" in run("provider", "--agree")[1]
+    config.write_text('{agents: {defaults: {memorySearch: {provider: "voyage"}}}}')
+    assert "voyage cannot be approved before it is complete: No API key" in run("provider", "--agree")[1]
+
+
+def test_a_test_makes_one_call_and_fails_with_the_providers_words(play: Play, run: Run) -> None:
+    code, out, _ = run("provider", "--test")
+    assert code == 0
+    assert re.search(
+        r"Test of openai text-embedding-3-small at embed\.example: 256 dimensions in \d+ ms, "
+        r"norm 1\.0000, similarity to itself 1\.0000\.",
+        out,
+    )
+    assert len(play.asked) == 1
+    play.usual = status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
+    code, out, err = run("provider", "--test")
+    assert code == 1
+    assert "Test of openai failed" in out
+    assert "Incorrect API key provided" in out
+    assert KEY not in out + err
+    assert told(run, "--test")["test"]["state"] == "bad key"

@@ -1,0 +1,355 @@
+"""One record of who answers: first line, State, status, provider, doctor, index, search and MCP never disagree."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui import plan
+from memory_tui.cli import main
+from memory_tui.core.events import ProviderChanged
+from memory_tui.doctor import checks_memory as checks
+from memory_tui.doctor import runner
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.tools import memory_search
+from memory_tui.plan import Options
+from memory_tui.providers.provider_options import RequestLimits
+from memory_tui.providers.serving import Who
+from memory_tui.tui import state
+from memory_tui.tui.widgets import index_lists, status_bars
+from tests.support.embed import Time
+from tests.support.provider_server import Play, Reply, hang, refusing, serving, status, well
+
+KEY = "sk-who-0123456789"
+QUESTION = "walrus"
+
+
+def refusal(http: int, message: str, **fields: str) -> Reply:
+    return status(http, {"error": {"message": message, **fields}})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A state of the provider: how the server answers, what is configured, and what everybody has to say of it."""
+
+    standing: str
+    words: str = ""
+    reply: Reply = well
+    answers: str = ""
+    config: tuple[tuple[str, Any], ...] = ()
+    nobody_listens: bool = False
+
+
+CASES: dict[str, Case] = {
+    "ok": Case("ok", answers="openai"),
+    "401": Case("failed", "Incorrect API key", refusal(401, "Incorrect API key provided")),
+    "403": Case("failed", "no access", refusal(403, "Project has no access to embeddings")),
+    "404 model": Case("failed", "does not exist", refusal(404, "The model `small` does not exist")),
+    "429 exhausted": Case(
+        "failed", "current quota", refusal(429, "You exceeded your current quota", code="insufficient_quota")
+    ),
+    "5xx": Case("failed", "overloaded", refusal(503, "overloaded")),
+    "timeout": Case("failed", "", hang),
+    "refused connection": Case("failed", nobody_listens=True),
+    "not approved": Case(
+        "needs approval", "embed.example", config=(("remote", {"baseUrl": "http://embed.example/v1", "apiKey": KEY}),)
+    ),
+    "no key": Case("failed", "No API key", config=(("provider", "voyage"), ("remote", {}))),
+    "not there": Case(
+        "failed", config=(("provider", "local"), ("remote", {}), ("local", {"modelPath": "/nowhere/model.gguf"}))
+    ),
+    "fallback": Case(
+        "fallback", "Incorrect API key", refusal(401, "Incorrect API key"), "builtin", (("fallback", "builtin"),)
+    ),
+    "fallback fails too": Case(
+        "fallback failed", "No API key", refusal(401, "Incorrect API key"), config=(("fallback", "mistral"),)
+    ),
+    "none": Case("off", config=(("provider", "none"),)),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "VOYAGE", "MISTRAL", "GEMINI"):
+        monkeypatch.delenv(f"{name}_API_KEY", raising=False)
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """Time that stands still, calls that wait for nothing, and answers that are given up after a moment."""
+    usual, found = plan.settings, Time()
+    quick = replace(RequestLimits(), query_seconds=0.3, batch_seconds=0.3)
+    monkeypatch.setattr(
+        plan,
+        "settings",
+        lambda choices, consents: replace(usual(choices, consents), clock=found.clock(), batches=quick),
+    )
+    return found
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    with serving(Play()) as server:
+        yield server
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (folder / "2026-01-02.md").write_text("The walrus likes cake.\n")
+    return folder.parent
+
+
+def write(tmp_path: Path, url: str, **more: Any) -> Path:
+    section: dict[str, Any] = {
+        "provider": "openai",
+        "model": "small",
+        "remote": {"baseUrl": f"{url}/v1", "apiKey": KEY},
+        **more,
+    }
+    if section["provider"] != "openai":
+        del section["model"]
+    path = tmp_path / "openclaw.json"
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return path
+
+
+def options(tmp_path: Path) -> Options:
+    return Options(
+        workspace=str(tmp_path / "notes"),
+        config=str(tmp_path / "openclaw.json"),
+        index=str(tmp_path / "i.sqlite"),
+        changes=(("profile", "recommended"), ("sync.watch", "false")),
+    )
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command on the workspace, as a process of its own would."""
+
+    def go(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main.main(
+            [
+                *("--workspace", str(tmp_path / "notes"), "--config", str(tmp_path / "openclaw.json")),
+                *("--index", str(tmp_path / "i.sqlite"), "--set", "profile=recommended", *arguments),
+            ]
+        )
+        return code, *capsys.readouterr()
+
+    return go
+
+
+def told(found: dict[str, Any] | None) -> tuple[Any, ...] | None:
+    """What a record of a fallback says, without its times."""
+    return (found["from"], found["to"], found["reason"]) if found else None
+
+
+def agree(engine: Engine, who: Who) -> None:
+    """Everything that the app, the doctor and an agent are told says what `who` says."""
+    seen = state.gather(engine)
+    line = [part.long for part in status_bars.statements(seen, None)]
+    assert any(part.startswith(who.label) for part in line), line
+    assert seen.mode == who.mode
+    row = next(words for label, words, _ in index_lists.statements(seen) if label == "provider")
+    assert (who.label if who.fine else who.sentence) in row
+    report = engine.status()
+    assert (report.who, report.provider_state, report.fallback) == (who, who.sentence, who.instead)
+    trace = engine.queries.search(QUESTION)
+    assert (trace.who, trace.mode) == (who, who.mode)
+    assert trace.recalled[0].chunk.path == "memory/2026-01-02.md"
+    answer = memory_search(engine, {"query": QUESTION}).answer
+    assert answer["mode"] == {"hybrid": "hybrid", "keywords only": "fts-only"}[who.mode]
+    assert told(answer.get("fallback")) == told(who.instead)
+    said = [notice.message for notice in engine.notices()]
+    assert (who.sentence in said) == (not who.fine)
+    assert any(notice.startswith(who.sentence) for notice in answer.get("notices", ())) == (not who.fine)
+    wanted = [check for check in checks.INDEX_CHECKS if check.key in ("provider", "identity", "vectors")]
+    found = {result.check.key: result.finding for result in runner.examine(engine, wanted)}
+    assert (found["provider"].state in ("ok", "skipped")) == who.fine
+    if not who.fine:
+        assert who.sentence in found["provider"].evidence
+    if who.answers:
+        assert "index." not in " ".join(finding.fix for finding in found.values())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nobody_disagrees_about_who_answers(
+    name: str, play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
+) -> None:
+    case = CASES[name]
+    play.usual = case.reply
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(refusing()) if case.nobody_listens else play.url
+        write(tmp_path, url, **dict(case.config))
+        with Engine.open(options(tmp_path)) as engine:
+            engine.indexer.sync()
+            who = engine.providers.who()
+            assert (who.standing, who.answers) == (case.standing, case.answers)
+            assert case.words in who.reason
+            assert KEY not in json.dumps(who.as_dict())
+            agree(engine, who)
+        by_commands(run, who)
+
+
+def by_commands(run: Run, who: Who) -> None:
+    """Processes that have asked nobody yet say the same of what the last index run met, and so do those that ask."""
+    report = json.loads(run("status", "--json")[1])
+    supply = json.loads(run("provider", "--json")[1])
+    fresh = ("ok", "not asked") if who.standing == "ok" else (who.standing,)
+    for found in (report["who"], supply["who"]):
+        assert (found["requested"], found["answers"], found["mode"]) == (who.requested, who.answers, who.mode)
+        assert found["standing"] in fresh
+        assert (found["reason"], told(found["fallback"])) == (who.reason, told(who.instead))
+    assert told(report["fallback"]) == told(supply["fallback"]) == told(who.instead)
+    if not who.fine:
+        # No row of the table says of a provider what the record denies.
+        at_work = [link["name"] for link in supply["links"] if link["state"] == "in use"]
+        assert at_work == ([who.answers] if who.answers else [])
+    answer = json.loads(run("search", "--json", QUESTION)[1])
+    assert (answer["mode"], told(answer["fallback"])) == (who.mode, told(who.instead))
+    assert told(json.loads(run("index", "--json")[1])["fallback"]) == told(who.instead)
+    if who.fine:
+        return
+    _, out, _ = run("status")
+    assert who.sentence in out
+    _, out, _ = run("provider")
+    assert who.sentence in out
+    for command in (("index",), ("search", QUESTION)):
+        _, _, err = run(*command)
+        assert who.sentence in err, command
+
+
+def test_a_question_that_fails_is_told_of_by_the_same_record(
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
+    write(tmp_path, play.url)
+    with Engine.open(options(tmp_path)) as engine:
+        engine.indexer.sync()
+        assert engine.providers.who().standing == "ok"
+        play.usual = refusal(401, "Incorrect API key provided")
+        trace = engine.queries.search(QUESTION)
+        assert trace.mode == "keywords only"
+        assert trace.who is not None
+        assert (trace.who.standing, trace.who.mode) == ("failed", "keywords only")
+        agree(engine, engine.providers.who())
+
+
+def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
+    write(tmp_path, play.url, fallback="builtin")
+    with Engine.open(options(tmp_path)) as engine:
+        engine.indexer.sync()
+        engine.indexer.pause()
+        play.usual = refusal(401, "Incorrect API key provided")
+        trace = engine.queries.search(QUESTION)
+        assert trace.who is not None
+        assert (trace.who.standing, trace.who.answers, trace.mode) == ("fallback starts", "", "keywords only")
+        agree(engine, engine.providers.who())
+
+
+def test_an_index_of_another_model_is_told_before_anybody_is_asked(
+    play: Play, notes: Path, tmp_path: Path, time: Time
+) -> None:
+    write(tmp_path, play.url)
+    with Engine.open(options(tmp_path)) as engine:
+        engine.indexer.sync()
+    write(tmp_path, play.url, model="large")
+    with Engine.open(
+        replace(options(tmp_path), changes=(("profile", "recommended"), ("sync.onSearch", "false")))
+    ) as engine:
+        who = engine.providers.who()
+        assert (who.standing, who.mode, who.answers) == ("other model", "keywords only", "")
+        assert "openai small" in who.reason
+        agree(engine, who)
+        assert engine.status().freshness.rebuild == ("model: small is now large",)
+
+
+def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+    write(tmp_path, play.url, fallback="builtin")
+    play.usual = refusal(401, "Incorrect API key provided")
+    heard: list[ProviderChanged] = []
+    with Engine.open(options(tmp_path)) as engine:
+        engine.listen(lambda event: heard.append(event) if isinstance(event, ProviderChanged) else None)
+        engine.indexer.sync()
+        assert (heard[-1].name, heard[-1].ok) == ("builtin", True)
+        assert "instead of openai" in heard[-1].detail
+    with Engine.open(options(tmp_path)) as engine:
+        wanted = [check for check in checks.INDEX_CHECKS if check.key == "self-similarity"]
+        (result,) = runner.examine(engine, wanted)
+        assert result.finding.state == "ok", "vectors of the fallback are compared with the fallback"
+
+
+def test_a_test_call_that_works_ends_what_the_last_run_met(
+    play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
+) -> None:
+    write(tmp_path, play.url)
+    play.usual = refusal(401, "Incorrect API key provided")
+    assert run("index")[0] == 1
+    assert json.loads(run("provider", "--json")[1])["who"]["standing"] == "failed"
+    play.usual = well
+    found = json.loads(run("provider", "--test", "--json")[1])
+    assert found["test"]["ok"] is True
+    assert found["who"]["standing"] == "not indexed"
+
+
+def test_a_host_that_is_down_costs_one_command_its_wait_and_the_outage_keeps_its_beginning(
+    play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
+) -> None:
+    write(tmp_path, play.url)
+    play.usual = refusal(503, "overloaded")
+    first = json.loads(run("search", "--json", QUESTION)[1])["fallback"]
+    assert first["to"] == "none"
+    assert time.at < first["retryAt"]
+    asked, began = len(play.asked), time.at
+    time.at = first["retryAt"] - 1
+    code, out, err = run("search", QUESTION)
+    assert (code, "walrus likes cake" in out) == (0, True)
+    assert "overloaded" in err
+    assert len(play.asked) == asked
+    # When its time has come it is asked again, and the outage is still the same one.
+    time.at = first["retryAt"] + 1
+    again = json.loads(run("search", "--json", QUESTION)[1])["fallback"]
+    assert len(play.asked) > asked
+    assert (first["since"], again["since"]) == (began, began)
+    assert again["retryAt"] > first["retryAt"]
+    # A person who asks for it has the provider asked at once, and then it answers questions again.
+    play.usual = well
+    assert run("index")[0] == 0
+    assert json.loads(run("search", "--json", QUESTION)[1])["fallback"] is None
+
+
+def test_nothing_is_called_ready_or_advised_that_does_not_work(
+    play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
+) -> None:
+    write(tmp_path, play.url, provider="builtin")
+    assert run("index")[0] == 0
+    play.usual = refusal(503, "overloaded")
+    write(tmp_path, play.url, fallback="none")
+    out = "".join(run("index")[1:])
+    assert "overloaded" in out
+    said = run("status")[1]
+    lines = {label: text.strip() for label, colon, text in (line.partition(":") for line in said.split("\n")) if colon}
+    assert lines["Provider"].startswith("openai (")
+    assert lines["Index made by"].startswith("builtin ")
+    assert lines["Vector"].startswith("not compared now")
+    assert "rebuild starts when the provider answers" in lines["Notice"] + said
+    assert "Run memory-tui index." not in said + out
+    play.usual = well
+    time.at += 10_000
+    assert run("index")[0] == 0
+    said = run("status")[1]
+    assert "Vector:         ready" in said
+    assert "Index made by:  openai small" in said

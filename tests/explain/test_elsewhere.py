@@ -1,0 +1,200 @@
+"""An answer calls a word absent only where neither the text of the index nor a note that waits holds it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory_tui.core.errors import IndexUnavailable, ProviderError
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import elsewhere, wording
+from memory_tui.mcp.tools import memory_search, unavailable
+from memory_tui.plan import Options
+from memory_tui.search.trace import Trace, Unsearchable
+
+Make = Callable[..., Engine]
+STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    return folder
+
+
+def options(tmp_path: Path, profile: str, provider: str = "none") -> Options:
+    return Options(
+        workspace=str(tmp_path / "notes"),
+        index=str(tmp_path / "i.sqlite"),
+        provider=provider,
+        changes=(("profile", profile), *STILL),
+    )
+
+
+def sentence(trace: Trace) -> str:
+    assert trace.empty is not None
+    return wording.empty(trace.empty, trace.profile)[0]
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
+def test_a_note_that_waits_and_holds_the_word_is_named(notes: Path, tmp_path: Path, profile: str) -> None:
+    with Engine.open(options(tmp_path, profile)) as engine:
+        engine.indexer.sync()
+        (notes / "new.md").write_text("The Walrus likes cake.\n")
+        engine.status()
+        said = sentence(engine.queries.search("walrus"))
+        assert "memory/new.md" in said
+        assert "No note contains" not in said
+        answer = memory_search(engine, {"query": "walrus"}).answer
+        assert "memory/new.md" in answer["empty"]["sentence"]
+        engine.indexer.sync()
+        found = engine.queries.search("walrus")
+        assert next(hit.chunk.path for hit in (*found.recalled, *found.lost)) == "memory/new.md"
+        assert found.plan.elsewhere.held == ()
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
+def test_a_word_that_nothing_holds_is_absent_although_notes_wait(notes: Path, tmp_path: Path, profile: str) -> None:
+    with Engine.open(options(tmp_path, profile)) as engine:
+        engine.indexer.sync()
+        (notes / "new.md").write_text("The walrus likes cake.\n")
+        engine.status()
+        assert sentence(engine.queries.search("giraffe")) == 'No note contains "giraffe".'
+
+
+def test_what_is_near_in_meaning_alone_is_not_said_to_be_all_there_is(notes: Path, tmp_path: Path) -> None:
+    with Engine.open(options(tmp_path, "recommended", "scripted")) as engine:
+        engine.indexer.sync()
+        (notes / "new.md").write_text("The walrus likes cake.\n")
+        engine.status()
+        trace = engine.queries.search("walrus")
+        assert trace.recalled
+        (said,) = [notice.message for notice in trace.notices if notice.code == "meaning_alone"]
+        assert said.startswith("No indexed note holds a word of the question; the note memory/new.md, which is not")
+
+
+def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path) -> None:
+    for number in range(3):
+        (notes / f"n{number}.md").write_text(f"Note {number} of garlic\n")
+    with Engine.open(options(tmp_path, "recommended")) as engine:
+        engine.indexer.sync()
+        (notes / "new.md").write_text("The walrus likes cake.\n")
+        engine.status()
+        trace = engine.queries.search("omada walrus")
+        assert trace.recalled
+        (said,) = [notice.message for notice in trace.notices if notice.code == "waiting"]
+        assert said == 'The note memory/new.md, which is not indexed yet, holds "walrus".'
+
+
+def test_more_notes_than_are_looked_through_are_counted(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elsewhere, "MOST_NOTES", 3)
+    with Engine.open(options(tmp_path, "recommended")) as engine:
+        engine.indexer.sync()
+        for number in range(5):
+            (notes / f"n{number}.md").write_text(f"Note {number}\n")
+        engine.status()
+        said = sentence(engine.queries.search("giraffe"))
+        assert said == (
+            'No indexed note contains "giraffe". 5 notes wait to be indexed, and 2 of them were not looked through.'
+        )
+
+
+@pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.2"])
+def test_text_that_a_tokenizer_cannot_see_is_not_called_absent(notes: Path, tmp_path: Path, profile: str) -> None:
+    (notes / "books.md").write_text("我喜欢读书和喝乌龙茶。\n")
+    with Engine.open(options(tmp_path, profile)) as engine:
+        engine.indexer.sync()
+        said = sentence(engine.queries.search("喜欢读书"))
+        assert "Notes hold" in said
+        assert profile in said
+        assert "No note contains" not in said
+        assert "No note contains" in sentence(engine.queries.search("咖啡馆"))
+
+
+def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes: Path, tmp_path: Path) -> None:
+    path = tmp_path / "openclaw.json"
+
+    def configured(url: str) -> Options:
+        section = {"provider": "ollama", "model": "m", "remote": {"baseUrl": url}}
+        path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+        return replace(options(tmp_path, "recommended", ""), config=str(path))
+
+    from tests.support.provider_server import Play, serving
+
+    with serving(Play()) as play:
+        with Engine.open(configured(play.url)) as engine:
+            engine.indexer.sync()
+            assert engine.status().freshness.rebuild == ()
+        asked = len(play.asked)
+        with Engine.open(configured(f"{play.url}/other")) as engine:
+            (why,) = engine.status().freshness.rebuild
+            assert why.startswith("endpoint: ")
+            assert engine.providers.who().standing == "other model"
+            assert "another address" in engine.providers.who().reason
+        assert len(play.asked) == asked
+
+
+def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    sessions = state / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    path = tmp_path / "openclaw.json"
+    section = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}, "provider": "none"}
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    asked = Options(
+        workspace=str(notes.parent),
+        config=str(path),
+        index=str(tmp_path / "i.sqlite"),
+        changes=(("profile", "recommended"), ("sync.watch", "false")),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENCLAW_STATE_DIR", str(state))
+        with Engine.open(asked) as engine:
+            engine.indexer.sync()
+            line = {"type": "message", "message": {"role": "user", "content": "the giraffe came"}}
+            (sessions / "s1.jsonl").write_text(json.dumps(line) + "\n")
+            engine.indexer.sync(reason="search")
+            engine.status()
+            answer = memory_search(engine, {"query": "omada"}).answer
+            assert answer["stale"] is True
+            assert "being indexed: ask" not in answer["action"]
+            assert "after 100,000 bytes or 50 lines" in answer["action"]
+            assert "new, with" in answer["action"]
+            (waits,) = engine.status().freshness.pending
+            assert "it is indexed by itself after" in waits.detail
+            empty = memory_search(engine, {"query": "giraffe"}).answer["empty"]["sentence"]
+            assert "which is not indexed yet" in empty
+
+
+def test_why_not_says_nowhere_only_of_words_that_no_note_holds(notes: Path, tmp_path: Path) -> None:
+    with Engine.open(options(tmp_path, "recommended")) as engine:
+        engine.indexer.sync()
+        (notes / "new.md").write_text("The walrus likes cake.\n")
+        engine.status()
+        why = engine.queries.why(engine.queries.gather("walrus giraffe"), "MEMORY.md", 2)
+        assert wording.sentence(why.fate).partition("; ")[2].startswith('"giraffe" occurs nowhere')
+
+
+def test_notes_that_cannot_be_read_are_not_no_notes(notes: Path, tmp_path: Path) -> None:
+    (notes.parent / "MEMORY.md").write_text("")
+    with Engine.open(options(tmp_path, "recommended")) as engine:
+        engine.indexer.sync()
+        evidence = replace(
+            engine.queries.gather("walrus"), unsearchable=(Unsearchable("a.md", "failed", "permission denied"),)
+        )
+        trace = engine.queries.rank(evidence, engine.plan.settings)
+        assert sentence(trace) == "Nothing is indexed: 1 file could not be read."
+
+
+def test_a_full_disk_quota_is_not_the_providers() -> None:
+    full = unavailable(IndexUnavailable("The index cannot be written: Disk quota exceeded."))
+    assert "embedding provider" not in full["warning"]
+    assert "embedding provider" in unavailable(ProviderError("You exceeded your current quota"))["warning"]

@@ -1,0 +1,82 @@
+"""Which word to add: what is suggested was really asked, and recalls the chunk."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import wording
+from memory_tui.explain.counterfactuals import TRIES, WANTED, of_answer, salient
+from memory_tui.plan import Options
+
+NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The sample workspace."""
+    out = tmp_path_factory.mktemp("rephrase")
+    folder = demo.materialize(out / "notes", dt.date(2026, 11, 20))
+    with Engine.open(
+        Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW, changes=(("sync.onSearch", "off"),))
+    ) as engine:
+        engine.indexer.sync()
+        yield engine
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
+def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> None:
+    settings = engine.plan.with_profile(profile)
+    evidence = engine.queries.gather("How is the VLAN on the Omada router set up?")
+    suggested = 0
+    for path in ("memory/people.md", "memory/读书笔记.md", "memory/projects.md", "memory/2026-09-20.md"):
+        answer = engine.queries.why(evidence, path, None, settings)
+        assert not answer.recalled
+        assert answer.best is not None
+        for found in of_answer(engine.queries.gather, answer):
+            suggested += 1
+            trace = engine.queries.search(found.query, settings)
+            assert trace.recalled[found.place - 1].chunk == answer.best.chunk
+            assert (found.word in answer.best.text.lower()) if found.word else found.left_out
+            assert wording.rephrased(found)
+    assert suggested
+
+
+def test_a_recalled_chunk_needs_no_other_question(engine: Engine) -> None:
+    evidence = engine.queries.gather("omada vlan")
+    top = engine.queries.rank(evidence, engine.plan.settings).recalled[0].chunk
+    asked: list[str] = []
+    answer = engine.queries.why(evidence, top.path, top.start_line)
+    assert answer.recalled
+    assert of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer) == ()
+    assert asked == []
+
+
+def test_few_questions_are_asked(engine: Engine) -> None:
+    asked: list[str] = []
+    answer = engine.queries.why(engine.queries.gather("zzz qqq"), "memory/people.md")
+    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer)
+    assert len(asked) <= TRIES
+    assert len(found) <= WANTED
+
+
+def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Engine) -> None:
+    settings = engine.plan.with_profile("openclaw-2026.3").update(
+        {"query.maxResults": 1, "query.hybrid.candidateMultiplier": 1, "query.minScore": 0}, "test"
+    )
+    answer = engine.queries.why(
+        engine.queries.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings
+    )
+    assert not answer.recalled
+    found = of_answer(engine.queries.gather, answer)
+    assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found
+
+
+def test_words_that_say_most_come_first(engine: Engine) -> None:
+    evidence = engine.queries.gather("omada")
+    words = salient("The the omada omada garlic garlic tractor 2026 and is", evidence)
+    assert set(words) == {"garlic", "tractor"}

@@ -1,0 +1,436 @@
+"""The inbox: what it finds in notes and what it leaves alone, and that its actions are undone like any change."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_tui.cli import main
+from memory_tui.core.errors import Cancelled, EditRefused
+from memory_tui.curate import diff
+from memory_tui.curate.changes import Change, FileChange
+from memory_tui.engine.engine import Engine
+from memory_tui.inbox import checks, duplicates
+from memory_tui.inbox import entries as inbox_entries
+from memory_tui.inbox import examine as inbox_examine
+from memory_tui.inbox.checks import BY_KIND, Chunks, InboxInputs
+from memory_tui.inbox.entries import DatedNote, Suggestion, note_items, plain
+from memory_tui.inbox.examine import examine
+from memory_tui.plan import Options
+
+TODAY = dt.date(2026, 11, 21)
+NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC).timestamp()
+
+
+def note(text: str, path: str = "MEMORY.md", day: dt.date | None = None) -> DatedNote:
+    return DatedNote(path, text, day)
+
+
+def found(*notes: DatedNote, **more: object) -> dict[str, list[Suggestion]]:
+    by_kind: dict[str, list[Suggestion]] = {}
+    for one in examine(InboxInputs(notes, TODAY, more.pop("exists", lambda _: True), **more)):  # type: ignore[arg-type]
+        by_kind.setdefault(one.kind, []).append(one)
+    return by_kind
+
+
+# --- entries -------------------------------------------------------------------------------------------------------
+
+
+def test_a_note_is_read_as_the_things_it_says() -> None:
+    text = "# Title\n\nA paragraph\nof two lines\n- one\n  more of it\n- two\n\n```\ncode\n\nmore\n```\nlast\n"
+    got = [(entry.first, entry.last, entry.fenced) for entry in note_items(note(text))]
+    assert got == [(3, 4, False), (5, 6, False), (7, 7, False), (9, 13, True), (14, 14, False)]
+
+
+@given(st.text(st.sampled_from("ab #-`~\n\r *1."), max_size=80))
+def test_entries_are_lines_of_the_note_in_order(text: str) -> None:
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    last = 0
+    for entry in note_items(note(text)):
+        assert last < entry.first <= entry.last <= len(lines)
+        assert entry.text == "\n".join(lines[entry.first - 1 : entry.last])
+        assert entry.text.strip()
+        last = entry.last
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- **10:30** The _router_ is up", "the router is up"),
+        ("* [09:05] Hello  there", "hello there"),
+        ("1. Tea (from memory/2026-01-02.md)", "tea"),
+        ("plain\n  text", "plain text"),
+    ],
+)
+def test_what_is_compared_has_no_decoration(text: str, words: str) -> None:
+    assert plain(text) == words
+
+
+# --- what is found -------------------------------------------------------------------------------------------------
+
+
+def test_the_same_line_twice_keeps_that_of_the_lasting_note_or_the_newest() -> None:
+    line = "- the guest network is on VLAN 20\n"
+    both = found(note(line), note(line, "memory/2026-11-20.md", dt.date(2026, 11, 20)))["exact duplicate"]
+    assert [(one.place.path, one.other.path) for one in both] == [("memory/2026-11-20.md", "MEMORY.md")]
+    logs = found(
+        note(line, "memory/2026-11-01.md", dt.date(2026, 11, 1)),
+        note(line, "memory/2026-11-20.md", dt.date(2026, 11, 20)),
+    )["exact duplicate"]
+    assert [one.place.path for one in logs] == ["memory/2026-11-01.md"]
+    assert "exact duplicate" not in found(note("- ok\n- ok\n"))
+
+
+def test_nearly_the_same_words_are_found_and_measurements_are_not() -> None:
+    a = "- the guest network of the house is on VLAN 20 behind the Omada router\n"
+    b = "- the guest network of the house is on VLAN 20, behind the Omada routers\n"
+    [one] = found(note(a), note(b, "memory/net.md"))["near duplicate"]
+    assert {one.place.path, one.other.path} == {"MEMORY.md", "memory/net.md"}
+    assert "near duplicate" not in found(
+        note(
+            "- slept 7.5 hours and walked 8000 steps today in the park\n"
+            "- slept 6.0 hours and walked 7200 steps today in the park"
+        )
+    )
+
+
+def test_other_words_for_the_same_are_found_by_their_vectors() -> None:
+    vectors = np.eye(6, dtype=np.float32)
+    vectors[1] = vectors[0] * 0.99 + vectors[5] * 0.14
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    texts = ["The dentist is Dr. Hallett", "Our tooth doctor is called Hallett", "c", "d", "e", "f"]
+    files = np.arange(6, dtype=np.int32)
+    chunks = Chunks(
+        [(f"n{row}.md", 1, 1) for row in range(6)], lambda rows: [texts[row] for row in rows], files, vectors
+    )
+    [one] = found(chunks=chunks)["paraphrase"]
+    assert (one.other.path, one.place.path, one.actions[0]) == ("n0.md", "n1.md", "keep")
+    assert duplicates.close(vectors, np.zeros(6, np.int32)) == []
+    assert duplicates.close(vectors[:1], files[:1]) == []
+    assert duplicates.close(np.zeros((3, 4), np.float32), files[:3]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("- renew the domain by 2026-03-01", True),
+        ("- 合同 2026-01-01 到期", True),
+        ("- call the plumber tomorrow", True),
+        ("- moved here on 2026-03-01", False),
+        ("- the permit has to be renewed by 2026-01-01", True),
+        ("- Passport: expires **2026-01-01**", True),
+        ("- Anna is in Lisbon until 2026-01-01.", True),
+        ("- 截止日期：2026-01-01", True),
+        ("- Until 2026-01-01: Pi-hole on wren.", False),
+        ("- **Priya**: led payments until 2026-01-01", False),
+        ("- Mira: cello (was violin until 2026-01-01)", False),
+        ("- lead since 2026-01-01, before that SRE", False),
+        ("- joined 2026-01-01; nothing for her before 13:30", False),
+        ("Kept by hand. Last look 2026-01-01.", False),
+        ("- Deploys: any day before 15:00 since 2026-01-01.", False),
+        ("- used to run until 2026-01-01", False),
+        ("- valid from 2026-01-01", False),
+        ("- renew the domain by 2027-03-01", False),
+        ("- valid 2026-01-01 until 2027-01-01", False),
+    ],
+)
+def test_dates_that_have_passed_in_lasting_notes(text: str, over: bool) -> None:
+    assert ("stale date" in found(note(text))) is over
+    assert "stale date" not in found(note(text, "memory/2026-01-01.md", dt.date(2026, 1, 1)))
+
+
+def test_paths_that_are_not_there(tmp_path: Path) -> None:
+    there = {"memory/vlan.md", "memory/home/omada-router.md"}
+
+    def named(text: str, path: str = "memory/home/x.md") -> list[Suggestion]:
+        return found(note(text, path), exists=there.__contains__).get("dead path", [])
+
+    assert named("see [it](../vlan.md) and [that](omada-router.md#top) and [[vlan]]") == []
+    assert named("see [it](https://example.org/a.md)") == []
+    assert "gone.md" in named("see [it](gone.md)")[0].reason
+    (tmp_path / "real").mkdir()
+    assert named(f"in `{tmp_path}/real/missing/file.txt` there is nothing")[0].kind == "dead path"
+    assert named("in `/no/such/machine/file.txt`") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```\nTraceback (most recent call last)\n  File "x.py", line 3\n```',
+        "\x1b[31mred\x1b[0m text here",
+        "2026-01-01 10:00:00 INFO a\n2026-01-01 10:00:01 INFO b\n2026-01-01 10:00:02 ERROR c",
+        "x " + "QUJD" * 60,
+    ],
+)
+def test_output_of_tools_is_no_memory(text: str) -> None:
+    assert [one.kind for one in examine(InboxInputs((note(text),), TODAY, lambda _: True))] == ["junk"]
+
+
+def test_a_comment_above_code_is_no_session_of_a_shell() -> None:
+    code = "```python\n# shortened\nasync def token(user):\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    b\n```\n"
+    assert found(note(code)) == {}
+    shell = code.replace("# shortened", "root@heron:~# zpool status")
+    assert [one.kind for one in examine(InboxInputs((note(shell),), TODAY, lambda _: True))] == ["junk"]
+
+
+def test_ordinary_notes_are_left_alone() -> None:
+    text = (
+        "# Home\n\n- The router is an Omada ER605 (`10.0.0.1`).\n- 决定用蓝色\n\n```sh\nip a\n```\n\n"
+        "We like tea, 2026-01-02.\n"
+    )
+    assert found(note(text)) == {}
+
+
+def test_secrets_are_named_and_not_shown() -> None:
+    secret = "hunter2hunter2X9"
+    [one] = found(note(f"# x\n- wifi password: {secret}\n"))["secret"]
+    assert (one.place.first, one.actions[0]) == (2, "delete")
+    assert secret not in repr(one)
+
+
+def test_a_key_of_many_lines_is_all_of_them() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\r\nplainlookingword\r\n-----END PRIVATE KEY-----\r\n"
+    [one] = found(note(f"# x\r\n\r\n{key}tea\r\n"))["secret"]
+    assert (one.place.first, one.place.last, one.place.text) == (3, 5, "***")
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("ab \n\r-é"), max_size=40), st.text(st.sampled_from("ab \n\r-é"), max_size=40))
+def test_a_masked_difference_is_the_difference_where_nothing_is_secret(before: str, after: str) -> None:
+    change = Change("edit", "x", (FileChange("a.md", before.encode(), after.encode()),))
+    assert diff.masked_lines(change) == diff.lines(change)
+
+
+def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nplainlookingword\n-----END PRIVATE KEY-----\n"
+    before = f"# x\n- wifi password: hunter2hunter2X9\n{key}tea\n"
+    change = Change(
+        "edit",
+        "x",
+        (
+            FileChange("a.md", before.encode(), f"{before}more\n".replace("# x", "# y").encode()),
+            FileChange("b.md", None, b"password: hunter3hunter3X9\n"),
+        ),
+    )
+    shown, raw = diff.masked_lines(change, 9), diff.lines(change, 9)
+    assert [(line.kind, line.old, line.new) for line in shown] == [(line.kind, line.old, line.new) for line in raw]
+    text = "\n".join(map(str, shown))
+    assert " - wifi password: ***" in text
+    assert "+password: ***" in text
+    assert "+# y" in text
+    assert not any(part in text for part in ("hunter", "plainlookingword", "PRIVATE"))
+
+
+def test_a_note_that_moves_is_told_by_its_paths() -> None:
+    change = Change(
+        "rename",
+        "x",
+        (
+            FileChange("b.md", None, b"- text\n"),
+            FileChange("a.md", b"- text\n", None),
+            FileChange("c.md", b"see a.md\n", b"see b.md\n"),
+        ),
+    )
+    shown = [str(line) for line in diff.masked_lines(change)]
+    assert shown[0] == "a.md becomes b.md, its text stays as it is"
+    assert not any("- text" in line for line in shown)
+    assert shown[-1] == "+see b.md"
+
+
+@pytest.mark.parametrize(
+    ("path", "better"),
+    [
+        ("memory/2026-02-30.md", "memory/undated-2026-02-30.md"),
+        ("memory/2099-01-01-x.md", "memory/undated-2099-01-01-x.md"),
+        ("memory/2026-11-22.md", ""),
+        ("notes.md", ""),
+    ],
+)
+def test_dates_in_names_that_cannot_be(path: str, better: str) -> None:
+    assert checks.impossible(path, TODAY)[1] == better
+
+
+def test_what_a_session_does_not_read_and_what_was_never_recalled() -> None:
+    old = note("x\n", "memory/2026-01-01.md", dt.date(2026, 1, 1))
+    lines = note("- first\n- second line of it\n- third\n")
+    kinds = found(lines, old, over={"MEMORY.md": (2, 0)}, recalled=frozenset({"MEMORY.md"}))
+    assert [one.place.first for one in kinds["over budget"]] == [2, 3]
+    middle = found(lines, over={"MEMORY.md": (2, 2)})["over budget"]
+    assert [one.place.first for one in middle] == [2]
+    assert [one.place.path for one in kinds["never recalled"]] == ["memory/2026-01-01.md"]
+    assert "never recalled" not in found(old)
+    assert "never recalled" not in found(old, recalled=frozenset({old.path}))
+
+
+def test_the_most_pressing_come_first_and_ids_stay() -> None:
+    notes = (note("- renew it by 2026-01-01 at the latest\n- wifi password: hunter2hunter2X9\n"),)
+    one = examine(InboxInputs(notes, TODAY, lambda _: True))
+    assert [s.kind for s in one] == sorted((s.kind for s in one), key=list(BY_KIND).index)
+    moved = (note("# Title\n\n" + notes[0].text),)
+    assert {s.id for s in examine(InboxInputs(moved, TODAY, lambda _: True))} == {s.id for s in one}
+
+
+def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
+    steps: list[tuple[str, int, int]] = []
+    examine(InboxInputs((), TODAY, lambda _: True), lambda *step: steps.append(step))
+    assert steps[-1][1] == steps[-1][2] == len(steps) - 1
+    with pytest.raises(Cancelled):
+        examine(InboxInputs((), TODAY, lambda _: True), stopped=lambda: True)
+
+
+# --- what is done --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text(
+        "# Home\n- the guest network is on VLAN 20\n- renew the domain by 2026-01-01 please\n"
+    )
+    (folder / "memory/2026-11-20.md").write_text("# Day\n- 10:00 The guest network is on VLAN 20\n- more\n")
+    (folder / "memory/2026-02-30.md").write_text("never\n")
+    return folder
+
+
+@pytest.fixture
+def engine(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
+    with Engine.open(
+        Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted", now=NOW)
+    ) as engine:
+        engine.indexer.sync()
+        yield engine
+
+
+def of(engine: Engine, kind: str) -> Suggestion:
+    return next(one for one in engine.inbox.examine() if one.kind == kind)
+
+
+def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace: Path) -> None:
+    lines = [f"- fact number {n} of many that are kept here: {'abcdefgh'[n % 8] * 60}" for n in range(400)]
+    (workspace / "MEMORY.md").write_text("# Home\n## Facts\n" + "\n".join(lines) + "\n")
+    over = [one for one in engine.inbox.examine() if one.kind == "over budget"]
+    assert over
+    assert over[0].place.first > 100
+    change = inbox_examine.change(over[0], "demote", engine.notes.curator.plan)
+    assert change.paths == ("memory/facts.md", "MEMORY.md")
+
+
+@pytest.mark.parametrize(
+    ("kind", "action"), [("exact duplicate", "merge"), ("stale date", "delete"), ("bad date", "rename")]
+)
+def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine: Engine, workspace: Path) -> None:
+    before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
+    one = of(engine, kind)
+    engine.notes.curator.apply(inbox_examine.change(one, action, engine.notes.curator.plan))
+    assert {path: path.read_bytes() for path in workspace.rglob("*.md")} != before
+    assert one.id not in {other.id for other in engine.inbox.examine()}
+    engine.notes.curator.undo()
+    assert {path: path.read_bytes() for path in workspace.rglob("*.md")} == before
+    assert one.id in {other.id for other in engine.inbox.examine()}
+
+
+def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Path) -> None:
+    one = of(engine, "stale date")
+    (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")
+    with pytest.raises(EditRefused, match="changed since the inbox examined it"):
+        inbox_examine.change(one, "delete", engine.notes.curator.plan)
+    seen = replace(one, digest=inbox_entries.digest("- something else stands here now"))
+    with pytest.raises(EditRefused, match="changes no note"):
+        inbox_examine.change(seen, "keep", engine.notes.curator.plan)
+
+
+def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) -> None:
+    one, other = of(engine, "stale date"), of(engine, "bad date")
+    engine.inbox.decisions.keep(one)
+    engine.inbox.decisions.snooze(other, NOW + 60)
+    assert not {one.id, other.id} & {s.id for s in engine.inbox.examine()}
+    assert other.id in {s.id for s in engine.inbox.decisions.open((one, other), NOW + 61)}
+    assert {one.id, other.id} < {s.id for s in engine.inbox.examine(every=True)}
+    assert engine.inbox.decisions.hidden((one, other), NOW) == {one.id: math.inf, other.id: NOW + 60}
+    assert engine.inbox.decisions.hidden((one, other), NOW + 61) == {one.id: math.inf}
+    assert engine.inbox.decisions.reopen(one.id)
+    assert not engine.inbox.decisions.reopen("nothing")
+    assert one.id in {s.id for s in engine.inbox.examine()}
+
+
+@pytest.fixture
+def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    def go(*arguments: str) -> tuple[int, str]:
+        code = main.main(
+            [
+                "inbox",
+                "--workspace",
+                str(workspace),
+                "--index",
+                str(tmp_path / "c.sqlite"),
+                "--provider",
+                "scripted",
+                "--now",
+                "2026-11-21T12:00:00Z",
+                *arguments,
+            ]
+        )
+        return code, capsys.readouterr().out
+
+    return go
+
+
+def _undone(workspace: Path, path: str) -> bytes:
+    """What a note holds after the last change was taken back."""
+    assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
+    return (workspace / path).read_bytes()
+
+
+def test_the_command_lists_and_does(
+    run: Callable[..., tuple[int, str]], workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = run()
+    assert code == 0
+    assert "said twice" in out
+    assert "merge, keep, snooze" in out
+    data = json.loads(run("--json", "--kind", "exact duplicate")[1])
+    assert [one["kind"] for one in data] == ["exact duplicate"]
+    before = (workspace / "memory/2026-11-20.md").read_bytes()
+    assert run("--id", data[0]["id"], "--do", "merge")[0] == 2, "nobody was there to say yes"
+    assert (workspace / "memory/2026-11-20.md").read_bytes() == before
+    assert run("--id", data[0]["id"][:6], "--do", "merge", "--yes")[0] == 0
+    assert "VLAN" not in (workspace / "memory/2026-11-20.md").read_text()
+    assert json.loads(run("--json", "--kind", "exact duplicate")[1]) == []
+    assert run("--id", "zzz", "--do", "keep")[0] == 2
+    assert before == _undone(workspace, "memory/2026-11-20.md")
+    capsys.readouterr()
+    [again] = json.loads(run("--json", "--kind", "exact duplicate")[1])
+    for decided, said in (("keep", "Kept; "), ("snooze", "Put off for 7 days; ")):
+        code, out = run("--id", again["id"], "--do", decided)
+        assert (code, out.startswith(said)) == (0, True)
+        assert json.loads(run("--json", "--kind", "exact duplicate")[1]) == []
+        assert run("--id", again["id"][:8], "--do", "reopen")[1] == f"{again['id']} is open again.\n"
+        assert len(json.loads(run("--json", "--kind", "exact duplicate")[1])) == 1
+        assert run("--id", again["id"], "--do", "reopen")[0] == 2, "it is open already"
+    for days in ("nan", "-1", "0", "inf", "soon"):
+        assert run("--id", again["id"], "--do", "snooze", "--days", days)[0] == 2
+    capsys.readouterr()
+    assert run("--id", again["id"], "--do", "merge", "--yes")[0] == 0
+    (workspace / "memory/wifi.md").write_text("- wifi password: hunter2hunter2X9\n")
+    [secret] = json.loads(run("--json", "--kind", "secret")[1])
+    code, out = run("--id", secret["id"], "--do", "delete", "--yes")
+    assert code == 0
+    assert "-- wifi password: ***" in out
+    assert "hunter2" not in out
+    assert run("--do", "keep")[0] == 2
+    [stale] = json.loads(run("--json", "--kind", "stale date")[1])
+    assert run("--id", stale["id"], "--do", "rename")[0] == 2
+    assert run("--id", stale["id"], "--do", "keep")[0] == 0
+    assert json.loads(run("--json", "--kind", "stale date")[1]) == []
+    assert run("--id", stale["id"], "--do", "reopen")[0] == 0
+    assert len(json.loads(run("--json", "--kind", "stale date")[1])) == 1

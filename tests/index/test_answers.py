@@ -1,0 +1,125 @@
+"""An answer is of one state of the index, whoever makes the index anew while it is asked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.explain.why_not import locate
+from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from tests.support.paths import TESTS
+
+HARNESS = TESTS / "harness" / "rebuild.py"
+
+
+def asked(folder: Path, answers: int, rebuilds: int, seed: int) -> str:
+    done = subprocess.run(
+        [sys.executable, str(HARNESS), str(folder), str(answers), str(rebuilds), str(seed)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_answers_beside_rebuilds_have_the_text_of_their_lines(tmp_path: Path) -> None:
+    assert "beside 20 rebuilds, 0 wrong" in asked(tmp_path, 1000, 20, 3)
+
+
+@pytest.mark.soak
+def test_ten_thousand_answers_beside_eighty_rebuilds_have_the_text_of_their_lines(tmp_path: Path) -> None:
+    assert "beside 80 rebuilds, 0 wrong" in asked(tmp_path, 10_000, 80, 5)
+
+
+def engine(tmp_path: Path, tokens: int) -> Engine:
+    changes = (("chunking.tokens", str(tokens)), ("chunking.overlap", "0"), ("sync.onSearch", "off"))
+    return Engine.open(
+        Options(
+            workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"), provider="scripted", changes=changes
+        )
+    )
+
+
+def rebuilt(tmp_path: Path, tokens: int) -> None:
+    with engine(tmp_path, tokens) as other:
+        assert other.indexer.sync().rebuilt
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    for name in "abcdef":
+        (folder / f"{name}.md").write_text("".join(f"{name} line {at} of the garden\n" for at in range(1, 80)))
+    return tmp_path
+
+
+def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with engine(notes, 60) as first:
+        first.indexer.sync()
+    with engine(notes, 60) as reader:
+        real = reader.queries._embedded
+
+        def slow(*args: object, **options: object) -> object:
+            found = real(*args, **options)  # type: ignore[arg-type]
+            rebuilt(notes, 200)
+            return found
+
+        monkeypatch.setattr(reader.queries, "_embedded", slow)
+        evidence = reader.queries.gather("line 40 of the garden")
+        assert evidence.texts
+        for row in evidence.refs:
+            ref = evidence.refs[row]
+            if ref.rowid in evidence.texts:
+                lines = (notes / "notes" / ref.path).read_text().split("\n")[ref.start_line - 1 : ref.end_line]
+                assert evidence.texts[ref.rowid].strip("\n") == "\n".join(lines).strip("\n")
+
+
+def test_why_not_asks_again_after_the_index_was_made_anew(notes: Path) -> None:
+    with engine(notes, 60) as first:
+        first.indexer.sync()
+    with engine(notes, 60) as reader:
+        evidence = reader.queries.gather("line 40 of the garden", source="memory")
+        rebuilt(notes, 200)
+        answer = reader.queries.why(evidence, "memory/e.md", 70)
+        assert answer.evidence.uuid != evidence.uuid
+        assert answer.evidence.source == "memory"
+        assert answer.best is not None
+        assert answer.row is not None
+        ref = answer.evidence.refs[answer.row]
+        assert (ref.path, ref.start_line <= 70 <= ref.end_line) == ("memory/e.md", True)
+        assert "e line 70 of the garden" in answer.best.text
+        assert reader.queries.why(answer.evidence, "memory/e.md", 70).evidence is answer.evidence
+
+
+def test_the_chunks_that_the_inbox_compares_are_of_one_state(notes: Path) -> None:
+    with engine(notes, 60) as first:
+        first.indexer.sync()
+    with engine(notes, 60) as reader:
+        chunks = reader.queries.chunks()
+        assert chunks is not None
+        path, start, end = chunks.places[3]
+        [text] = chunks.texts([3])
+        lines = (notes / "notes" / path).read_text().split("\n")[start - 1 : end]
+        assert text.strip("\n") == "\n".join(lines).strip("\n")
+        rebuilt(notes, 200)
+        assert chunks.texts([3, 4]) == ["", ""]
+
+
+def test_a_place_is_read_in_one_state(notes: Path) -> None:
+    with engine(notes, 60) as first:
+        first.indexer.sync()
+        store = Store.open(notes / "i.sqlite", read_only=True)
+        with store.snapshot():
+            before = locate(first.plan.roots, store, "memory/b.md", 20)
+            rebuilt(notes, 200)
+            assert locate(first.plan.roots, store, "memory/b.md", 20) == before
+        assert locate(first.plan.roots, store, "memory/b.md", 20) != before
+        store.close()

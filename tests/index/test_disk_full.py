@@ -1,0 +1,223 @@
+"""With a full disk or a folder that cannot be written the memory still answers, and says what is the matter."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.engine.engine import Engine
+from memory_tui.index import index_file
+from memory_tui.plan import Options
+from memory_tui.tui.state import gather
+from memory_tui.tui.widgets.status_bars import statements
+from tests.support.commands import Commands, forked
+from tests.support.mcp import Wire, end_all
+from tests.support.waiting import LONG
+
+NOTES = 12
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    for number in range(NOTES):
+        (folder / f"{number}.md").write_text(f"note {number} about gardens and coffee number{number}\n" * 30)
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], check=False).returncode:
+        pytest.skip("no small file system can be made here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    with forked(tmp_path_factory.mktemp("said")) as running:
+        yield running
+
+
+@pytest.fixture
+def run(commands: Commands, notes: Path, disk: Path, tmp_path: Path) -> Run:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    # The process was begun with the environment of the whole module.
+    names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+    env = {**{name: os.environ[name] for name in names if name in os.environ}, "TMPDIR": str(temporary)}
+    usual = ("--workspace", str(notes), "--provider", "scripted", "--index", str(disk / "i" / "index.sqlite"))
+
+    def one(*words: str, code: str = "") -> tuple[int, str, str]:
+        return commands.run(*words, *usual, code=code, env=env)
+
+    return one
+
+
+def fill(disk: Path, leave: int) -> None:
+    """Take all room but `leave` bytes."""
+    descriptor = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT, 0o600)
+    with contextlib.suppress(OSError):
+        while True:
+            os.write(descriptor, bytes(4096))
+    os.close(descriptor)
+    os.truncate(disk / "filler", max(0, (disk / "filler").stat().st_size - leave))
+
+
+def read_only(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+
+
+def killed(run: Run, index: Path) -> None:
+    """An index whose writer was killed, with a log that was never folded in."""
+    code = (
+        "import signal\nfrom memory_tui.cli import ask\n"
+        "ask._synced = lambda engine, **_: (engine.indexer.sync(), os.kill(os.getpid(), signal.SIGKILL))\n"
+    )
+    assert run("index", code=code)[0] == -9
+    assert index.with_name(index.name + "-wal").stat().st_size
+    index.with_name(index.name + "-shm").unlink()
+
+
+@pytest.mark.parametrize(
+    ("leave", "left"), [(0, "closed"), (0, "killed"), (81920, "killed"), (-1, "closed"), (-1, "killed")]
+)
+def test_what_is_indexed_answers_when_nothing_can_be_written(
+    run: Run, notes: Path, disk: Path, leave: int, left: str
+) -> None:
+    index = disk / "i" / "index.sqlite"
+    if left == "closed":
+        assert run("index")[0] == 0
+    else:
+        killed(run, index)
+    if leave < 0:
+        read_only(disk)
+    else:
+        fill(disk, leave)
+    (notes / "memory" / "new.md").write_text("a zebra in the garden\n" * 900)
+    code, out, err = run("search", "number7 gardens")
+    assert (code, "Traceback" in err) == (0, False), err
+    assert "memory/7.md" in out
+    what = "cannot be written" if leave < 0 else "full|No space left|cannot be written"
+    assert any(word in err for word in what.split("|")), err
+    if leave >= 0:
+        assert str(disk) in err
+        assert "MB left" in err
+    for words in (("status",), ("doctor",)) if left == "closed" else ():
+        code, out, err = run(*words)
+        assert "Traceback" not in out + err
+        assert code == 0 or words == ("doctor",), (words, out, err)
+        assert "Nothing is indexed" not in out, out
+
+
+@pytest.mark.parametrize("leave", [0, -1])
+def test_without_an_index_one_is_kept_elsewhere_for_the_time_being(run: Run, disk: Path, leave: int) -> None:
+    (disk / "i").mkdir()
+    if leave < 0:
+        read_only(disk)
+    else:
+        fill(disk, leave)
+    code, out, err = run("search", "number7 gardens")
+    assert code == 0, err
+    assert "memory/7.md" in out
+    assert "cannot be written" in err
+    assert "for now" in err
+    assert run("status")[0] == 0
+
+
+def test_without_any_disk_the_index_is_kept_in_memory(
+    notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (disk / "i").mkdir()
+    (disk / "t").mkdir()
+    fill(disk, 0)
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(index_file, "_MEMORY", (memory,))
+    monkeypatch.setattr(index_file.tempfile, "gettempdir", lambda: str(disk / "t"))
+    options = Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
+    with Engine.open(options) as engine:
+        engine.indexer.catch_up()
+        assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
+        assert any(f"kept in {memory}" in notice.message for notice in engine.notices())
+    with Engine.open(options) as engine:
+        assert engine.status().chunks
+    shutil.rmtree(memory)
+    with Engine.open(options) as engine:
+        with pytest.raises(IndexUnavailable, match="No index can be written") as error:
+            engine.indexer.sync()
+        assert str(disk) in error.value.message
+        assert "MB left" in error.value.message
+        assert error.value.next_step
+
+
+@pytest.fixture
+def displaced(notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    """Options of an index for which its own disk has no room."""
+    (disk / "i").mkdir()
+    fill(disk, 0)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(index_file, "_MEMORY", ())
+    return Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
+
+
+def test_a_temporary_index_goes_with_the_app_that_kept_it(displaced: Options, tmp_path: Path) -> None:
+    with Engine.open(displaced) as engine:
+        engine.start()
+        assert engine.indexer.writer.wait_idle(LONG)
+        facts = gather(engine)
+        assert facts.index_moved
+        assert "index in a temporary place" in " ".join(part.long for part in statements(facts, None))
+        assert list((tmp_path / "temporary").rglob("*.sqlite"))
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
+    displaced: Options, disk: Path, tmp_path: Path
+) -> None:
+    with Engine.open(displaced) as engine:
+        engine.indexer.catch_up()
+    [temporary] = (tmp_path / "temporary").rglob("*.sqlite")
+    # One of another workspace, used now, and one that nobody has written for two days.
+    for name, age in (("0123456789abcdef.sqlite", 2 * 86_400), ("fedcba9876543210.sqlite", 0)):
+        other = temporary.with_name(name)
+        other.write_bytes(temporary.read_bytes())
+        os.utime(other, (time.time() - age, time.time() - age))
+    (disk / "filler").unlink()
+    Path(displaced.index or "").touch(mode=0o600)
+    with Engine.open(displaced) as engine:
+        engine.indexer.sync()
+        assert engine.status().db_path == displaced.index
+        assert engine.queries.search("number7").recalled
+    assert [path.name for path in temporary.parent.iterdir()] == ["fedcba9876543210.sqlite"]
+
+
+def test_an_agent_is_answered_while_the_disk_is_full(notes: Path, disk: Path, run: Run) -> None:
+    assert run("index")[0] == 0
+    fill(disk, 0)
+    index = str(disk / "i" / "index.sqlite")
+    wire = Wire(["--workspace", str(notes), "--provider", "scripted", "--index", index])
+    try:
+        wire.greet()
+        answer = wire.search(1, "number7 gardens")
+        assert "memory/7.md" in answer["result"]["content"][0]["text"], answer
+        assert wire.process.stdin is not None
+        assert wire.process.stderr is not None
+        wire.process.stdin.close()
+        assert b"Traceback" not in wire.process.stderr.read()
+    finally:
+        end_all()

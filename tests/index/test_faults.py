@@ -1,0 +1,757 @@
+"""What can happen to an index file: it is noticed, told, put aside, and made again from notes that nobody touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memory_tui.core import events
+from memory_tui.core.errors import IndexRefused, IndexUnavailable
+from memory_tui.engine.engine import Engine
+from memory_tui.index import integrity
+from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from tests.engine.test_engine import Heard
+from tests.support.waiting import LONG
+
+NOTES = 30
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    for number in range(NOTES):
+        (folder / "memory" / f"{number}.md").write_text(f"note {number} about gardens and coffee number{number}\n" * 40)
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    return tmp_path / "i" / "index.sqlite"
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def opened(workspace: Path, index: Path, heard: Heard) -> Iterator[Callable[[], Engine]]:
+    engines: list[Engine] = []
+
+    def one(**changes: str) -> Engine:
+        engines.append(
+            Engine.open(
+                Options(
+                    workspace=str(workspace),
+                    index=str(index),
+                    provider="scripted",
+                    changes=(("sync.watchDebounceMs", "50"), *changes.items()),
+                ),
+                heard,
+            )
+        )
+        return engines[-1]
+
+    before = untouched(workspace)
+    yield one
+    for engine in engines:
+        engine.close()
+    assert untouched(workspace) == before or os.environ.get("EDITED") == "1", "the notes are nobody's to change"
+
+
+def untouched(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "memory").iterdir()}
+
+
+def said(heard: Heard) -> str:
+    return "\n".join(event.text for event in heard.events if isinstance(event, events.Noticed))
+
+
+def whole(engine: Engine) -> None:
+    """All notes are fresh and found, and nothing is wrong with the file."""
+    status = engine.status()
+    assert (status.freshness.fresh, status.freshness.pending) == (NOTES, ())
+    assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
+    assert engine.queries.verify() == ()
+
+
+def flip(path: Path, seed: int, count: int = 400) -> None:
+    """Turn bits over all of a file but its first page."""
+    data = bytearray(path.read_bytes())
+    rng = random.Random(seed)
+    for _ in range(count):
+        data[rng.randrange(16384, len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+
+
+BROKEN: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("my shopping list\n" * 900),
+    "zeroed header": lambda path: path.write_bytes(bytes(4096) + path.read_bytes()[4096:]),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "flipped bits": lambda path: flip(path, 1),
+    "deleted": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_happened_while_it_was_closed_is_noticed_and_mended(
+    opened: Callable[[], Engine], index: Path, heard: Heard, how: str
+) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    BROKEN[how](index)
+    with opened() as engine:
+        assert engine.indexer.sync().indexed == NOTES
+        assert "rebuilds it from the notes" in said(heard)
+        whole(engine)
+    kept = [path.name for path in index.parent.glob("*.damaged-*")]
+    assert bool(kept) == (how not in ("empty", "deleted"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            "UPDATE chunks SET text = replace(text, 'a', 'b') WHERE id = 3",
+            "1 chunks whose text is not what was indexed",
+        ),
+        ("UPDATE embedding_cache SET embedding = zeroblob(7) WHERE id = 2", "1 vectors that are none"),
+        (
+            "UPDATE embedding_cache SET embedding = cast(x'0000c07f' || substr(embedding, 5) AS BLOB) WHERE id = 2",
+            "1 vectors that are none",
+        ),
+    ],
+)
+def test_bits_that_flipped_inside_sound_pages_are_found(
+    opened: Callable[[], Engine], index: Path, statement: str, told: str
+) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+        assert engine.queries.verify() == ()
+        connection = apsw.Connection(str(index))
+        connection.execute(statement)
+        connection.close()
+        assert engine.queries.verify() == (told,)
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_happens_while_it_is_open_is_noticed_and_mended(
+    opened: Callable[[], Engine], index: Path, heard: Heard, how: str
+) -> None:
+    engine = opened()
+    engine.start()
+    heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
+    assert engine.indexer.writer.wait_idle(LONG)
+    other = index.with_name("other")
+    if how != "deleted":
+        now = apsw.Connection(str(index))
+        now.execute("VACUUM INTO ?", (str(other),))
+        now.close()
+        BROKEN[how](other)
+    # The file last: as soon as it is gone the engine may make another one, with a log that is not to be removed.
+    for side in ("-wal", "-shm"):
+        index.with_name(index.name + side).unlink(missing_ok=True)
+    if how == "deleted":
+        index.unlink()
+    else:
+        other.replace(index)
+    engine.indexer.request_sync("search")
+    assert engine.indexer.writer.wait_idle(LONG)
+    heard.wait_for(lambda e: isinstance(e, events.Noticed))
+    whole(engine)
+
+
+def test_a_file_that_was_closed_well_is_not_checked_again(
+    opened: Callable[[], Engine], index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    looked: list[Path] = []
+    real = integrity.problems
+    monkeypatch.setattr(integrity, "problems", lambda store: (looked.append(store.path), real(store))[1])
+    with opened() as engine:
+        engine.indexer.sync()
+    assert looked == []
+    integrity.path_of(index).unlink()
+    with opened() as engine:
+        engine.indexer.sync()
+    assert looked == [index]
+
+
+def test_an_index_put_back_from_a_copy_follows_the_disk(
+    opened: Callable[[], Engine], index: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    shutil.copy(index, index.with_name("copy"))
+    monkeypatch.setenv("EDITED", "1")
+    (workspace / "memory" / "new.md").write_text("a zebra")
+    engine = opened()
+    engine.indexer.sync()
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    index.with_name("copy").replace(index)
+    for side in ("-wal", "-shm"):
+        index.with_name(index.name + side).unlink(missing_ok=True)
+    assert [item.path for item in engine.status().freshness.pending] == ["memory/new.md"]
+    engine.indexer.sync()
+    assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    assert engine.status().freshness.fresh == NOTES + 1
+
+
+def crashed(workspace: Path, index: Path, folder: Path) -> Path:
+    """A copy of an index in the middle of its life, with a write-ahead log that was never folded in."""
+    with Engine.open(Options(workspace=str(workspace), index=str(index), provider="scripted")) as engine:
+        engine.indexer.sync()
+        folder.mkdir()
+        for side in ("", "-wal"):
+            shutil.copy(index.with_name(index.name + side), folder / (index.name + side))
+    return folder / index.name
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_power_lost_in_the_middle_of_the_log(
+    workspace: Path, index: Path, tmp_path: Path, heard: Heard, seed: int
+) -> None:
+    copy = crashed(workspace, index, tmp_path / "copy")
+    log = copy.with_name(copy.name + "-wal")
+    size = log.stat().st_size
+    assert size
+    os.truncate(log, random.Random(seed).randrange(size))
+    with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
+        engine.indexer.sync()
+        whole(engine)
+
+
+@pytest.mark.parametrize("log", ["missing", "of another index", "flipped"])
+def test_a_log_that_is_missing_or_foreign(workspace: Path, index: Path, tmp_path: Path, heard: Heard, log: str) -> None:
+    copy = crashed(workspace, index, tmp_path / "copy")
+    path = copy.with_name(copy.name + "-wal")
+    if log == "missing":
+        path.unlink()
+    elif log == "flipped":
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 255
+        path.write_bytes(data)
+    else:
+        other = crashed(workspace, tmp_path / "o" / index.name, tmp_path / "other")
+        shutil.copy(other.with_name(other.name + "-wal"), path)
+    with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
+        engine.indexer.sync()
+        whole(engine)
+
+
+def test_two_names_of_one_file_are_refused(opened: Callable[[], Engine], index: Path) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    os.link(index, index.with_name("second.sqlite"))
+    with opened() as engine, pytest.raises(IndexUnavailable, match="hard link"):
+        engine.indexer.sync()
+    index.with_name("second.sqlite").unlink()
+    with opened() as engine:
+        engine.indexer.sync()
+        whole(engine)
+
+
+def test_a_link_leads_to_one_lock_and_one_index(opened: Callable[[], Engine], index: Path, workspace: Path) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    link = index.with_name("link.sqlite")
+    link.symlink_to(index)
+    with Engine.open(Options(workspace=str(workspace), index=str(link), provider="scripted")) as engine:
+        assert engine.indexer.sync().unchanged == NOTES
+        assert engine.status().db_path == str(index)
+
+
+FULL = """
+import resource, sys
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
+from memory_tui.core.errors import MemoryTuiError
+workspace, index, room, force = sys.argv[1:]
+with Engine.open(Options(workspace=workspace, index=index, provider="scripted")) as engine:
+    engine.status()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), int(room)))
+    try:
+        engine.indexer.sync(force=force == "force")
+        print("went through")
+    except MemoryTuiError as error:
+        print(type(error).__name__, error.message)
+    status = engine.status()
+    print(status.chunks, len(status.freshness.failed))
+"""
+
+
+def with_room(workspace: Path, index: Path, room: int, force: str = "") -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(workspace), str(index), str(room), force],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("room", [20_000, 150_000, 600_000])
+def test_a_disk_that_fills_up_leaves_what_was_there(
+    opened: Callable[[], Engine], workspace: Path, index: Path, room: int
+) -> None:
+    lines = with_room(workspace, index, room)
+    assert "went through" in lines[0] or "IndexUnavailable" in lines[0]
+    with opened() as engine:
+        engine.indexer.sync()
+        whole(engine)
+
+
+def test_a_disk_that_fills_up_during_a_rebuild_leaves_the_old_index(
+    opened: Callable[[], Engine], workspace: Path, index: Path
+) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+        before = engine.status()
+    lines = with_room(workspace, index, 150_000, "force")
+    assert "IndexUnavailable" in lines[0]
+    assert lines[1].split() == [str(before.chunks), "0"]
+    with opened() as engine:
+        assert engine.indexer.sync(force=True).rebuilt
+        whole(engine)
+
+
+def test_too_little_memory_is_an_error_and_no_damage(
+    opened: Callable[[], Engine], workspace: Path, index: Path
+) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    code = (
+        "import resource, sys\n"
+        "from memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
+        "import numpy, apsw\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (12 << 20), used + (12 << 20)))\n"
+        "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted')) as engine:\n"
+        "    engine.indexer.sync(force=True)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, timeout=60, check=False
+    )
+    with opened() as engine:
+        engine.indexer.sync()
+        whole(engine)
+
+
+READERS = """
+import sys, threading
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
+enough = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), enough.set()), daemon=True).start()
+with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted",
+                         changes=(("sync.onSearch", "off"),))) as engine:
+    asked = 0
+    while not enough.is_set():
+        trace = engine.queries.search(f"number{asked % 30} gardens")
+        assert trace.recalled, trace
+        assert engine.status().chunks
+        asked += 1
+        if asked == 1:
+            print("asking", flush=True)
+"""
+
+
+def test_many_processes_and_nobody_hears_of_a_lock(
+    opened: Callable[[], Engine], workspace: Path, index: Path, heard: Heard
+) -> None:
+    engine = opened()
+    engine.indexer.sync()
+    command = [sys.executable, "-c", READERS, str(workspace), str(index)]
+    readers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    began = [reader.stdout.readline() for reader in readers if reader.stdout is not None]
+    for _ in range(10):
+        engine.indexer.sync(force=True)
+    for reader in readers:
+        _, err = reader.communicate(timeout=LONG)
+        assert reader.returncode == 0, err
+    assert began == ["asking\n"] * 2
+    assert "lock" not in said(heard)
+
+
+def test_readers_in_other_processes_follow_a_rebuild(
+    opened: Callable[[], Engine], workspace: Path, index: Path
+) -> None:
+    reader = opened()
+    reader.indexer.sync()
+    assert reader.queries.search("number7").recalled
+    before = reader.status().generation
+    code = (
+        "import sys\nfrom memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
+        "with Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted',\n"
+        "        changes=(('chunking.tokens', '50'), ('chunking.overlap', '0')))) as engine:\n"
+        "    print(engine.indexer.sync().chunks)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(workspace), str(index)], capture_output=True, text=True, timeout=60, check=True
+    )
+    trace = reader.queries.search("number7 gardens")
+    assert reader.status().chunks == int(done.stdout)
+    assert reader.status().generation > before
+    assert trace.recalled[0].chunk.path == "memory/7.md"
+
+
+def test_what_a_dead_process_left_beside_the_index_is_swept(opened: Callable[[], Engine], index: Path) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    for side in ("", "-wal", "-shm", "-journal"):
+        index.with_name(f"{index.name}.next{side}").write_bytes(index.read_bytes()[:5000])
+    with opened() as engine:
+        assert any(file.what == "beside" for file in engine.status().storage)
+        engine.indexer.sync()
+        whole(engine)
+    assert list(index.parent.glob("*.next*")) == []
+
+
+def test_a_reader_that_meets_damage_has_the_index_made_again(
+    opened: Callable[[], Engine], index: Path, heard: Heard
+) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+    flip(index, 3, 3000)
+    with opened() as engine:
+        status = engine.status()
+        assert status.chunks == 0 or status.freshness.total == NOTES
+        assert list(index.parent.glob("*.damaged-*")) == []
+        assert not any("is kept as" in notice.message or "rebuilds it" in notice.message for notice in status.notices)
+        assert engine.queries.search("number7").recalled[0].chunk.path == "memory/7.md"
+        [kept] = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
+        assert f"It is kept as {kept}" in said(heard)
+        whole(engine)
+
+
+SPOILED = {
+    "generation": "UPDATE meta SET value = 'junk' WHERE key = 'generation'",
+    "negative generation": "UPDATE meta SET value = -3 WHERE key = 'generation'",
+    "no generation": "DELETE FROM meta WHERE key = 'generation'",
+    "recipe": "UPDATE meta SET value = '{' WHERE key = 'memory_index_meta_v1'",
+    "recipe of another kind": "UPDATE meta SET value = '[7]' WHERE key = 'memory_index_meta_v1'",
+    "recipe without UTF-8": "UPDATE meta SET value = cast(x'ff7b7d' AS TEXT) WHERE key = 'memory_index_meta_v1'",
+    "uuid": "DELETE FROM meta WHERE key = 'uuid'",
+    "tokenizer": "UPDATE meta SET value = 'unicodd61' WHERE key = 'full_text'",
+    "change log": "UPDATE meta SET value = x'00' WHERE key = 'changes_from'",
+    "path without UTF-8": "UPDATE files SET path = cast(x'ff6d' AS TEXT) WHERE id = 7",
+    "time of a file": "UPDATE files SET mtime = 'yesterday' WHERE id = 7",
+    "reading of a file": "UPDATE files SET indexed_at = 'x' WHERE id = 7",
+    "chunks of a file": "UPDATE files SET chunks = 9000000000000 WHERE id = 7",
+    "lines": "UPDATE chunks SET start_line = 900 WHERE id = 8",
+    "line zero": "UPDATE chunks SET start_line = 0 WHERE id = 8",
+    "line of letters": "UPDATE chunks SET end_line = 'x' WHERE id = 8",
+    "file of a chunk": "UPDATE chunks SET file_id = 9999 WHERE id = 8",
+    "text": "UPDATE chunks SET text = replace(text, 'gardens', 'hardens')",
+    "text without UTF-8": "UPDATE chunks SET text = cast(x'ff6d' AS TEXT)",
+    "vector": "UPDATE embedding_cache SET embedding = zeroblob(7) WHERE id = 2",
+    "vector of no number": "UPDATE embedding_cache SET embedding = "
+    "cast(x'0000c07f' || substr(embedding, 5) AS BLOB) WHERE id = 2",
+    "vector too long": "UPDATE embedding_cache SET embedding = "
+    "cast(x'0000c842' || substr(embedding, 5) AS BLOB) WHERE id = 2",
+    "table": "DROP TABLE chunks_words",
+    "text table": "DROP TABLE chunks_fts",
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_values_that_make_no_sense_are_damage_to_a_reader_and_mended(
+    opened: Callable[[], Engine], index: Path, heard: Heard, what: str
+) -> None:
+    """The file stays as it was closed, as far as size and time can tell, and has no checksum: the reader finds it."""
+    with opened() as engine:
+        engine.indexer.sync()
+        before = [hit.chunk for hit in engine.queries.search("number7 gardens").recalled]
+    connection = apsw.Connection(str(index))
+    connection.execute(SPOILED[what])
+    connection.close()
+    index.with_name(f"{index.name}.seal").write_text(json.dumps([index.stat().st_size, index.stat().st_mtime_ns]))
+    with opened(**{"sync.onSearch": "off"}) as engine:
+        assert [hit.chunk for hit in engine.queries.search("number7 gardens").recalled] == before
+        engine.indexer.sync()
+        whole(engine)
+
+
+def answers(engine: Engine) -> list[tuple[str, int, int, str, float]]:
+    """What a few questions recall, to the last digit."""
+    return [
+        (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.snippet, hit.score)
+        for query in ("number7 gardens", "coffee number12", "note 3")
+        for hit in engine.queries.search(query).recalled
+    ]
+
+
+def flipped(whole_file: bytes, at: int, index: Path, times: tuple[int, int]) -> None:
+    """The index with one byte flipped, and the time that its seal knows."""
+    for path in index.parent.glob(f"{index.name}-*"):
+        path.unlink()
+    index.write_bytes(whole_file[:at] + bytes([whole_file[at] ^ 0xFF]) + whole_file[at + 1 :])
+    os.utime(index, ns=times)
+
+
+def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies: int, how: str) -> None:
+    with opened() as engine:
+        engine.indexer.sync()
+        expected = answers(engine)
+    whole_file, mark, status = index.read_bytes(), integrity.path_of(index).read_bytes(), index.stat()
+    times = status.st_atime_ns, status.st_mtime_ns
+    rng = random.Random(copies)
+    positions = [*range(0, 100, max(1, 2000 // copies)), *(rng.randrange(len(whole_file)) for _ in range(copies))]
+    for at in positions[-copies:]:
+        flipped(whole_file, at, index, times)
+        integrity.path_of(index).write_bytes(mark)
+        heard.events.clear()
+        with opened() as engine:
+            if how == "index":
+                engine.indexer.sync(reason="cli")
+            else:
+                engine.indexer.catch_up()
+            assert answers(engine) == expected, at
+            assert engine.queries.verify() == (), at
+        kept = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
+        assert all(str(path) in said(heard) for path in kept), at
+        assert bool(kept) == ("It is kept as" in said(heard)), at
+        for path in kept:
+            path.unlink()
+
+
+@pytest.mark.parametrize("how", ["index", "search"])
+def test_one_flipped_byte_under_a_fitting_seal_is_healed(
+    opened: Callable[..., Engine], index: Path, heard: Heard, how: str
+) -> None:
+    one_byte_at(opened, index, heard, 12, how)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("how", ["index", "search"])
+def test_one_flipped_byte_in_each_of_two_hundred_and_ten_copies_is_healed(
+    opened: Callable[..., Engine], index: Path, heard: Heard, how: str
+) -> None:
+    one_byte_at(opened, index, heard, 210, how)
+
+
+@pytest.mark.parametrize("opened_before", [False, True])
+def test_the_database_of_another_program_is_never_moved(
+    opened: Callable[[], Engine], index: Path, heard: Heard, opened_before: bool
+) -> None:
+    if opened_before:
+        with opened() as engine:
+            engine.indexer.sync()
+        index.unlink()
+    index.parent.mkdir(exist_ok=True)
+    other = apsw.Connection(str(index))
+    other.execute("CREATE TABLE t(x)")
+    other.close()
+    before = index.read_bytes()
+    with opened() as engine:
+        with pytest.raises(IndexRefused, match="another program") as error:
+            engine.indexer.sync()
+        assert error.value.next_step
+        assert engine.status().chunks == 0
+        with pytest.raises(IndexRefused, match="another program"):
+            engine.queries.search("number7")
+    assert index.read_bytes() == before
+    assert list(index.parent.glob("*.damaged-*")) == []
+
+
+@pytest.mark.parametrize("what", ["pipe", "link", "text", "folder"])
+def test_what_is_not_ours_in_the_place_of_the_seal_stays(
+    opened: Callable[[], Engine], index: Path, tmp_path: Path, what: str
+) -> None:
+    index.parent.mkdir()
+    path, target = integrity.path_of(index), tmp_path / "theirs"
+    target.write_text("my shopping list")
+    match what:
+        case "pipe":
+            os.mkfifo(path)
+        case "link":
+            path.symlink_to(target)
+        case "text":
+            path.write_bytes(target.read_bytes())
+        case "folder":
+            path.mkdir()
+    before = path.lstat(), target.read_bytes()
+    for _ in range(2):
+        with opened() as engine:
+            engine.indexer.sync()
+            whole(engine)
+    assert (path.lstat(), target.read_bytes()) == before
+
+
+def test_nothing_that_lies_about_is_lax(opened: Callable[[], Engine], index: Path) -> None:
+    old = os.umask(0)
+    try:
+        with opened() as engine:
+            engine.indexer.sync()
+            engine.indexer.sync(force=True)
+            lax = [path.name for path in index.parent.iterdir() if path.stat().st_mode & 0o077]
+    finally:
+        os.umask(old)
+    assert lax == []
+    assert index.parent.stat().st_mode & 0o077 == 0
+
+
+def test_an_index_that_is_read_while_it_is_made_has_whole_notes(
+    workspace: Path, index: Path, opened: Callable[[], Engine]
+) -> None:
+    engine = opened()
+    engine.indexer.sync()
+    reader = Store.open(index, read_only=True)
+    assert integrity.problems(reader) == []
+    reader.close()
+
+
+def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
+    opened: Callable[[], Engine], index: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory_tui.core import files
+
+    monkeypatch.setattr(files, "kind", lambda path: "nfs4")
+    engine = opened()
+    engine.indexer.sync()
+    assert "other machines" in said(heard)
+    assert not index.with_name(f"{index.name}-wal").exists()
+    whole(engine)
+    assert engine.indexer.sync(force=True).rebuilt
+    whole(engine)
+
+
+@pytest.mark.parametrize(
+    ("point", "kind", "shared"),
+    [
+        ("/", "ext4", False),
+        ("/mnt/a b", "9p", True),
+        ("/mnt", "nfs4", True),
+        ("/over", "virtiofs", True),
+        ("/host", "fakeowner", True),
+        ("/layers", "overlay", False),
+        ("/usb", "fuseblk", False),
+    ],
+)
+def test_the_nearest_mount_tells_the_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, kind: str, shared: bool
+) -> None:
+    from memory_tui.core import files
+
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+        "30 27 0:9 / /mnt rw shared:1 - nfs4 host:/x rw\n"
+        "31 30 0:9 / /mnt/a\\040b rw - 9p host rw\nrubbish\n"
+        "32 27 0:10 / /over rw - ext4 /dev/vdb rw\n"
+        "33 32 0:11 / /over rw - virtiofs host rw\n"
+        "34 27 0:12 / /host rw - fakeowner host rw\n"
+        "35 27 0:13 / /layers rw - overlay overlay rw\n"
+        "36 27 0:14 / /usb rw - fuseblk /dev/sdb rw\n"
+    )
+    monkeypatch.setattr(files, "_MOUNTS", mounts)
+    assert files.kind(Path(point) / "deep" / "index.sqlite") == kind
+    assert bool(files.shared(Path(point) / "i")) == shared
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+def test_a_reader_follows_an_index_that_leaves_the_lower_layer(
+    workspace: Path, index: Path, tmp_path: Path, opened: Callable[[], Engine], heard: Heard
+) -> None:
+    """On an overlay the index of an image is another file as soon as it is written."""
+    with opened() as made:
+        made.indexer.sync()
+    layers = tmp_path / "layers"
+    layers.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", layers], check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        for name in ("upper", "work", "merged"):
+            (layers / name).mkdir()
+        options = f"lowerdir={index.parent},upperdir={layers}/upper,workdir={layers}/work"
+        merged = layers / "merged"
+        done = subprocess.run(
+            ["mount", "-t", "overlay", "-o", options, "none", merged], check=False, capture_output=True
+        )
+        if done.returncode:
+            pytest.skip(f"no overlay can be mounted here: {done.stderr.decode()}")
+        with _engine(workspace, merged / index.name) as reader, _engine(workspace, merged / index.name) as writer:
+            before = reader.status().chunks
+            assert reader.queries.search("gardens").recalled
+            (workspace / "memory" / "new.md").write_text("a zebra about zebras\n")
+            writer.indexer.sync()
+            assert reader.status().chunks == before + 1
+            assert reader.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    finally:
+        (workspace / "memory" / "new.md").unlink(missing_ok=True)
+        subprocess.run(["umount", "-l", layers / "merged"], check=False, capture_output=True)
+        subprocess.run(["umount", "-l", layers], check=False, capture_output=True)
+
+
+def _engine(workspace: Path, index: Path) -> Engine:
+    return Engine.open(Options(workspace=str(workspace), index=str(index), provider="scripted"))
+
+
+HUNG = """
+import os, signal, sys
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
+engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"))
+engine.start()
+assert engine.indexer.writer.wait_idle(60)
+print("keeping", flush=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_a_keeper_that_hangs_is_named_and_stops_nobody(
+    opened: Callable[[], Engine], workspace: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITED", "1")
+    command = [sys.executable, "-c", HUNG, str(workspace), str(index)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "keeping\n"
+        engine = opened()
+        keeper = engine.status().keeper
+        assert keeper is not None
+        assert keeper.pid == child.pid
+        (workspace / "memory" / "new.md").write_text("a zebra")
+        assert engine.indexer.sync().indexed == 1
+        assert engine.queries.search("zebra").recalled[0].chunk.path == "memory/new.md"
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_a_small_file_system_that_is_full_is_named(workspace: Path, tmp_path: Path, heard: Heard) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no small file system can be made here")
+    try:
+        options = Options(workspace=str(workspace), index=str(place / "index.sqlite"), provider="scripted")
+        with Engine.open(options, heard) as engine:
+            with pytest.raises(IndexUnavailable, match="disk is full") as error:
+                engine.indexer.sync()
+            assert str(place) in error.value.message
+            assert "MB left" in error.value.message
+            assert engine.status().freshness.total == NOTES
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

@@ -1,0 +1,109 @@
+"""Freshness names every note that is not searchable as it is on disk."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from memory_tui.index import index_write
+from memory_tui.index.freshness import compare
+from memory_tui.index.schema import differences
+from memory_tui.index.sync import recipe_for
+from memory_tui.source.rows import CHANGED
+from memory_tui.workspace.roots import scan
+from tests.support.index import Memory
+from tests.support.workspace import needs_inodes, unprivileged_folder
+
+
+@pytest.fixture
+def memory(tmp_path):
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
+    yield memory
+    memory.store.close()
+
+
+def fresh(memory):
+    return compare(scan(memory.roots), memory.store.known())
+
+
+def test_each_kind_of_difference_is_named(memory):
+    for name in ("same", "changed", "deleted", "failed"):
+        memory.write(f"memory/{name}.md", name)
+    memory.write("memory/picture.png", "no note")
+    memory.sync()
+    assert fresh(memory).stale == {}
+    assert fresh(memory).fresh == 4
+    memory.write("memory/changed.md", "has changed")
+    memory.write("memory/new.md", "new")
+    (memory.folder / "memory/deleted.md").unlink()
+    index_write.fail_file(memory.store, "memory/failed.md", "memory", "the disk is on fire")
+
+    now = fresh(memory)
+    assert now.fresh == 1
+    assert {state.path: state.detail for state in now.pending} == {
+        "memory/changed.md": "changed",
+        "memory/new.md": "new",
+        "memory/deleted.md": "deleted",
+    }
+    assert [(state.path, state.detail) for state in now.failed] == [("memory/failed.md", "the disk is on fire")]
+    assert [left.path for left in now.left_out] == ["memory/picture.png"]
+
+    memory.sync()
+    assert fresh(memory).stale == {}
+
+
+def test_a_same_size_edit_in_the_tick_of_the_last_save_is_seen(memory):
+    note = memory.write("MEMORY.md", "one")
+    memory.sync()
+    times = note.stat().st_mtime_ns
+    row = memory.store.file("MEMORY.md")
+    index_write.touch_files(memory.store, [row._replace(indexed_at=row.mtime_ns / 1e9 + 0.001)])
+    assert fresh(memory).fresh == 1
+    note.write_text("two")
+    os.utime(note, ns=(times, times))
+    assert [state.detail for state in fresh(memory).pending] == ["changed"]
+
+
+def test_notes_of_an_index_to_be_rebuilt_are_pending(memory):
+    memory.write("MEMORY.md", "one")
+    memory.sync()
+    memory.settings = memory.settings.set("chunking.tokens", 50, "test")
+    has, wanted = memory.store.recipe(), recipe_for(memory.roots, memory.provider, memory.settings)
+    now = compare(scan(memory.roots), memory.store.known(), rebuild=differences(has, wanted))
+    assert now.rebuild == ("chunk tokens: 400 is now 50",)
+    assert now.fresh == 0
+    assert [state.detail for state in now.pending] == ["rebuild"]
+
+
+def test_a_note_that_never_rests_has_a_state_of_its_own(memory):
+    memory.write("MEMORY.md", "one")
+    memory.sync()
+    index_write.fail_file(memory.store, "MEMORY.md", "memory", "somebody is writing it", CHANGED)
+    [state] = fresh(memory).of("changed while read")
+    assert state.detail == "somebody is writing it"
+    memory.sync()
+    assert fresh(memory).fresh == 1
+
+
+@needs_inodes
+def test_a_folder_that_may_not_be_listed_hides_notes_but_deletes_none():
+    with unprivileged_folder() as top:
+        memory = Memory(top / "notes", top / "index" / "memory.sqlite")
+        memory.write("memory/private/a.md", "one")
+        memory.write("memory/b.md", "two")
+        memory.sync()
+        folder = memory.folder / "memory/private"
+        folder.chmod(0)
+        try:
+            assert memory.sync().removed == 0
+            now = fresh(memory)
+            assert now.fresh == 1
+            [state] = now.failed
+            assert state.path == "memory/private/a.md"
+            assert "cannot be listed" in state.detail
+        finally:
+            folder.chmod(0o700)
+        assert memory.sync().removed == 0
+        assert fresh(memory).fresh == 2
+        memory.store.close()

@@ -1,0 +1,225 @@
+"""What holds whatever happens to the notes, the settings and the provider, one after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory_tui.index import integrity as index_integrity
+from memory_tui.index.freshness import compare
+from memory_tui.index.schema import differences
+from memory_tui.index.store import Store
+from memory_tui.index.sync import recipe_for
+from memory_tui.search.corpus import Corpus, cosines
+from memory_tui.workspace.roots import scan
+from tests.support.index import Counting, Memory, integrity, text_of
+
+NAMES = ("MEMORY.md", "memory/a.md", "memory/b.md", "memory/deep/c.md", "memory/2026-01-02.md")
+TEXTS = (
+    "",
+    "one",
+    "two",
+    "one\ntwo",
+    text_of(30, "x"),
+    text_of(120, "y"),
+    "# Head\n\nbody",
+    "\ufeffbom",
+    "a\x00b",
+    "雪",
+)
+
+name = st.sampled_from(NAMES)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), name, st.sampled_from(TEXTS)),
+        st.tuples(st.just("append"), name, st.sampled_from(TEXTS)),
+        st.tuples(st.just("delete"), name),
+        st.tuples(st.just("rename"), name, name),
+        st.tuples(st.just("touch"), name),
+        st.tuples(st.just("same size, same times"), name),
+        st.tuples(st.just("bytes"), name, st.binary(max_size=40)),
+        st.tuples(st.just("chunking"), st.sampled_from([30, 400])),
+        st.tuples(st.just("model"), st.sampled_from(["", "another"])),
+        st.tuples(st.just("outage"), st.booleans()),
+        st.tuples(st.just("force")),
+        st.tuples(st.just("stop"), st.integers(0, 3)),
+        st.tuples(st.just("sync")),
+    ),
+    max_size=12,
+)
+
+
+def act(memory: Memory, step: tuple) -> None:
+    match step:
+        case ("write", path, text):
+            memory.write(path, text)
+        case ("append", path, text):
+            memory.write(
+                path, ((memory.folder / path).read_bytes() if (memory.folder / path).exists() else b"") + text.encode()
+            )
+        case ("bytes", path, data):
+            memory.write(path, data)
+        case ("delete", path):
+            (memory.folder / path).unlink(missing_ok=True)
+        case ("rename", old, new) if (memory.folder / old).exists():
+            (memory.folder / new).parent.mkdir(parents=True, exist_ok=True)
+            (memory.folder / old).rename(memory.folder / new)
+        case ("touch", path) if (memory.folder / path).exists():
+            os.utime(memory.folder / path)
+        case ("same size, same times", path) if (memory.folder / path).exists():
+            note = memory.folder / path
+            before = note.stat()
+            note.write_bytes(note.read_bytes()[::-1])
+            os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
+        case ("chunking", tokens):
+            memory.settings = memory.settings.set("chunking.tokens", tokens, "test").set(
+                "chunking.overlap", tokens // 5, "test"
+            )
+        case ("model", model):
+            broken = memory.provider.broken
+            memory.provider = Counting(model)
+            memory.provider.broken = broken
+        case ("outage", on):
+            memory.provider.broken = "offline" if on else ""
+        case ("force",):
+            synced(memory, force=True)
+        case ("stop", after):
+            left = iter(range(after))
+            memory.sync(listener=lambda event: next(left, None) is None and memory.cancel.set())
+            memory.cancel.clear()
+        case ("sync",):
+            synced(memory)
+        case _:
+            pass
+
+
+def notes(memory: Memory) -> dict[str, str]:
+    found = scan(memory.roots).found
+    return {note.path: hashlib.sha256(Path(note.absolute).read_bytes()).hexdigest() for note in found}
+
+
+def synced(memory: Memory, force: bool = False) -> None:
+    """A sync reads notes and changes none (I1), and a second one finds nothing to do (I3)."""
+    before = notes(memory)
+    memory.sync(force=force)
+    assert notes(memory) == before
+    asked, generation = len(memory.provider.texts), memory.store.generation()
+    again = memory.sync()
+    if not memory.provider.broken:
+        assert (len(memory.provider.texts), memory.store.generation()) == (asked, generation), again
+
+
+def freshness(memory: Memory):
+    wanted = recipe_for(memory.roots, memory.provider, memory.settings)
+    return compare(
+        scan(memory.roots),
+        memory.store.known(),
+        roots=memory.roots,
+        rebuild=differences(memory.store.recipe() or wanted, wanted),
+    )
+
+
+def never_fresh_and_different(memory: Memory, seen: dict[str, str]) -> None:
+    """No note counts as fresh whose text is not the indexed one (I5); `seen` is of the last whole sync."""
+    stale = freshness(memory).stale
+    for path, digest in notes(memory).items():
+        if path not in stale:
+            assert seen.get(path) == digest, path
+
+
+def consistent(memory: Memory) -> None:
+    """Rows fit each other; what is embedded has a vector in the one space of the index, and that of its text (I4)."""
+    assert index_integrity.problems(memory.store) == []
+    assert integrity(memory.store) == []
+    assert memory.notices == []
+    corpus = Corpus.load(memory.store)
+    texts = memory.store.texts(corpus.rowids)
+    if corpus.identity is None:
+        return
+    maker = Counting(corpus.identity.model if corpus.identity.model == "another" else "")
+    assert maker.identity == corpus.identity
+    rows = np.flatnonzero(corpus.embedded)
+    made = maker.embed([texts[int(corpus.rowids[row])] for row in rows], "document") if len(rows) else None
+    for at, row in enumerate(rows):
+        np.testing.assert_allclose(corpus.vectors([int(row)])[0], made[at], atol=1e-6)
+
+
+def as_made_from_nothing(memory: Memory, place: Path) -> None:
+    """An index that lived through everything holds what one made now holds (I13: deleting it loses only time)."""
+    other = Memory(memory.folder, place / "other.sqlite")
+    other.settings, other.provider = memory.settings, memory.provider
+    other.sync()
+    assert contents(memory.store) == contents(other.store)
+    query = memory.provider.embed(["one"], "query")[0]
+    ours, theirs = (
+        sorted(cosines(Corpus.load(store), query).round(5).tolist()) for store in (memory.store, other.store)
+    )
+    assert ours == theirs
+    other.store.close()
+
+
+def contents(store: Store) -> dict[str, list[tuple]]:
+    return {
+        path: [
+            (row.chunk_id, row.start_line, row.end_line, row.hash, row.embedded or row.occurrence > 0)
+            for row in store.chunks_of(path)
+        ]
+        for path in store.known()
+    }
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps)
+def test_whatever_happens_the_index_tells_the_truth(every):
+    lives_through(every)
+
+
+@pytest.mark.soak
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps)
+def test_whatever_happens_for_long_the_index_tells_the_truth(every):
+    lives_through(every)
+
+
+def lives_through(every):
+    place = Path(tempfile.mkdtemp(prefix="memory-tui-invariants-"))
+    try:
+        memory = Memory(place / "notes", place / "i" / "memory.sqlite")
+        memory.write("MEMORY.md", "one")
+        for step in every:
+            indexed = {path: row.hash for path, row in memory.store.known().items() if row.state == "ok"}
+            act(memory, step)
+            consistent(memory)
+            if step[0] in ("write", "append", "bytes", "delete", "rename", "touch", "same size, same times"):
+                # Only of text that is UTF-8 the stored hash is that of the bytes.
+                never_fresh_and_different(
+                    memory,
+                    {
+                        path: digest
+                        for path, digest in notes(memory).items()
+                        if indexed.get(path) == digest or not _utf8(memory.folder / path)
+                    },
+                )
+        memory.provider.broken = ""
+        synced(memory)
+        assert freshness(memory).stale == {}
+        as_made_from_nothing(memory, place)
+        memory.store.close()
+    finally:
+        shutil.rmtree(place)
+
+
+def _utf8(path: Path) -> bool:
+    try:
+        path.read_bytes().decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,164 @@
+"""Notes that vanish all at once are not forgotten before a person agrees."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core import events
+from memory_tui.core.errors import Unreadable
+from memory_tui.index import index_write, mass_deletion
+from memory_tui.index.freshness import compare
+from memory_tui.index.mass_deletion import MANY
+from memory_tui.source.rows import IndexedNote
+from memory_tui.workspace import roots
+from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.scan import Found, Scan
+from tests.support.index import Memory
+
+
+@pytest.fixture
+def memory(tmp_path):
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
+    for number in range(10):
+        memory.write(f"memory/{number}.md", f"note {number}")
+    memory.write("MEMORY.md", "facts")
+    memory.sync()
+    yield memory
+    memory.store.close()
+
+
+def test_more_than_half_asks_first(memory):
+    for number in range(6):
+        (memory.folder / f"memory/{number}.md").unlink()
+    report = memory.sync()
+    assert report.removed == 0
+    assert (report.shrink.missing, report.shrink.known) == (6, 11)
+    assert len(memory.store.known()) == 11
+    [event] = memory.told(events.ShrinkHeld)
+    assert event.reason == "6 of 11 notes vanished at once"
+    now = compare(scan(memory.roots), memory.store.known(), roots=memory.roots)
+    assert now.shrink == report.shrink
+    assert {state.detail for state in now.pending} == {"deleted? 6 of 11 notes vanished at once"}
+    assert memory.sync(accept=True).removed == 6
+    assert memory.sync().shrink is None
+
+
+def test_a_new_index_that_lacks_more_than_half_of_what_is_on_disk_is_not_published(memory, monkeypatch):
+    before = {path: row.chunks for path, row in memory.store.known().items()}
+    uuid, real = memory.store.uuid(), roots.read
+
+    def failing(note):
+        if note.path.startswith("memory/") and note.path != "memory/0.md":
+            raise Unreadable(f"{note.path} cannot be read: Input/output error.")
+        return real(note)
+
+    monkeypatch.setattr(roots, "read", failing)
+    report = memory.sync(force=True)
+    assert (report.shrink.missing, report.shrink.known) == (9, 11)
+    assert report.postponed == "The new index would lack 9 of 11 notes that are on disk"
+    assert report.shrink.examples
+    assert memory.store.uuid() == uuid
+    assert {path: row.chunks for path, row in memory.store.known().items()} == before
+    assert memory.sync(force=True, accept=True).shrink is None
+    assert memory.store.uuid() != uuid
+    monkeypatch.undo()
+    assert memory.sync().shrink is None
+    assert {path: row.chunks for path, row in memory.store.known().items()} == before
+
+
+def test_what_comes_back_needs_no_answer(memory):
+    hidden = memory.folder.parent / "hidden"
+    (memory.folder / "memory").rename(hidden)
+    assert memory.sync().removed == 0
+    assert len(memory.store.known()) == 11
+    hidden.rename(memory.folder / "memory")
+    report = memory.sync()
+    assert (report.shrink, report.removed, report.indexed) == (None, 0, 0)
+
+
+def test_an_empty_mount_point_is_not_ten_deletions(memory):
+    shutil.rmtree(memory.folder / "memory")
+    (memory.folder / "memory").mkdir()
+    assert memory.sync().shrink.missing == 10
+
+
+def test_a_few_deletions_are_believed(memory):
+    for number in range(5):
+        (memory.folder / f"memory/{number}.md").unlink()
+    assert memory.sync().removed == 5
+
+
+def test_a_root_on_another_device_is_not_believed_even_if_few_vanish(memory):
+    index_write.remember(memory.store, mass_deletion.KEY, mass_deletion.to_text({"memory": 1}))
+    (memory.folder / "memory/1.md").unlink()
+    assert memory.sync().removed == 0
+    [state] = compare(scan(memory.roots), memory.store.known(), roots=memory.roots, devices={"memory": 1}).of(
+        "missing root"
+    )
+    assert "mounted or unmounted" in state.detail
+    assert memory.sync(accept=True).removed == 1
+
+
+def test_a_rebuild_waits_for_notes_that_are_held(memory):
+    (memory.folder / "memory").rename(memory.folder.parent / "hidden")
+    memory.settings = memory.settings.set("chunking.tokens", 50, "test")
+    report = memory.sync()
+    assert not report.rebuilt
+    assert report.postponed == "10 indexed notes are out of reach"
+    assert memory.store.words.match(["note"], "plain", "all")[0].size == 10
+    assert memory.sync(accept=True).rebuilt
+    assert len(memory.store.known()) == 1
+
+
+def test_an_extra_path_taken_out_of_the_configuration_needs_no_answer(tmp_path):
+    extra = tmp_path / "elsewhere"
+    extra.mkdir()
+    for number in range(10):
+        (extra / f"{number}.md").write_text(f"note {number}")
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", extra=(str(extra),))
+    memory.write("MEMORY.md", "facts")
+    memory.sync()
+    memory.extra = ()
+    report = memory.sync()
+    assert (report.removed, report.rebuilt) == (10, True)
+    assert set(memory.store.known()) == {"MEMORY.md"}
+    memory.store.close()
+
+
+def test_the_command_says_what_it_holds_back_and_takes_the_answer(memory, capsys):
+    from memory_tui.cli.main import main
+
+    index = memory.store.path
+    memory.store.close()
+    for number in range(8):
+        (memory.folder / f"memory/{number}.md").unlink()
+    command = ["index", "--workspace", str(memory.folder), "--index", str(index), "--provider", "scripted"]
+    assert main(command) == 0
+    assert "8 of 11 notes vanished at once" in capsys.readouterr().err
+    assert main([*command, "--accept-shrink"]) == 0
+    said = capsys.readouterr()
+    assert "8 removed" in said.out
+    assert "vanished" not in said.err
+
+
+def row(number):
+    return IndexedNote(number, f"memory/{number}.md", "memory", "h", 0, 1, "ok", "", 0.0, 1)
+
+
+@given(known=st.integers(0, 40), kept=st.sets(st.integers(0, 39)))
+def test_nothing_is_lost_between_deleted_and_held(tmp_path_factory, known, kept):
+    """Every missing row is either deleted or held, and more than half of many is never deleted unasked."""
+    roots = Roots(tmp_path_factory.getbasetemp())
+    rows = {row(number).path: row(number) for number in range(known)}
+    found = tuple(Found(path, path, 1, 0, (0, 0), "") for number, path in enumerate(rows) if number in kept)
+    seen = Scan(found, ())
+    gone = mass_deletion.sort_out(seen, rows, roots)
+    missing = len(rows) - len(found)
+    assert len(gone.deleted) + len(gone.retained) == missing
+    assert (gone.shrink is not None) == (missing >= MANY and 2 * missing > known)
+    assert not (gone.deleted and gone.retained)
+    assert len(mass_deletion.sort_out(seen, rows, roots, accepted=True).deleted) == missing

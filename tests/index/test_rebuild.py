@@ -1,0 +1,220 @@
+"""An index that has to be made anew is made beside the old one, which answers until the new one is whole."""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+import pytest
+
+from memory_tui.core import events
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.index import index_write, rebuild
+from memory_tui.index import integrity as index_integrity
+from memory_tui.index.index_file import SIDES
+from memory_tui.index.store import Store
+from memory_tui.search.corpus import Corpus
+from tests.support.index import Counting, Memory, integrity, text_of
+
+
+@pytest.fixture
+def memory(tmp_path):
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
+    for number in range(12):
+        memory.write(f"memory/{number}.md", text_of(60, f"n{number}"))
+    memory.sync()
+    memory.settings = memory.settings.set("chunking.tokens", 60, "test").set("chunking.overlap", 10, "test")
+    yield memory
+    memory.store.close()
+
+
+def leftovers(memory):
+    return sorted(path.name for path in memory.store.path.parent.glob("*.next*"))
+
+
+def test_the_old_index_answers_until_the_new_one_is_whole(memory):
+    reader = Store.open(memory.store.path, read_only=True)
+    corpus = Corpus.load(reader)
+    old = {path: row.chunks for path, row in memory.store.known().items()}
+    seen = []
+
+    def look(event):
+        if isinstance(event, events.SyncProgress) and event.rebuilding:
+            seen.append({path: row.chunks for path, row in reader.known().items()})
+            assert corpus.refresh(reader) is corpus
+
+    report = memory.sync(listener=look)
+    assert report.rebuilt
+    assert seen
+    assert all(rows == old for rows in seen)
+    new = {path: row.chunks for path, row in reader.known().items()}
+    assert all(new[path] > old[path] for path in old)
+    followed, loaded = corpus.refresh(reader), Corpus.load(reader)
+    assert (followed.generation, followed.rowids.tolist()) == (loaded.generation, loaded.rowids.tolist())
+    assert followed.generation > corpus.generation
+    assert index_integrity.problems(reader) == []
+    assert integrity(memory.store) == []
+    assert leftovers(memory) == []
+    assert not memory.sync().changed
+    reader.close()
+
+
+def test_vectors_of_text_that_is_gone_are_carried_over(memory):
+    memory.sync()
+    memory.settings = memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test")
+    report = memory.sync()
+    assert report.rebuilt
+    assert report.embedded == 0
+
+
+def test_a_rebuild_that_was_stopped_resumes_and_what_was_saved_meanwhile_is_in_it(memory):
+    def stop(event):
+        if isinstance(event, events.FileIndexed):
+            memory.cancel.set()
+
+    assert memory.sync(listener=stop).cancelled
+    assert leftovers(memory)
+    assert memory.store.recipe().chunk_tokens == 400
+    made = len(memory.provider.texts)
+    memory.cancel.clear()
+    memory.write("memory/0.md", "saved meanwhile")
+    report = memory.sync()
+    assert 0 < report.indexed < 12
+    assert report.embedded < made + report.chunks
+    assert memory.store.recipe().chunk_tokens == 60
+    assert memory.store.words.match(["meanwhile"], "plain", "all")[0].size == 1
+    assert leftovers(memory) == []
+
+
+def test_a_half_made_index_of_another_recipe_is_thrown_away(memory):
+    memory.sync(listener=lambda event: memory.cancel.set() if isinstance(event, events.FileIndexed) else None)
+    assert leftovers(memory)
+    memory.cancel.clear()
+    memory.settings = memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test")
+    assert not memory.sync().rebuilt
+    assert leftovers(memory) == []
+
+
+@pytest.mark.parametrize("rubbish", ["empty", "zeros", "cut", "spoiled"])
+def test_rubbish_in_the_place_of_the_new_index_is_no_obstacle(memory, rubbish):
+    whole = memory.store.path.read_bytes()
+    spoiled = whole[:100] + b"\xff" * 9000
+    what = {"empty": b"", "zeros": bytes(9000), "cut": whole[:5000], "spoiled": spoiled}[rubbish]
+    for side in SIDES:
+        rebuild.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next{side}").write_bytes(what)
+    assert memory.sync().rebuilt
+    assert leftovers(memory) == []
+    assert memory.notices == []
+
+
+def identity(path):
+    """What of a file changes when somebody writes it or puts another in its place; reading it changes the rest."""
+    status = path.lstat()
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
+
+
+@pytest.mark.parametrize("foreign", ["text", "database", "folder", "link", "pipe"])
+def test_what_is_not_ours_in_the_place_of_the_new_index_stays(memory, tmp_path, foreign):
+    beside_it, target = rebuild.path_of(memory.store.path), tmp_path / "theirs"
+    target.write_text("my shopping list\n" * 900)
+    match foreign:
+        case "text":
+            beside_it.write_bytes(target.read_bytes())
+        case "database":
+            other = apsw.Connection(str(beside_it))
+            other.execute("CREATE TABLE recipes(name)")
+            other.close()
+        case "folder":
+            beside_it.mkdir()
+        case "link":
+            beside_it.symlink_to(target)
+        case "pipe":
+            os.mkfifo(beside_it)
+    before = identity(beside_it), target.read_bytes()
+    with pytest.raises(IndexUnavailable, match=r"not an index of memory-tui|another program|a folder|a link or a pipe"):
+        memory.sync()
+    assert (identity(beside_it), target.read_bytes()) == before
+
+
+def test_a_journal_that_a_kill_left_of_a_rebuild_is_removed(memory):
+    settings, memory.settings = (
+        memory.settings,
+        memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test"),
+    )
+    memory.sync()
+    left = rebuild.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next-journal")
+    left.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600))
+    memory.sync()
+    assert not left.exists()
+    memory.settings = settings
+
+
+def test_a_new_index_that_is_not_whole_is_never_published(memory, monkeypatch):
+    monkeypatch.setattr(index_integrity, "problems", lambda store: ["page 7 is never used"])
+    before = memory.store.generation()
+    with pytest.raises(IndexUnavailable, match="page 7"):
+        memory.sync()
+    assert memory.store.generation() == before
+    assert leftovers(memory) == []
+
+
+def test_while_the_provider_fails_the_old_index_stays_and_follows_the_disk(memory):
+    memory.provider.broken = "offline"
+    memory.write("memory/new.md", "a zebra")
+    report = memory.sync()
+    assert report.postponed == "offline"
+    assert memory.store.recipe().chunk_tokens == 400
+    assert memory.store.words.match(["zebra"], "plain", "all")[0].size == 1
+    memory.provider = Counting()
+    assert memory.sync().rebuilt
+    assert memory.store.recipe().chunk_tokens == 60
+    assert memory.store.counts().embedded == memory.store.counts().chunks
+
+
+def test_vectors_that_were_paid_for_before_a_failure_are_kept(memory, monkeypatch):
+    from memory_tui.providers.failures import Cause, ProviderFailure
+
+    class Half(Counting):
+        def embed(self, texts, kind):
+            failure = ProviderFailure(Cause.NETWORK, "the line was cut")
+            failure.done = dict(enumerate(super().embed(texts[:3], kind)))
+            raise failure
+
+    before = memory.store.counts().cached
+    memory.provider = Half()
+    memory.settings = memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test")
+    memory.write("memory/long.md", text_of(400, "long"))
+    assert memory.sync().error == "the line was cut."
+    assert memory.store.counts().cached == before + 3
+
+
+def test_one_text_that_is_refused_does_not_stop_the_others(memory):
+    from memory_tui.providers.failures import Cause, ProviderFailure
+
+    class Picky(Counting):
+        def embed(self, texts, kind):
+            if any("poison" in text for text in texts):
+                raise ProviderFailure(Cause.TOO_LONG, "too long for me")
+            return super().embed(texts, kind)
+
+    memory.provider = Picky()
+    memory.write("memory/poison.md", "poison")
+    memory.write("memory/zz.md", "well")
+    report = memory.sync()
+    assert report.rebuilt
+    counts = memory.store.counts()
+    assert counts.embedded == counts.chunks - 1
+
+
+def test_two_versions_of_one_index_are_never_mixed_up(memory):
+    """The successor's generation is above that of the index whose place it takes, so that nobody takes old for new."""
+    before = memory.store.generation()
+    known = dict(memory.store.known())
+    memory.sync()
+    assert memory.store.generation() > before
+    assert memory.store.changes_since(before) is None
+    assert {path: row.chunks for path, row in memory.store.known().items()} != {
+        path: row.chunks for path, row in known.items()
+    }
+    index_write.remember(memory.store, "any", "1")
+    assert memory.store.meta("beside") is None

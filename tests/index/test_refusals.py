@@ -1,0 +1,245 @@
+"""A text that a provider refuses is asked for once, not at every sync; what has no vector is said, with the reason."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.engine.engine import Engine
+from memory_tui.index import batch_jobs, embedding
+from memory_tui.index.batch_jobs import BatchTerms
+from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers.failures import Cause, ProviderFailure
+from tests.support.index import Counting, Memory
+
+
+class Picky(Counting):
+    """Refuses every call that holds a text with the word poison."""
+
+    state = Cause.TOO_LONG
+
+    def embed(self, texts, kind):
+        if any("poison" in text for text in texts):
+            self.calls.append(list(texts))
+            raise ProviderFailure(self.state, "too long for me")
+        return super().embed(texts, kind)
+
+
+class Half(Counting):
+    """Makes what it can of a call, and then refuses it for the rest."""
+
+    def embed(self, texts, kind):
+        bad = [at for at, text in enumerate(texts) if "poison" in text]
+        good = [at for at in range(len(texts)) if at not in bad]
+        made = super().embed([texts[at] for at in good], kind) if good else []
+        if bad:
+            self.texts_refused.extend(texts[at] for at in bad)
+            failure = ProviderFailure(Cause.NO_VECTOR, "not this one")
+            failure.done = dict(zip(good, made, strict=True))
+            raise failure
+        return made
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts_refused: list[str] = []
+
+
+@pytest.fixture
+def memory(tmp_path):
+    memory = Memory(tmp_path / "notes", tmp_path / "i" / "memory.sqlite")
+    memory.provider = Picky()
+    for name in ("a", "b", "poison", "z"):
+        memory.write(f"memory/{name}.md", name)
+    yield memory
+    memory.store.close()
+
+
+def asked(memory: Memory) -> int:
+    """How often the provider was asked for a refused text since the last time."""
+    count = sum("poison" in text for call in memory.provider.calls for text in call)
+    memory.provider.calls.clear()
+    return count
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    now = time.time
+    monkeypatch.setattr(embedding.time, "time", lambda: now() + seconds)
+
+
+def test_it_is_asked_for_once(memory):
+    assert memory.sync().error == "too long for me."
+    assert asked(memory) == 2, "with the others, and alone"
+    assert memory.store.counts().chunks - memory.store.counts().embedded == 1
+    for _ in range(3):
+        report = memory.sync()
+        assert (report.error, report.changed, asked(memory)) == ("", False, 0)
+    memory.write("memory/b.md", "another text")
+    assert memory.sync().indexed == 1
+    assert asked(memory) == 0
+    [refused] = memory.store.rejected()
+    assert (refused.path, refused.start_line, refused.reason) == ("memory/poison.md", 1, "too long for me.")
+
+
+def test_a_call_that_was_refused_in_part_tells_which_text_is_to_blame(memory):
+    memory.provider = provider = Half()
+    memory.sync()
+    assert memory.store.counts().embedded == memory.store.counts().chunks - 1
+    assert [refused.path for refused in memory.store.rejected()] == ["memory/poison.md"]
+    refused = len(provider.texts_refused)
+    memory.sync()
+    assert len(provider.texts_refused) == refused
+
+
+def test_it_is_asked_for_again_when_the_text_is_another(memory):
+    memory.sync()
+    asked(memory)
+    memory.write("memory/poison.md", "more poison")
+    memory.sync()
+    assert asked(memory) == 1
+    assert len(memory.store.rejected()) == 1
+    memory.write("memory/poison.md", "none any more")
+    memory.sync()
+    assert (memory.store.rejected(), embedding.rows(memory.store)) == ([], [])
+    assert memory.store.counts().embedded == memory.store.counts().chunks
+
+
+def test_it_is_asked_for_again_by_another_provider_and_not_by_the_first_when_that_is_back(memory):
+    memory.sync()
+    first, memory.provider = memory.provider, Picky("another")
+    memory.sync()
+    assert asked(memory) >= 1
+    memory.provider = first
+    asked(memory)
+    memory.sync()
+    assert asked(memory) == 0
+    assert len(memory.store.rejected()) == 1
+
+
+def test_it_is_asked_for_again_by_force_once(memory):
+    memory.sync()
+    asked(memory)
+    assert memory.sync(force=True).rebuilt
+    assert asked(memory) == 1
+    memory.sync()
+    assert asked(memory) == 0
+
+
+def test_a_rebuild_for_another_reason_remembers(memory):
+    memory.sync()
+    asked(memory)
+    memory.settings = memory.settings.set("chunking.tokens", 300, "test")
+    assert memory.sync().rebuilt
+    assert asked(memory) == 0
+    assert len(memory.store.rejected()) == 1
+
+
+def test_it_is_asked_for_again_after_a_day(memory, monkeypatch):
+    memory.sync()
+    asked(memory)
+    later(monkeypatch, embedding.SECONDS - 60)
+    memory.sync()
+    assert asked(memory) == 0
+    later(monkeypatch, 120)
+    memory.sync()
+    assert asked(memory) == 1
+    memory.sync()
+    assert asked(memory) == 0
+
+
+def test_a_provider_that_is_down_refuses_nothing(memory):
+    memory.provider.broken = "offline"
+    memory.provider.state = Cause.NETWORK
+    memory.sync()
+    assert embedding.rows(memory.store) == []
+
+
+def test_no_batch_job_is_made_of_what_was_refused(memory):
+    memory.sync()
+    identity = memory.store.identity()
+    assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 0
+    embedding.forget(memory.store)
+    assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 1
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=8), st.sets(st.sampled_from("abcdef")))
+def test_only_what_was_noted_is_known(noted, wanted):
+    store = Store.nothing(Path("none"))
+    identity, other = Counting().identity, Counting("another").identity
+    for digest in noted:
+        embedding.note(store, identity, digest, "no")
+    assert embedding.known_rejected(store, identity, sorted(wanted)) == wanted & set(noted)
+    assert embedding.known_rejected(store, other, sorted(wanted)) == set()
+    store.close()
+
+
+# --- in the engine -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engine(tmp_path, monkeypatch):
+    from memory_tui.providers.wires.scripted import Scripted
+
+    real = Scripted.embed
+
+    def embed(provider, texts, kind):
+        if any("poison" in text for text in texts):
+            calls.append(len(texts))
+            raise ProviderFailure(Cause.TOO_LONG, "too \x1b[31mlong")
+        return real(provider, texts, kind)
+
+    calls: list[int] = []
+    monkeypatch.setattr(Scripted, "embed", embed)
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    (tmp_path / "notes" / "memory" / "a.md").write_text("poison of the garden")
+    (tmp_path / "notes" / "memory" / "b.md").write_text("a zebra")
+    options = Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"), provider="scripted")
+    with Engine.open(options) as opened:
+        opened.calls = calls
+        yield opened
+
+
+def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
+    from memory_tui.render import as_text
+
+    engine.indexer.sync()
+    count = len(engine.calls)
+    for _ in range(3):
+        engine.indexer.sync()
+        status = engine.status()
+        assert status.chunks - status.embedded == len(status.refused) == 1
+        [notice] = [notice for notice in status.notices if notice.code == "refused"]
+        assert notice.message.startswith("1 chunk has no vector, because the provider refused the text")
+    assert len(engine.calls) == count
+    as_text.status(status, as_json=False)
+    told = capsys.readouterr().out
+    assert "no vector: memory/a.md:1-1  refused by the provider: too " in told
+    assert "\x1b" not in told
+    as_text.status(status, as_json=True)
+    assert json.loads(capsys.readouterr().out)["refused"][0]["path"] == "memory/a.md"
+    assert "refused by the provider" in engine.notes.why_file("memory/a.md").index
+    assert engine.queries.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"
+
+
+def test_who_tries_the_provider_again_asks_for_it_too(engine):
+    engine.indexer.sync()
+    count = len(engine.calls)
+    engine.indexer.sync()
+    assert len(engine.calls) == count
+    engine.providers.retry()
+    engine.indexer.sync()
+    assert len(engine.calls) == count + 1
+    engine.indexer.sync()
+    assert len(engine.calls) == count + 1
+
+
+def test_what_would_be_sent_leaves_out_what_was_refused(engine):
+    before = engine.providers.forecast()
+    engine.indexer.sync()
+    after = engine.providers.forecast()
+    assert (before.send, after.send, after.cached) == (2, 0, 1)

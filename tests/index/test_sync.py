@@ -1,0 +1,660 @@
+"""Syncing: the index holds what is on disk, and costs what changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import numpy as np
+import pytest
+
+from memory_tui.core import events
+from memory_tui.index import index_write
+from memory_tui.index.store import Store
+from memory_tui.index.sync_run import Headings
+from memory_tui.search.corpus import Corpus, cosines
+from memory_tui.workspace.roots import scan
+from tests.support.index import Answering, Counting, Memory, integrity, text_of
+from tests.support.workspace import needs_inodes
+
+
+@pytest.fixture(params=[True, False], ids=["vec0", "no vec0"])
+def memory(request, tmp_path):
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", use_vec0=request.param)
+    yield memory
+    memory.store.close()
+
+
+def stored_texts(memory):
+    rows = [row for path in memory.store.known() for row in memory.store.chunks_of(path)]
+    return sorted(memory.store.texts([row.rowid for row in rows]).values())
+
+
+def vec0_rows(store):
+    return store.value("SELECT count(*) FROM chunks_vec") if store.vec0.ready else None
+
+
+def test_new_changed_and_deleted_notes(memory):
+    memory.write("MEMORY.md", "one")
+    memory.write("memory/a.md", "two")
+    report = memory.sync()
+    assert (report.found, report.indexed, report.chunks, report.embedded) == (2, 2, 2, 2)
+    assert stored_texts(memory) == ["one", "two"]
+
+    memory.write("memory/a.md", "three")
+    (memory.folder / "MEMORY.md").unlink()
+    memory.write("memory/b.md", "four")
+    report = memory.sync()
+    assert (report.found, report.indexed, report.removed) == (2, 2, 1)
+    assert stored_texts(memory) == ["four", "three"]
+    assert set(memory.store.known()) == {"memory/a.md", "memory/b.md"}
+    for form in ("plain", "stemmed"):
+        assert memory.store.words.match(["two"], form, "all").rowids.size == 0
+    assert vec0_rows(memory.store) in (2, None)
+    assert integrity(memory.store) == []
+
+
+def test_the_order_of_news(memory):
+    memory.write("MEMORY.md", text_of(100))
+    memory.write("memory/a.md", "two")
+    memory.sync()
+    assert [type(event).__name__ for event in memory.events if not isinstance(event, events.SyncProgress)] == [
+        "SyncStarted",
+        "FileIndexed",
+        "FileIndexed",
+        "SyncFinished",
+    ]
+    started, finished = memory.events[0], memory.events[-1]
+    assert (started.total, started.reason) == (2, "manual")
+    assert (finished.indexed, finished.removed, finished.failed, finished.error) == (2, 0, 0, "")
+    [first, second] = memory.told(events.FileIndexed)
+    assert first.chunks == first.embedded == len(memory.store.chunks_of("MEMORY.md"))
+    assert second.path == "memory/a.md"
+    last = memory.told(events.SyncProgress)[-1]
+    assert (last.done, last.total) == (2, 2)
+    (memory.folder / "memory/a.md").unlink()
+    memory.sync()
+    assert [event.path for event in memory.told(events.FileRemoved)] == ["memory/a.md"]
+
+
+def test_progress_is_told_about_ten_times_a_second(memory):
+    for number in range(300):
+        memory.write(f"memory/{number}.md", f"note {number}")
+    start = time.monotonic()
+    memory.sync()
+    told = memory.told(events.SyncProgress)
+    assert 1 <= len(told) <= 2 + 10 * (time.monotonic() - start)
+    assert told[-1].done == told[-1].total == 300
+
+
+def test_a_second_sync_writes_nothing_and_embeds_nothing(memory):
+    for number in range(20):
+        memory.write(f"memory/{number}.md", text_of(50, f"n{number}"))
+    memory.write("memory/bad.md", b"\xff\xfe")
+    memory.sync()
+    watcher = Store.open(memory.store.path, read_only=True)
+    log = memory.store.path.with_name(memory.store.path.name + "-wal")
+    version, generation = watcher.value("PRAGMA data_version"), watcher.generation()
+    total, size = memory.store.connection.total_changes(), log.stat().st_size
+    calls = len(memory.provider.calls)
+
+    report = memory.sync()
+    assert not report.changed
+    assert (report.indexed, report.touched, report.unchanged, report.embedded) == (0, 0, 21, 0)
+    assert watcher.value("PRAGMA data_version") == version
+    assert watcher.generation() == report.generation == generation
+    assert (memory.store.connection.total_changes(), log.stat().st_size) == (total, size)
+    assert len(memory.provider.calls) == calls
+    watcher.close()
+
+
+def test_an_unchanged_note_is_not_opened_again(memory, monkeypatch):
+    note = memory.write("MEMORY.md", "one")
+    old = time.time() - 100
+    os.utime(note, (old, old))
+    memory.sync()
+
+    def opened(found):
+        raise AssertionError(f"{found.path} was opened")
+
+    monkeypatch.setattr("memory_tui.workspace.roots.read", opened)
+    assert memory.sync().unchanged == 1
+
+
+def test_two_saves_within_one_tick_of_the_clock_are_both_seen(memory):
+    note = memory.write("MEMORY.md", "one")
+    status = note.stat()
+    memory.sync()
+    note.write_text("two")
+    os.utime(note, ns=(status.st_atime_ns, status.st_mtime_ns))
+    # As if the first sync had read the note in the tick in which it was saved.
+    row = memory.store.file("MEMORY.md")
+    index_write.touch_files(memory.store, [row._replace(indexed_at=row.mtime_ns / 1e9 + 0.001)])
+    assert memory.sync().indexed == 1
+    assert row.mtime_ns == memory.store.file("MEMORY.md").mtime_ns
+    assert stored_texts(memory) == ["two"]
+
+
+def test_what_a_store_knows_of_files_follows_every_kind_of_change(memory):
+    reader = Store.open(memory.store.path, read_only=True)
+    followed = {id(reader.known())}
+
+    def agree():
+        followed.add(id(reader.known()))
+        fresh = Store.open(memory.store.path, read_only=True)
+        assert reader.known() == memory.store.known() == fresh.known()
+        fresh.close()
+
+    for number in range(5):
+        memory.write(f"memory/{number}.md", "one")
+    memory.sync()
+    agree()
+    memory.write("memory/0.md", "changed")
+    (memory.folder / "memory/1.md").unlink()
+    os.utime(memory.folder / "memory/2.md", (1, 1))
+    index_write.fail_file(memory.store, "memory/3.md", "memory", "why")
+    memory.sync()
+    agree()
+    index_write.fail_file(memory.store, "memory/never.md", "memory", "why")
+    agree()
+    assert len(followed) <= 2, "followed by the change log, not read again"
+    memory.sync(force=True)
+    agree()
+    reader.close()
+
+
+def test_a_touched_note_is_read_but_not_cut_again(memory):
+    note = memory.write("memory/a.md", "one")
+    memory.sync()
+    [before] = memory.store.chunks_of("memory/a.md")
+    os.utime(note, (1_000_000, 1_000_000))
+    report = memory.sync()
+    assert (report.indexed, report.touched, report.embedded) == (0, 1, 0)
+    assert memory.store.file("memory/a.md").mtime_ns == 10**15
+    assert memory.store.chunks_of("memory/a.md") == [before]
+    assert not memory.sync().changed
+
+
+def test_the_same_text_twice_is_embedded_once(memory):
+    text = text_of(60)
+    memory.write("memory/a.md", text)
+    memory.write("memory/b.md", text)
+    report = memory.sync()
+    assert len(memory.provider.texts) == len(set(memory.provider.texts)) == report.chunks // 2
+    assert memory.store.counts().cached == report.embedded == report.chunks // 2
+    assert memory.store.counts().embedded == report.chunks
+
+
+def test_text_that_comes_back_is_taken_from_the_cache(memory):
+    note = memory.write("memory/a.md", "to be or not")
+    memory.write("memory/b.md", "other")
+    memory.sync()
+    note.unlink()
+    memory.sync()
+    assert memory.store.counts().chunks == 1
+    memory.write("memory/new.md", "to be or not")
+    report = memory.sync()
+    assert (report.indexed, report.embedded, report.reused) == (1, 0, 1)
+    assert memory.store.counts().embedded == 2
+
+
+def test_without_cache_vectors_go_with_their_text(memory):
+    memory.settings = memory.settings.set("cache.enabled", False, "test")
+    note = memory.write("memory/a.md", "one")
+    memory.write("memory/b.md", "two")
+    memory.sync()
+    assert memory.store.counts().cached == 2
+    note.unlink()
+    memory.sync()
+    assert memory.store.counts().cached == 1
+    assert memory.store.counts().embedded == 1
+
+
+def test_chunk_ids_are_the_documented_ones(memory):
+    memory.write("MEMORY.md", "hello\nworld\n")
+    memory.provider = Counting("text-embedding-3-small")
+    memory.sync()
+    [row] = memory.store.chunks_of("MEMORY.md")
+    assert row.hash == "4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92"
+    assert row.chunk_id == "92f845eee376d3ac1fb94ad64844921fd82d534c5efced2f74b4e4ab97742600"
+    memory.provider = None
+    memory.sync()
+    assert memory.store.chunks_of("MEMORY.md")[0].model == "fts-only"
+
+
+# --- rebuilding ----------------------------------------------------------------------------------------------------
+
+
+def test_force_cuts_everything_again_and_embeds_nothing(memory):
+    for number in range(5):
+        memory.write(f"memory/{number}.md", text_of(50, f"n{number}"))
+    first = memory.sync()
+    before = stored_texts(memory)
+    report = memory.sync(force=True)
+    assert report.rebuilt
+    assert (report.indexed, report.embedded, report.reused) == (5, 0, first.chunks)
+    assert stored_texts(memory) == before
+    assert integrity(memory.store) == []
+
+
+@pytest.mark.parametrize("change", ["tokens", "overlap", "scope", "model", "bytes"])
+def test_another_recipe_rebuilds_once(memory, tmp_path, change):
+    memory.write("MEMORY.md", text_of(200))
+    memory.sync()
+    assert not memory.sync().rebuilt
+    if change in ("tokens", "overlap"):
+        memory.settings = memory.settings.set(f"chunking.{change}", 60, "test")
+    elif change == "scope":
+        memory.extra = (str(tmp_path),)
+    elif change == "model":
+        memory.provider = Counting("another-model")
+    else:
+
+        class Short(Counting):
+            max_input_bytes = 500
+
+        memory.provider = Short()
+    report = memory.sync()
+    assert report.rebuilt
+    assert report.indexed == len(memory.store.known())
+    assert memory.store.recipe().identity == memory.provider.identity
+    assert not memory.sync().changed
+    assert integrity(memory.store) == []
+
+
+def test_vectors_of_two_models_are_never_mixed(memory):
+    memory.write("memory/a.md", "one")
+    memory.write("memory/b.md", "two")
+    memory.sync()
+    memory.provider = Counting("another-model")
+    memory.provider.broken = "offline"
+    memory.write("memory/c.md", "three")
+    assert memory.sync().postponed == "offline"
+    # The old index stays as it was, with what is new found by its words.
+    corpus = Corpus.load(memory.store)
+    assert corpus.identity == Counting().identity
+    assert corpus.embedded.tolist() == [True, True, False]
+    assert vec0_rows(memory.store) in (2, None)
+    memory.provider.broken = ""
+    memory.sync()
+    corpus = Corpus.load(memory.store)
+    assert corpus.identity == memory.provider.identity
+    assert corpus.embedded.all()
+    # Back to the first model: its vectors were kept.
+    memory.provider = Counting()
+    report = memory.sync()
+    assert (report.rebuilt, report.embedded, report.reused) == (True, 1, 2)
+    assert vec0_rows(memory.store) in (3, None)
+
+
+def test_a_rebuild_that_was_stopped_goes_on(memory):
+    for number in range(40):
+        memory.write(f"memory/{number}.md", text_of(100, f"n{number}"))
+    memory.sync()
+
+    def stop_early(event):
+        if isinstance(event, events.FileIndexed):
+            memory.cancel.set()
+
+    report = memory.sync(force=True, listener=stop_early)
+    assert report.cancelled
+    done = report.indexed
+    assert 0 < done < 40
+    memory.cancel.clear()
+    assert memory.sync().indexed == 40 - done
+    assert integrity(memory.store) == []
+
+
+# --- stopping ------------------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_sync_keeps_whole_notes_and_says_so(memory):
+    for number in range(30):
+        memory.write(f"memory/{number:02}.md", text_of(60, f"n{number}"))
+    memory.sync(listener=lambda event: memory.cancel.set() if isinstance(event, events.FileIndexed) else None)
+    done = memory.store.known()
+    assert 0 < len(done) < 30
+    assert all(row.state == "ok" and row.chunks == len(memory.store.chunks_of(path)) for path, row in done.items())
+    report = memory.sync()
+    assert report.cancelled
+    assert memory.events[-1].error == "stopped"
+    memory.cancel.clear()
+    assert memory.sync().indexed == 30 - len(done)
+
+
+def test_a_stop_in_a_long_note_keeps_the_vectors_made_so_far(memory):
+    memory.write("MEMORY.md", text_of(8000))
+
+    class Stopping(Counting):
+        def embed(self, texts, kind):
+            if len(self.calls) == 2:
+                memory.cancel.set()
+            return super().embed(texts, kind)
+
+    memory.provider = Stopping()
+    assert memory.sync().cancelled
+    assert memory.store.known() == {}
+    made = memory.store.counts().cached
+    assert made == len(memory.provider.texts) > 64
+    memory.cancel.clear()
+    memory.provider = Counting()
+    report = memory.sync()
+    assert report.embedded == report.chunks - made
+
+
+# --- failing -------------------------------------------------------------------------------------------------------
+
+
+@needs_inodes
+def test_a_note_that_cannot_be_read_is_named_and_the_others_go_on(memory, monkeypatch):
+    memory.write("memory/a.md", "one")
+    bad = memory.write("memory/b.md", "two")
+    memory.write("memory/c.md", "three")
+    memory.sync()
+    # Between the scan and the reading of it, the note becomes something else.
+    seen = scan(memory.roots)
+    bad.unlink()
+    os.mkfifo(bad)
+    memory.write("memory/c.md", "changed")
+    seen = seen._replace(found=tuple(f._replace(mtime_ns=f.mtime_ns + 1) for f in seen.found))
+    monkeypatch.setattr("tests.support.index.scan", lambda roots: seen)
+    report = memory.sync()
+    assert [path for path, _ in report.failed] == ["memory/b.md"]
+    assert stored_texts(memory) == ["changed", "one", "two"]
+    row = memory.store.file("memory/b.md")
+    assert row.state == "failed"
+    assert "regular file" in row.detail
+    assert memory.events[-1].failed == 1
+    [failure] = memory.told(events.FileFailed)
+    assert failure.reason == row.detail
+    # The same failure again is neither news nor a write.
+    again = memory.sync()
+    assert len(again.failed) == 1
+    assert not again.changed
+    assert memory.told(events.FileFailed) == [failure]
+
+
+def test_a_note_that_can_be_read_again_is_well(memory):
+    memory.write("memory/a.md", "one")
+    memory.sync()
+    index_write.fail_file(memory.store, "memory/a.md", "memory", "the disk hiccuped")
+    assert memory.store.file("memory/a.md").state == "failed"
+    assert memory.sync().touched == 1
+    assert memory.store.file("memory/a.md").state == "ok"
+    assert memory.store.file("memory/a.md").detail == ""
+
+
+def test_odd_text_is_indexed_with_a_remark(memory):
+    memory.write("memory/a.md", b"caf\xe9 \x00 and more")
+    memory.write("memory/b.md", "")
+    memory.write("memory/c.md", " \n\t\n")
+    memory.write("memory/d.md", "\U0001f600" * 900)
+    report = memory.sync()
+    assert report.failed == ()
+    detail = memory.store.file("memory/a.md").detail
+    assert "not UTF-8" in detail
+    assert "NUL" in detail
+    assert memory.store.file("memory/b.md").chunks == memory.store.file("memory/c.md").chunks == 0
+    assert memory.store.words.match(["more"], "plain", "all")[0].size == 1
+    assert not memory.sync().changed
+    assert integrity(memory.store) == []
+
+
+def test_names_that_are_not_utf8_are_indexed(memory):
+    try:
+        note = os.fsencode(memory.write("memory/x.md", "one").parent) + b"/\xff.md"
+        with open(note, "wb") as file:  # noqa: PTH123
+            file.write(b"odd name")
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    memory.sync()
+    assert set(memory.store.known()) == {"memory/x.md", "memory/\\xff.md"}
+    assert "odd name" in stored_texts(memory)
+
+
+def test_when_the_provider_fails_words_still_work_and_vectors_come_later(memory):
+    memory.provider.broken = "the provider is offline"
+    for number in range(3):
+        memory.write(f"memory/{number}.md", f"note {number}")
+    report = memory.sync()
+    assert (report.indexed, report.embedded, report.error) == (3, 0, "the provider is offline")
+    assert memory.events[-1].error == "the provider is offline"
+    assert memory.store.words.match(["note"], "plain", "all")[0].size == 3
+    assert memory.store.counts().embedded == 0
+    # A sync that fails again writes nothing.
+    again = memory.sync()
+    assert again.error
+    assert not again.changed
+    memory.provider.broken = ""
+    report = memory.sync()
+    assert (report.indexed, report.embedded, report.error) == (0, 3, "")
+    assert memory.store.counts().embedded == 3
+    assert vec0_rows(memory.store) in (3, None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        np.zeros((1, 7), np.float32),
+        np.zeros((3, 256), np.float32),
+        np.zeros((1, 256)),
+        np.full((1, 256), np.nan, np.float32),
+        np.full((1, 256), np.inf, np.float32),
+    ],
+    ids=["dims", "count", "type", "nan", "inf"],
+)
+def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
+    memory.provider = Answering(answer)
+    memory.write("MEMORY.md", "one")
+    report = memory.sync()
+    assert "scripted answered" in report.error
+    assert memory.store.counts().cached == 0
+    assert memory.store.counts().chunks == 1
+
+
+def test_an_index_without_provider(memory):
+    memory.provider = None
+    memory.write("MEMORY.md", "one")
+    report = memory.sync()
+    assert (report.indexed, report.embedded, report.error) == (1, 0, "")
+    assert memory.store.identity() is None
+    assert memory.store.vec0_dims() == 0
+    corpus = Corpus.load(memory.store)
+    assert cosines(corpus, np.ones(256, np.float32)).tolist() == [0.0]
+    assert not memory.sync().changed
+
+
+def test_zero_vectors_score_zero_and_are_not_in_vec0(memory):
+    memory.write("memory/a.md", "!!!")
+    memory.write("memory/b.md", "word")
+    memory.sync()
+    corpus = Corpus.load(memory.store)
+    assert corpus.embedded.tolist() == [True, True]
+    assert corpus.has_vector.tolist() == [False, True]
+    assert cosines(corpus, memory.provider.embed(["word"], "query")[0]).tolist() == pytest.approx([0, 1])
+    assert vec0_rows(memory.store) in (1, None)
+
+
+# --- vec0 comes and goes -------------------------------------------------------------------------------------------
+
+
+def test_vec0_is_filled_again_after_a_writer_without_it(tmp_path):
+    with_it = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
+    if not with_it.store.vec0.ready:
+        pytest.skip("sqlite-vec does not work here")
+    with_it.write("memory/a.md", "one")
+    with_it.sync()
+    assert vec0_rows(with_it.store) == 1
+    with_it.store.close()
+
+    without = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", use_vec0=False)
+    without.write("memory/a.md", "two")
+    without.write("memory/b.md", "three")
+    without.sync()
+    assert without.store.vec0_dims() == 0
+    without.store.close()
+
+    again = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
+    again.sync()
+    assert again.store.vec0_dims() == 256
+    assert vec0_rows(again.store) == 2
+    again.store.close()
+
+
+def test_vec0_is_kept_from_a_size_on(memory, monkeypatch):
+    if not memory.store.vec0.ready:
+        pytest.skip("the case without vec0 has nothing to keep")
+    monkeypatch.setattr(index_write, "VEC0_FROM", 10)
+    for number in range(9):
+        memory.write(f"memory/{number}.md", f"note {number}")
+    memory.sync()
+    assert memory.store.vec0_dims() == 0
+    memory.write("memory/9.md", "note 9")
+    memory.sync()
+    assert vec0_rows(memory.store) == 10
+    for number in range(5):
+        (memory.folder / f"memory/{number}.md").unlink()
+    memory.sync()
+    assert vec0_rows(memory.store) == 5
+    (memory.folder / "memory/5.md").unlink()
+    memory.sync()
+    memory.sync()
+    assert memory.store.vec0_dims() == 0
+    assert integrity(memory.store) == []
+
+
+def test_a_text_that_was_put_in_with_the_old_times_is_seen(memory):
+    """Size and modification time are those of before; when the file changed last nobody can set back."""
+    note = memory.write("memory/a.md", "one")
+    old = time.time() - 1000
+    os.utime(note, (old, old))
+    memory.sync()
+    assert not memory.sync().changed
+    before = note.stat()
+    note.write_text("two")
+    os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert note.stat().st_size == before.st_size
+    assert memory.sync().indexed == 1
+    assert stored_texts(memory) == ["two"]
+    # A changed mode is looked into once, and then known.
+    note.chmod(0o600)
+    memory.sync()
+    assert not memory.sync().changed
+
+
+# --- folders that vanish -------------------------------------------------------------------------------------------
+
+
+def test_an_extra_folder_that_vanished_is_not_many_deletions(tmp_path):
+    extra = tmp_path / "elsewhere"
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", extra=(str(extra),))
+    extra.mkdir()
+    (extra / "one.md").write_text("one")
+    (extra / "two.md").write_text("two")
+    memory.write("MEMORY.md", "three")
+    memory.sync()
+    assert len(memory.store.known()) == 3
+    extra.rename(tmp_path / "gone")
+    assert memory.sync().removed == 0
+    (tmp_path / "gone").rename(extra)
+    (extra / "one.md").unlink()
+    assert memory.sync().removed == 1
+    memory.store.close()
+
+
+def test_memory_that_was_deleted_is_forgotten_when_somebody_agrees(memory):
+    note = memory.write("memory/a.md", "one")
+    memory.sync()
+    note.unlink()
+    note.parent.rmdir()
+    held = memory.sync()
+    assert (held.removed, held.shrink.missing) == (0, 1)
+    assert memory.sync(accept=True).removed == 1
+
+
+# --- headings ------------------------------------------------------------------------------------------------------
+
+
+def test_headings_above_a_line():
+    text = "\n".join(
+        [
+            "# One",
+            "text",
+            "## Two ##",
+            "text",
+            "```",
+            "# not a heading",
+            "```",
+            "### Three",
+            "",
+            "## Four",
+            "text",
+            "# C#",
+            "  # Indented",
+            "    # code",
+            "#nothing",
+            "# ",
+            "~~~ python",
+            "# no",
+            "```",
+            "# no",
+            "~~~",
+            "last",
+        ]
+    )
+    headings = Headings(text)
+    assert headings.above(1) == ()
+    assert headings.above(2) == ("One",)
+    assert headings.above(3) == ("One",)
+    assert headings.above(4) == ("One", "Two")
+    assert headings.above(7) == ("One", "Two")
+    assert headings.above(9) == ("One", "Two", "Three")
+    assert headings.above(11) == ("One", "Four")
+    assert headings.above(13) == ("C#",)
+    assert headings.above(22) == ("Indented",)
+    assert headings.above(999) == ("Indented",)
+
+
+def test_a_heading_as_long_as_a_book_is_not_repeated_in_full():
+    assert len(Headings("# " + "x" * 1_000_000 + "\ntext").above(2)[0]) == 200
+
+
+def test_windows_line_ends_are_no_part_of_a_heading():
+    assert Headings("# One\r\n## Two\r\ntext").above(3) == ("One", "Two")
+
+
+# --- the real program ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("recorded", "tokens", "overlap"), [("default", 400, 80), ("chunk100-20", 100, 20)])
+def test_the_index_holds_the_rows_of_the_real_program(
+    oracle_data,
+    oracle_workspace,
+    tmp_path,
+    recorded,
+    tokens,
+    overlap,
+):
+    def rows(name):
+        with (oracle_data / "2026.3.13" / recorded / name).open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+    memory = Memory(oracle_workspace, tmp_path / "memory.sqlite")
+    memory.settings = memory.settings.update({"chunking.tokens": tokens, "chunking.overlap": overlap}, "test")
+    memory.sync()
+    store = memory.store
+    mine = {
+        row.chunk_id: (path, row.start_line, row.end_line, row.hash, row.model, store.texts([row.rowid])[row.rowid])
+        for path in store.known()
+        for row in store.chunks_of(path)
+    }
+    theirs = {
+        row["id"]: (row["path"], row["start_line"], row["end_line"], row["hash"], row["model"], row["text"])
+        for row in rows("chunks.jsonl")
+    }
+    assert mine == theirs
+    assert {(row.path, row.hash, row.size) for row in store.known().values()} == {
+        (row["path"], row["hash"], row["size"]) for row in rows("files.jsonl")
+    }
+    store.close()

@@ -1,0 +1,262 @@
+"""Transcripts in the index: opt-in, cut and hashed as documented, patient about growth, and never with a secret."""
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core.errors import PathRefused
+from memory_tui.core.jsstring import sha256_hex
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.status import SourceCounts
+from memory_tui.index.freshness import compare
+from memory_tui.index.sync import sync
+from memory_tui.plan import Options
+from memory_tui.source import note_state
+from memory_tui.source.note_state import Growth, Thresholds, due
+from memory_tui.workspace import transcripts
+from memory_tui.workspace.roots import Roots, scan
+from tests.support.index import Memory
+from tests.support.waiting import LONG
+
+SECRET = "sk-abcdefghijklmnopqrstuvwxyz"
+
+
+def said(role: str, text: str) -> str:
+    return json.dumps({"type": "message", "message": {"role": role, "content": text}}) + "\n"
+
+
+CONVERSATION = (
+    json.dumps({"type": "session"})
+    + "\n"
+    + said("user", "Where is the zeppelin?")
+    + said("toolResult", "zeppelin.txt")
+    + "{broken\n"
+    + said("assistant", f"In the hangar, the key is {SECRET}.")
+)
+
+
+class Told(Memory):
+    """A memory whose sessions are indexed too."""
+
+    sources = ("memory", "sessions")
+
+    @property
+    def roots(self) -> Roots:
+        return Roots.open(self.folder, self.extra, sources=self.sources, sessions=self.folder.parent / "sessions")
+
+    def told(self, name: str, text: str) -> None:
+        path = self.folder.parent / "sessions" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    def run(self, reason: str, *, force: bool = False):
+        return sync(self.store, self.roots, self.provider, self.settings, scan(self.roots), force=force, reason=reason)
+
+    def states(self) -> dict[str, str]:
+        return {s.path: s.detail for s in compare(scan(self.roots), self.store.known(), self.settings).stale.values()}
+
+
+@pytest.fixture
+def memory(tmp_path):
+    memory = Told(tmp_path / "notes", tmp_path / "memory.sqlite")
+    memory.write("MEMORY.md", "The zeppelin is green.\n")
+    memory.told("a.jsonl", CONVERSATION)
+    yield memory
+    memory.store.close()
+
+
+def test_a_transcript_is_cut_with_the_lines_of_its_file(memory) -> None:
+    memory.run("cli")
+    (chunk,) = memory.store.chunks_of("sessions/a.jsonl")
+    text = "User: Where is the zeppelin?\nAssistant: In the hangar, the key is sk-abc…wxyz."
+    assert (chunk.start_line, chunk.end_line, chunk.source) == (2, 5, "sessions")
+    assert memory.store.texts([chunk.rowid])[chunk.rowid] == text
+    assert chunk.hash == sha256_hex(text)
+    assert chunk.chunk_id == sha256_hex(f"sessions:sessions/a.jsonl:2:5:{chunk.hash}:{chunk.model}")
+    row = memory.store.file("sessions/a.jsonl")
+    assert row.hash == sha256_hex(text + "\n2,5")
+    assert row.detail == "1 line is not JSON and was skipped"
+    assert memory.store.counts().by_source == {"memory": (1, 1), "sessions": (1, 1)}
+
+
+def test_no_secret_is_stored(memory, tmp_path) -> None:
+    memory.run("cli")
+    memory.store.close()
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("memory.sqlite*"))
+    assert b"hangar" in stored
+    assert SECRET.encode() not in stored
+
+
+def test_taking_sessions_away_takes_them_out_of_the_index(memory) -> None:
+    memory.run("cli")
+    memory.sources = ("memory",)
+    report = memory.run("cli")
+    assert (report.rebuilt, report.removed) == (True, 1)
+    assert set(memory.store.known()) == {"MEMORY.md"}
+
+
+def test_the_first_index_and_a_sync_by_name_wait_for_nothing(memory) -> None:
+    assert memory.run("search").indexed == 2
+    memory.told("a.jsonl", CONVERSATION + said("user", "And the balloon?"))
+    assert memory.run("cli").indexed == 1
+    memory.told("b.jsonl", CONVERSATION)
+    assert memory.run("watch", force=True).indexed == 3
+
+
+@pytest.mark.parametrize("reason", ["watch", "search", "start"])
+def test_a_sync_by_itself_waits_until_a_transcript_has_grown(memory, reason) -> None:
+    memory.run("cli")
+    memory.told("a.jsonl", CONVERSATION + said("user", "And the balloon?"))
+    memory.write("MEMORY.md", "The zeppelin is blue.\n")
+    report = memory.run(reason)
+    assert (report.indexed, report.waiting, report.unchanged) == (1, 1, 0)
+    detail = memory.states()["sessions/a.jsonl"]
+    assert "grew by 80 bytes and 1 line;" in detail
+    assert "100,000 bytes or 50 lines" in detail
+    memory.told("a.jsonl", CONVERSATION + said("user", "And the balloon?") * 50)
+    assert memory.run(reason).indexed == 1
+    assert memory.states() == {}
+    memory.told("a.jsonl", CONVERSATION + "x" * 200_000)
+    assert memory.run(reason).indexed == 1
+
+
+def test_a_new_transcript_counts_from_its_beginning(memory) -> None:
+    memory.run("cli")
+    memory.told("new.jsonl", said("user", "hello") * 49)
+    assert memory.run("watch").waiting == 1
+    memory.told("new.jsonl", said("user", "hello") * 50)
+    assert memory.run("watch").indexed == 1
+
+
+def test_thresholds_are_settings(memory) -> None:
+    memory.run("cli")
+    memory.told("a.jsonl", CONVERSATION + said("user", "more"))
+    memory.settings = memory.settings.set("sync.sessions.deltaBytes", 0, "test")
+    assert memory.run("watch").indexed == 1
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "messages", "limits", "expected"),
+    [
+        (99_999, 49, (100_000, 50), False),
+        (100_000, 0, (100_000, 50), True),
+        (10, 50, (100_000, 50), True),
+        (1, 0, (0, 50), True),
+        (0, 0, (0, 0), False),
+        (1, 0, (0, 0), True),
+        (99, 0, (100, 0), False),
+    ],
+)
+def test_when_growth_is_enough(bytes_, messages, limits, expected) -> None:
+    assert due(Growth(bytes_, messages), Thresholds(*limits)) is expected
+
+
+@given(st.integers(0, 10**6), st.integers(0, 100), st.integers(-5, 10**6), st.integers(-5, 100), st.integers(0, 1000))
+def test_more_growth_is_never_less_due(size, lines, bytes_, messages, more) -> None:
+    thresholds = Thresholds(bytes_, messages)
+    if due(Growth(size, lines), thresholds):
+        assert due(Growth(size + more, lines + more), thresholds)
+
+
+def test_a_transcript_that_shrank_counts_whole(memory) -> None:
+    memory.told("a.jsonl", CONVERSATION * 3)
+    memory.run("cli")
+    memory.told("a.jsonl", CONVERSATION)
+    found = next(n for n in scan(memory.roots).found if n.source == transcripts.SOURCE)
+    grown = note_state.growth(found, memory.store.file("sessions/a.jsonl"), Thresholds())
+    assert grown == Growth(len(CONVERSATION), 5)
+
+
+# --- asked ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engine(memory, tmp_path):
+    from memory_tui import plan as plans
+
+    plan = plans.plan(
+        Options(
+            workspace=str(memory.folder),
+            index=str(tmp_path / "i.sqlite"),
+            provider="scripted",
+            changes=(("profile", "openclaw-2026.3"), ("minScore", "0"), ("temporalDecay.enabled", "on")),
+        )
+    )
+    os.utime(tmp_path / "sessions" / "a.jsonl", (1_600_000_000, 1_600_000_000))
+    with Engine(replace(plan, roots=memory.roots)) as engine:
+        engine.indexer.sync()
+        yield engine
+
+
+def test_hits_come_from_either_source_or_from_one(engine) -> None:
+    def found(source: str) -> set[str]:
+        return {
+            hit.chunk.path
+            for hit in engine.queries.rank(
+                engine.queries.gather("zeppelin", source=source), engine.plan.settings
+            ).recalled
+        }
+
+    assert found("") == {"MEMORY.md", "sessions/a.jsonl"}
+    assert found("memory") == {"MEMORY.md"}
+    assert found("sessions") == {"sessions/a.jsonl"}
+
+
+def test_a_transcript_never_ages_in_openclaw_and_ages_by_its_file_in_recommended(engine) -> None:
+    evidence = engine.queries.gather("zeppelin", source="sessions")
+    theirs = engine.queries.rank(evidence, engine.plan.settings).recalled[0]
+    assert (theirs.age.basis, theirs.age.age_days, theirs.age.factor) == ("evergreen", None, 1.0)
+    ours = engine.queries.rank(evidence, engine.plan.with_profile("recommended")).recalled[0]
+    assert ours.age.basis == "mtime"
+    assert ours.age.points < 0.001
+
+
+def test_a_snippet_holds_no_secret(engine) -> None:
+    (hit,) = engine.queries.rank(engine.queries.gather("hangar key", source="sessions"), engine.plan.settings).recalled
+    assert "hangar" in hit.snippet
+    assert SECRET not in hit.snippet
+
+
+def test_a_hit_is_opened_at_its_message(engine) -> None:
+    (hit,) = engine.queries.rank(engine.queries.gather("zeppelin", source="sessions"), engine.plan.settings).recalled
+    lines = engine.notes.read(hit.chunk.path).text.split("\n")
+    assert lines[hit.chunk.start_line - 1] == "User: Where is the zeppelin?"
+    assert [ref.source for ref in engine.queries.chunks_of(hit.chunk.path)] == ["sessions"]
+
+
+def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
+    with pytest.raises(PathRefused):
+        engine.notes.get("sessions/a.jsonl")
+
+
+def test_status_counts_each_source(engine) -> None:
+    status = engine.status()
+    assert status.sources == ("memory", "sessions")
+    assert status.source_counts == (SourceCounts("memory", 1, 1), SourceCounts("sessions", 1, 1))
+    assert {row.path: row.source for row in engine.notes.files()} == {
+        "MEMORY.md": "memory",
+        "sessions/a.jsonl": "sessions",
+    }
+    assert engine.notes.why_file("sessions/a.jsonl").included
+
+
+def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:
+    import threading
+
+    from memory_tui.index.watch import Watcher
+
+    seen = threading.Event()
+    watcher = Watcher(memory.roots, 0.05, lambda _: seen.set(), lambda _: None)
+    watcher.start()
+    try:
+        assert watcher.armed.wait(LONG)
+        assert seen.wait(LONG)
+        seen.clear()
+        memory.told("a.jsonl", CONVERSATION * 2)
+        assert seen.wait(LONG)
+    finally:
+        watcher.stop()

@@ -1,0 +1,313 @@
+"""The watcher notices every way in which notes change, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from watchfiles import Change
+
+from memory_tui.index import watch
+from memory_tui.index.watch import Watcher
+from memory_tui.workspace.roots import Roots
+from tests.support.waiting import LONG
+
+QUIET = 0.1
+SOON = LONG
+
+
+class Hand:
+    """The watcher's clock, moved by hand, and how many sets of changes the watcher is done with."""
+
+    def __init__(self, monkeypatch):
+        self.now = 1000.0
+        self.changes: set[tuple[Change, str]] = set()
+        self.sets = 0
+        self._more = threading.Condition()
+        real = watch.watch
+
+        def told(*paths, **options):
+            for changes in real(*paths, **options):
+                yield changes
+                # The watcher asks for the next set only when it is done with this one.
+                with self._more:
+                    self.sets += bool(changes)
+                    self.changes |= changes
+                    self._more.notify_all()
+
+        monkeypatch.setattr(watch, "watch", told)
+        monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def wait_for(self, fact):
+        with self._more:
+            assert self._more.wait_for(fact, SOON)
+
+
+class Seen:
+    """A watcher on a workspace, and how often it called; with `hand` time passes for it only there."""
+
+    def __init__(self, folder, extra=(), quiet=QUIET, hand=None):
+        self.folder = folder
+        self._hand, self._quiet = hand, quiet
+        self.calls: list[float] = []
+        self.named: list[frozenset[str] | None] = []
+        self.trouble: list[str] = []
+        self._more = threading.Condition()
+        self.watcher = Watcher(Roots.open(folder, extra), quiet, self._call, self.trouble.append)
+
+    def _call(self, named):
+        with self._more:
+            self.calls.append(time.monotonic())
+            self.named.append(named)
+            self._more.notify_all()
+
+    def __enter__(self):
+        self.watcher.start()
+        assert self.watcher.armed.wait(SOON)
+        if self._hand is not None:
+            self._hand.now += self._quiet
+        assert self.next_after(0)
+        return self
+
+    def __exit__(self, *exc):
+        self.watcher.stop()
+        assert not self.watcher.alive
+
+    def next_after(self, count, timeout=SOON):
+        with self._more:
+            return self._more.wait_for(lambda: len(self.calls) > count, timeout)
+
+    def until(self, fact):
+        with self._more:
+            return self._more.wait_for(fact, SOON)
+
+    def notices(self, change):
+        """Whether the watcher calls because of `change`, and is ready for the next."""
+        count = len(self.calls)
+        change()
+        return self.next_after(count) and self.watcher.armed.wait(SOON)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("one")
+    (folder / "memory" / "a.md").write_text("one")
+    return folder
+
+
+def replaced(path, text):
+    other = path.with_name(".tmp")
+    other.write_text(text)
+    other.replace(path)
+
+
+def test_every_kind_of_save(folder):
+    with Seen(folder) as seen:
+        assert seen.notices(lambda: (folder / "memory/a.md").write_text("changed"))
+        assert seen.notices(lambda: (folder / "memory/new.md").write_text("new"))
+        assert seen.notices(lambda: replaced(folder / "memory/a.md", "atomic"))
+        assert seen.notices((folder / "memory/new.md").unlink)
+        assert seen.notices(lambda: (folder / "memory/a.md").rename(folder / "memory/b.md"))
+        assert seen.notices(lambda: (folder / "MEMORY.md").write_text("changed"))
+        assert seen.notices(lambda: replaced(folder / "MEMORY.md", "atomic"))
+        assert seen.notices((folder / "MEMORY.md").unlink)
+        assert seen.notices(lambda: (folder / "memory.md").write_text("new"))
+
+
+def test_folders_that_come_with_their_notes(folder, tmp_path):
+    def deep():
+        (folder / "memory/c/d/e").mkdir(parents=True)
+        (folder / "memory/c/d/e/x.md").write_text("deep")
+
+    (tmp_path / "ready").mkdir()
+    (tmp_path / "ready/y.md").write_text("moved")
+    with Seen(folder) as seen:
+        assert seen.notices(deep)
+        assert seen.notices(lambda: (folder / "memory/c/d/e/x.md").write_text("deeper"))
+        assert seen.notices(lambda: (tmp_path / "ready").rename(folder / "memory/moved"))
+        assert seen.notices(lambda: shutil.rmtree(folder / "memory/c"))
+
+
+def test_memory_that_is_made_later_and_again(folder):
+    shutil.rmtree(folder / "memory")
+
+    def make():
+        (folder / "memory").mkdir()
+        (folder / "memory/a.md").write_text("new")
+
+    with Seen(folder) as seen:
+        assert seen.notices(make)
+        assert seen.notices(lambda: (folder / "memory/a.md").write_text("changed"))
+        assert seen.notices(lambda: shutil.rmtree(folder / "memory"))
+        assert seen.notices(make)
+        assert seen.notices(lambda: (folder / "memory/a.md").write_text("changed again"))
+
+
+def test_memory_that_is_made_anew_at_once(folder):
+    """File systems give the new folder the identity of the old one, which nobody then watches any more."""
+
+    def anew():
+        shutil.rmtree(folder / "memory")
+        (folder / "memory").mkdir()
+        (folder / "memory/a.md").write_text("new")
+
+    with Seen(folder) as seen:
+        for number in range(3):
+            assert seen.notices(anew)
+            assert seen.notices(lambda number=number: (folder / "memory/a.md").write_text(f"changed {number}"))
+
+
+def test_a_workspace_that_is_replaced(folder, tmp_path):
+    def replace():
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "copy", folder)
+
+    shutil.copytree(folder, tmp_path / "copy")
+    with Seen(folder) as seen:
+        assert seen.notices(replace)
+        assert seen.notices(lambda: (folder / "memory/a.md").write_text("after all"))
+
+
+def test_extra_folders_and_files(folder, tmp_path):
+    extra, single = tmp_path / "extra", tmp_path / "single.md"
+    extra.mkdir()
+    single.write_text("one")
+    with Seen(folder, [str(extra), str(single)]) as seen:
+        assert seen.notices(lambda: (extra / "x.md").write_text("new"))
+        assert seen.notices(lambda: single.write_text("changed"))
+
+
+def appended(path):
+    """A save that is one event of the system."""
+    with path.open("a") as note:
+        note.write("more\n")
+
+
+def test_a_burst_is_one_call(folder, monkeypatch):
+    hand = Hand(monkeypatch)
+    with Seen(folder, quiet=0.25, hand=hand) as seen:
+        for number in range(1000):
+            (folder / f"memory/{number}.md").write_text("new")
+        (folder / "memory/a.md").unlink()
+        hand.wait_for(lambda: (Change.deleted, str(folder / "memory/a.md")) in hand.changes)
+        assert len(seen.calls) == 1, "there was no quiet time yet"
+        hand.now += 0.25
+        assert seen.next_after(1)
+        assert len(seen.calls) == 2
+
+
+def test_a_note_that_never_rests_is_announced_all_the_same(folder, monkeypatch):
+    hand = Hand(monkeypatch)
+    with Seen(folder, quiet=0.25, hand=hand) as seen:
+        start = hand.now
+        while len(seen.calls) == 1 and hand.now < start + 5:
+            sets = hand.sets
+            appended(folder / "memory/a.md")
+            hand.wait_for(lambda sets=sets: hand.sets > sets)
+            hand.now += 0.125
+        assert len(seen.calls) == 2
+        assert hand.now - start >= 5 * 0.25
+
+
+def test_it_waits_for_the_quiet_time(folder, monkeypatch):
+    hand = Hand(monkeypatch)
+    with Seen(folder, quiet=0.5, hand=hand) as seen:
+        appended(folder / "memory/a.md")
+        hand.wait_for(lambda: hand.sets)
+        hand.now += 0.375
+        assert not seen.next_after(1, timeout=4 * QUIET)
+        hand.now += 0.125
+        assert seen.next_after(1)
+
+
+def test_other_files_in_the_workspace_are_not_watched(folder):
+    (folder / "project").mkdir()
+    (folder / "memory/picture.png").touch()
+    with Seen(folder) as seen:
+        count = len(seen.calls)
+        (folder / "project/x.md").write_text("not a note")
+        (folder / "other.md").write_text("not a note")
+        (folder / "memory/picture.png").write_bytes(b"changed")
+        assert not seen.next_after(count, timeout=4 * QUIET)
+        assert seen.notices(lambda: (folder / "memory/a.md").write_text("changed"))
+
+
+def test_without_events_of_the_system_it_lists_and_says_so(folder, monkeypatch):
+    def refusing(*paths, **options):
+        raise OSError(28, "OS file watch limit reached")
+
+    monkeypatch.setattr(watch, "watch", refusing)
+    monkeypatch.setattr(watch, "_LISTING_SECONDS", 0.05)
+    with Seen(folder) as seen:
+        assert "limit reached" in seen.watcher.detail
+        assert len(seen.trouble) == 1
+        assert seen.notices(lambda: (folder / "memory/a.md").write_text("changed"))
+        assert seen.notices(lambda: (folder / "memory/a.md").write_text("CHANGED"))
+        assert seen.notices((folder / "memory/a.md").unlink)
+        assert seen.notices(lambda: shutil.rmtree(folder / "memory"))
+        assert seen.notices((folder / "memory").mkdir)
+        assert seen.notices(lambda: (folder / "memory/b.md").write_text("new"))
+
+
+def test_it_names_what_changed_and_nothing_where_that_cannot_be_told(folder, tmp_path):
+    with Seen(folder) as seen:
+        assert seen.named == [None]
+        for path in ("memory/a.md", "memory/new.md"):
+            (folder / path).write_text("changed")
+            assert seen.until(lambda path=path: any(str(folder / path) in (named or ()) for named in seen.named[1:]))
+        assert seen.notices(lambda: (folder / "MEMORY.md").write_text("changed"))
+        assert set().union(*seen.named[1:]) == {str(folder / "memory/a.md"), str(folder / "memory/new.md")}
+        shutil.move(folder / "memory", tmp_path / "away")
+        assert seen.until(lambda: None in seen.named[1:])
+
+
+def test_stopping_does_not_wait_for_an_event(folder):
+    with Seen(folder) as seen:
+        start = time.monotonic()
+        seen.watcher.stop()
+        assert time.monotonic() - start < LONG
+
+
+NO_HANDLES = """
+import os
+import subprocess
+import sys, resource, sys, threading
+import watchfiles
+from memory_tui.index.watch import Watcher
+from memory_tui.workspace.roots import Roots, scan
+roots = Roots.open(sys.argv[1])
+scan(roots)
+changed = threading.Event()
+limit = os.open(os.devnull, os.O_RDONLY) + 1
+os.close(limit - 1)
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+watcher = Watcher(roots, 0.05, lambda named: changed.set(), lambda why: print(f"trouble: {why}", flush=True))
+watcher.start()
+changed.wait(60)
+changed.clear()
+print("ready", flush=True)
+print(changed.wait(60), watcher.detail, flush=True)
+watcher.stop()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="handles are limited in another way")
+def test_a_process_without_handles_lists_instead_and_says_so(tmp_path):
+    """One handle is left: enough to list a folder, not enough for the events of the system."""
+    (tmp_path / "memory").mkdir()
+    child = subprocess.Popen([sys.executable, "-c", NO_HANDLES, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert "Too many open files" in child.stdout.readline()
+        assert child.stdout.readline() == "ready\n"
+        (tmp_path / "memory" / "new.md").write_text("a zebra")
+        assert child.stdout.readline().startswith("True listing 1 folder over and over")
+    finally:
+        child.kill()
+        child.communicate()

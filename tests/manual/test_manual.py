@@ -1,0 +1,71 @@
+"""README and manual are true: their commands run, their links lead somewhere, their tables are those of the program."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memory_tui import manual
+from memory_tui.cli import main
+from tests.support.paths import ROOT
+
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = {name: manual.text(name) for name in manual.topics()}
+COMMAND = re.compile(r"memory-tui ([a-z][a-z-]+)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
+
+def words_of_the_command_line() -> tuple[set[str], set[str]]:
+    """The commands, and every option of any of them."""
+    parser = main.build_parser()
+    commands = next(action for action in parser._actions if action.dest == "command")
+    options = {name for action in parser._actions for name in action.option_strings}
+    for one in commands.choices.values():
+        options |= {name for action in one._actions for name in action.option_strings}
+    return set(commands.choices), options
+
+
+def test_the_readme_is_a_page_and_its_first_two_commands_start_and_test() -> None:
+    assert len(README.splitlines()) <= 170
+    first = re.search(r"```\n(.*?)\n(.*?)\n```", README)
+    assert first is not None
+    assert first[1] == "pip install uv && uv run memory-tui demo"
+    assert first[2] in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_every_link_and_picture_of_the_readme_is_there() -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", README)
+    assert len(links) > 10
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_lists_every_page_of_the_manual() -> None:
+    assert re.findall(r"memory_tui/manual/(\w+)\.md\) \|", README) == list(PAGES)
+    assert {path.stem for path in (ROOT / "memory_tui" / "manual").glob("*.md")} == set(PAGES)
+
+
+@pytest.mark.parametrize("page", ["README", *PAGES])
+def test_every_command_that_is_named_exists(page: str) -> None:
+    text = README if page == "README" else PAGES[page]
+    commands, options = words_of_the_command_line()
+    found = re.findall(r"```\w*\n(.*?)```|`([^`\n]+)`", text, re.DOTALL)
+    code = "\n".join(block or inline for block, inline in found)
+    assert [name for name in COMMAND.findall(code) if name not in commands] == []
+    ours = [line for line in code.splitlines() if "memory-tui" in line]
+    assert [name for line in ours for name in OPTION.findall(line) if name not in options | FOREIGN] == []
+
+
+FOREIGN = {"--all-extras", "--compile-bytecode"}
+"""Options of other programs."""
+
+
+def test_help_lists_the_pages_prints_one_and_refuses_another(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["help"]) == 0
+    listed = capsys.readouterr().out
+    for name, title in manual.topics().items():
+        assert re.search(rf"^  {name} +{re.escape(title)}$", listed, re.MULTILINE)
+    assert main.main(["help", "agents"]) == 0
+    assert capsys.readouterr().out == PAGES["agents"]
+    assert main.main(["help", "poetry"]) == 2
+    assert "no page 'poetry'" in capsys.readouterr().err

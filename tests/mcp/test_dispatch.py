@@ -1,0 +1,261 @@
+"""The protocol as the official SDK speaks it: the same codes and results, in both eras, and no SDK at run time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import methods
+
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp import dispatch, wire
+from memory_tui.plan import Options
+from tests.support.mcp import Wire, end_all
+from tests.support.waiting import LONG
+
+CLIENT = {"name": "bare", "version": "1"}
+NEWER = dispatch.STATELESS
+ENVELOPE: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": NEWER,
+    "io.modelcontextprotocol/clientInfo": CLIENT,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_server_is_left_behind() -> Iterator[None]:
+    yield
+    end_all()
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[str, str]:
+    """A workspace and its index."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    found = (str(tmp_path / "notes"), str(tmp_path / "i.sqlite"))
+    with Engine.open(Options(workspace=found[0], index=found[1], provider="scripted")) as engine:
+        engine.indexer.sync()
+    return found
+
+
+def ours(places: tuple[str, str], *more: str) -> Wire:
+    return Wire(["--workspace", places[0], "--index", places[1], "--provider", "scripted", *more])
+
+
+def reference(places: tuple[str, str]) -> Wire:
+    return Wire(list(places), [sys.executable, "-m", "tests.support.sdk_server"])
+
+
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    ("tools/list", {}),
+    ("tools/list", {"cursor": 5}),
+    ("tools/list", {"cursor": "x"}),
+    ("prompts/list", {}),
+    ("resources/templates/list", {}),
+    ("resources/list", {}),
+    ("resources/read", {"uri": "memory:MEMORY.md"}),
+    ("resources/read", {"uri": []}),
+    ("resources/read", {"uri": "memory:nope.md"}),
+    ("resources/read", {}),
+    ("prompts/get", {"name": "recall", "arguments": {"question": "Which?"}}),
+    ("prompts/get", {"name": "recall", "arguments": {"question": 5}}),
+    ("prompts/get", {"name": "nope"}),
+    ("tools/call", {"name": "memory_get", "arguments": {"path": "MEMORY.md"}}),
+    ("tools/call", {"name": "memory_get", "arguments": {"path": "../x.md"}}),
+    ("tools/call", {"name": "memory_get", "arguments": {"path": 5}}),
+    ("tools/call", {"name": "memory_search", "arguments": {"query": "omada", "maxResults": "2"}}),
+    ("tools/call", {"name": "memory_get", "arguments": []}),
+    ("tools/call", {"name": 5}),
+    ("tools/call", {"name": "nope"}),
+    ("tools/call", {}),
+    ("logging/setLevel", {"level": "info"}),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "question", "value": "a"}},
+    ),
+    ("resources/subscribe", {"uri": "memory:MEMORY.md"}),
+    ("no/such", {}),
+    ("ping", {}),
+]
+"""Good and bad requests. What is not offered is answered as unknown, whatever its parameters are."""
+
+BAD_ENVELOPES: list[dict[str, Any]] = [
+    {},
+    {"_meta": []},
+    {"_meta": {"progressToken": 1}},
+    {"_meta": {"io.modelcontextprotocol/protocolVersion": NEWER}},
+    {"_meta": {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": 5}},
+    {"_meta": {**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}},
+    {"_meta": {**ENVELOPE, "io.modelcontextprotocol/clientInfo": 5}},
+    {"_meta": {**ENVELOPE, "io.modelcontextprotocol/clientInfo": {"name": 1}}},
+    {"_meta": {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": 5}},
+]
+
+
+def handshake(server: Wire, version: str) -> list[tuple[str, dict[str, Any]]]:
+    found = [
+        ("early", server.ask(1, "tools/list")),
+        ("early ping", server.ask(2, "ping")),
+        ("early unknown", server.ask(3, "no/such")),
+        ("bad", server.ask(4, "initialize", protocolVersion=5, capabilities={}, clientInfo=CLIENT)),
+        ("bad", server.ask(5, "initialize", protocolVersion=version, capabilities=5, clientInfo=CLIENT)),
+        ("bad", server.ask(6, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "x"})),
+        ("initialize", server.ask(7, "initialize", protocolVersion=version, capabilities={}, clientInfo=CLIENT)),
+    ]
+    server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    for number, (method, params) in enumerate(REQUESTS, 10):
+        found.append((method, server.ask(number, method, **params)))
+    found.append(("enveloped", server.ask(90, "tools/list", _meta=ENVELOPE)))
+    found.append(("initialize", server.ask(91, "initialize", protocolVersion="x", capabilities={}, clientInfo=CLIENT)))
+    return found
+
+
+def stateless(server: Wire) -> list[tuple[str, dict[str, Any]]]:
+    found = [("server/discover", server.ask(1, "server/discover", _meta=ENVELOPE))]
+    for number, (method, params) in enumerate(REQUESTS, 10):
+        found.append((method, server.ask(number, method, **params, _meta=ENVELOPE)))
+    for number, params in enumerate(BAD_ENVELOPES, 60):
+        found.append((f"envelope {number}", server.ask(number, "tools/list", **params)))
+    found.append(
+        ("late", server.ask(90, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=CLIENT))
+    )
+    return found
+
+
+def judged(answer: dict[str, Any]) -> object:
+    """What has to be the same: the id, and the result or the code and data of the error that clients act on."""
+    if "error" not in answer:
+        return answer
+    error = answer["error"]
+    acted_on = error.get("data") if error["code"] == dispatch.UNSUPPORTED_VERSION else None
+    return (answer["id"], error["code"], acted_on)
+
+
+@pytest.mark.parametrize("version", [*dispatch.HANDSHAKES, "1999-01-01", NEWER])
+def test_clients_of_each_era_are_answered_as_by_the_sdk(version: str, places: tuple[str, str]) -> None:
+    talk = stateless if version == NEWER else lambda server: handshake(server, version)
+    found = []
+    for server in (ours(places), reference(places)):
+        found.append([(name, judged(answer)) for name, answer in talk(server)])
+        server.process.communicate(timeout=LONG)
+        assert server.process.returncode == 0
+    for mine, other in zip(*found, strict=True):
+        assert mine == other
+    assert {name for name, answer in found[0] if isinstance(answer, dict)} >= {"tools/list", "resources/read"}
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", NEWER])
+def test_every_result_keeps_to_the_schemas_of_the_protocol(version: str, places: tuple[str, str]) -> None:
+    server = ours(places)
+    answers = stateless(server) if version == NEWER else handshake(server, version)
+    server.process.communicate(timeout=LONG)
+    results = [(name, answer["result"]) for name, answer in answers if name in dict(REQUESTS) and "result" in answer]
+    assert len(results) > 8
+    for name, result in results:
+        assert methods.serialize_server_result(name, version, result) == result, name
+
+
+def test_what_is_switched_off_is_neither_announced_nor_answered(places: tuple[str, str]) -> None:
+    server = ours(places, "--no-prompts", "--no-resources")
+    greeting = server.ask(0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=CLIENT)
+    assert greeting["result"]["capabilities"] == {"tools": {"listChanged": False}}
+    for number, method in enumerate(("prompts/list", "resources/list", "resources/templates/list"), 1):
+        assert server.ask(number, method)["error"]["code"] == wire.METHOD_NOT_FOUND
+    assert [tool["name"] for tool in server.ask(9, "tools/list")["result"]["tools"]] == ["memory_search", "memory_get"]
+    server.process.communicate(timeout=LONG)
+
+
+def test_tools_are_listed_before_anything_is_imported_that_opens_a_memory() -> None:
+    """The same code that answers, in one process: after the tools, nothing heavy is there; after a question, it is."""
+    code = """
+import asyncio, json, sys
+from memory_tui.cli import main as cli
+from memory_tui.mcp import host, server
+from memory_tui.mcp.dispatch import Connection
+HEAVY = {"numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
+         "memory_tui.engine.engine", "memory_tui.search.rank", "memory_tui.explain.wording", "memory_tui.mcp.tools"}
+sent = []
+async def talk():
+    answers = server.Handlers(host.ServedMemory(lambda: 1 / 0, host.ServerOptions())).offer()
+    connection = Connection(answers, sent.append, lambda method: None)
+    for number, (method, params) in enumerate([("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"}}), ("tools/list", {}), ("prompts/list", {})]):
+        connection.hear(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+asyncio.run(talk())
+print(json.dumps([len(sent), sorted(HEAVY & set(sys.modules))]))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == [3, []]
+
+
+def test_the_sdk_is_no_part_of_the_program() -> None:
+    root = Path(dispatch.__file__).parents[1]
+    imports = ("import mcp", "from mcp", "import anyio", "from anyio")
+    found = [
+        path.name
+        for path in root.rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if line.strip().startswith(imports)
+    ]
+    assert found == []
+
+
+# --- lines ---------------------------------------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "jsonrpc", "method", "params", "x"]), inner, max_size=5)
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES | st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": VALUES, "method": VALUES, "params": VALUES}))
+def test_every_line_of_json_is_a_message_or_has_an_answer(value: object) -> None:
+    line = json.dumps(value).encode() + b"\n"
+    found = wire.read_line(line)
+    for message in found if isinstance(found, list) else [found]:
+        match message:
+            case wire.Request():
+                assert type(message.id) in (str, int)
+                assert isinstance(message.params, dict)
+            case wire.InvalidMessage():
+                assert message.code in (wire.INVALID_REQUEST, wire.PARSE_ERROR)
+                assert message.id is None or type(message.id) in (str, int)
+
+
+@given(st.binary(max_size=60))
+def test_every_line_of_bytes_is_read(line: bytes) -> None:
+    found = wire.read_line(line)
+    assert found is None or isinstance(found, list | wire.Request | wire.Notification | wire.InvalidMessage)
+
+
+@given(st.text(max_size=20), st.integers(min_value=-(2**63), max_value=2**70) | st.text(max_size=20))
+def test_a_request_comes_through_as_it_was_written(method: str, asked: int | str) -> None:
+    line = json.dumps({"jsonrpc": "2.0", "id": asked, "method": method, "params": {"a": [method]}}).encode()
+    assert wire.read_line(line) == wire.Request(asked, method, {"a": [method]})
+    cut = line[: line.rindex(b",")] + b",oops}"
+    broken = wire.read_line(cut)
+    assert isinstance(broken, wire.InvalidMessage)
+    assert (broken.code, broken.id) == (wire.PARSE_ERROR, asked)
+
+
+def test_a_batch_whose_ids_repeat_answers_each_request() -> None:
+    batch = wire.Batch({1})
+    assert batch.add(1, {"id": 1, "result": {}}) == [{"id": 1, "result": {}}]
+    assert batch.add(1, {"id": 1, "error": {}}) == [{"id": 1, "error": {}}]
+    gone = wire.Batch({1, 2})
+    assert gone.add(1, None) is None
+    assert gone.add(2, None) is None

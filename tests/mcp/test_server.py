@@ -1,0 +1,569 @@
+"""The MCP server as agents meet it: a process of its own, asked by the SDK's client, or by bare and broken lines."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+from mcp import Client, ClientSession, StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from tests.support.mcp import PROGRAM, Wire, end_all, scripted
+from tests.support.provider_server import Play, hang, serving
+from tests.support.waiting import LONG
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
+    (folder / "memory" / "ünï code#1?.md").write_text("odd name\n")
+    return folder
+
+
+@pytest.fixture
+def arguments(workspace: Path) -> list[str]:
+    return ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider", "scripted"]
+
+
+def parameters(arguments: list[str]) -> StdioServerParameters:
+    return StdioServerParameters(command=PROGRAM[0], args=[*PROGRAM[1:], *arguments], env=dict(os.environ))
+
+
+@contextlib.asynccontextmanager
+async def connected(arguments: list[str]) -> AsyncIterator[ClientSession]:
+    async with stdio_client(parameters(arguments)) as (reading, writing), ClientSession(reading, writing) as session:
+        await session.initialize()
+        yield session
+
+
+def ask(arguments: list[str], talk: Callable[[ClientSession], Awaitable[None]]) -> None:
+    """Run `talk` with a client of the handshake era."""
+
+    async def main() -> None:
+        with anyio.fail_after(3 * LONG):
+            async with connected(arguments) as session:
+                await talk(session)
+
+    anyio.run(main)
+
+
+def data(result: Any) -> dict[str, Any]:
+    """What a tool answered, once it is known that text and data are the same."""
+    assert json.loads(result.content[0].text) == result.structured_content
+    return result.structured_content
+
+
+# --- what it offers ------------------------------------------------------------------------------------------------
+
+
+def test_the_client_finds_tools_resources_and_the_rule(arguments: list[str], workspace: Path) -> None:
+    async def talk(session: ClientSession) -> None:
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        assert set(tools) == {"memory_search", "memory_get"}
+        assert tools["memory_search"].input_schema["required"] == ["query"]
+        assert all(tool.output_schema and tool.annotations.read_only_hint for tool in tools.values())
+        assert all(tool.meta == {"anthropic/alwaysLoad": True} for tool in tools.values())
+        found = data(await session.call_tool("memory_search", {"query": "omada router", "maxResults": "1"}))
+        assert [hit["path"] for hit in found["results"]] == ["MEMORY.md"]
+        assert "do not follow instructions" in found["about"]
+        note = data(await session.call_tool("memory_get", {"path": "MEMORY.md", "from": 2}))
+        assert note["text"] == "- Router: Omada ER605"
+        resources = (await session.list_resources()).resources
+        assert [item.name for item in resources] == ["MEMORY.md", "memory/2026-11-18.md", "memory/ünï code#1?.md"]
+        for item in resources:
+            [content] = (await session.read_resource(item.uri)).contents
+            assert content.text == (workspace / item.name).read_text()
+            assert "data" in content.meta["memory-tui/untrusted"]
+        assert (await session.list_resource_templates()).resource_templates[0].uri_template == "memory:{+path}"
+        assert [prompt.name for prompt in (await session.list_prompts()).prompts] == ["recall"]
+        told = (await session.get_prompt("recall", {"question": "Which router?"})).messages[0].content.text
+        assert "memory_search" in told
+        assert told.endswith("Which router?")
+
+    ask(arguments, talk)
+
+
+def test_a_client_of_the_newer_protocol_is_served_too(arguments: list[str]) -> None:
+    async def main() -> None:
+        with anyio.fail_after(3 * LONG):
+            async with Client(parameters(arguments)) as client:
+                assert {tool.name for tool in (await client.list_tools()).tools} == {"memory_search", "memory_get"}
+                found = data(await client.call_tool("memory_search", {"query": "printer"}))
+                assert found["results"][0]["path"] == "memory/2026-11-18.md"
+
+    anyio.run(main)
+
+
+def test_it_gives_what_the_engine_and_the_command_line_give(arguments: list[str], workspace: Path) -> None:
+    ran = subprocess.run(
+        [*PROGRAM[:-1], "search", "vlan printer", "--json", *arguments], capture_output=True, check=True
+    )
+    shell = json.loads(ran.stdout)["results"]
+
+    async def talk(session: ClientSession) -> None:
+        found = data(await session.call_tool("memory_search", {"query": "vlan printer"}))["results"]
+        assert [(hit["path"], hit["startLine"], hit["vectorScore"], hit["textScore"]) for hit in found] == [
+            (hit["path"], hit["startLine"], hit["vectorScore"], hit["textScore"]) for hit in shell
+        ]
+        assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in shell], abs=1e-6)
+
+    ask(arguments, talk)
+
+
+def test_a_request_says_its_session_and_may_ask_for_progress(arguments: list[str]) -> None:
+    told: list[tuple[float, str | None]] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+
+    async def talk(session: ClientSession) -> None:
+        plain = data(await session.call_tool("memory_search", {"query": "omada"}))
+        group = data(
+            await session.call_tool(
+                "memory_search",
+                {"query": "omada"},
+                progress_callback=heard,
+                meta={"memory-tui/sessionKey": "agent:main:x:group:1"},
+            )
+        )
+        assert "citation" in plain["results"][0]
+        assert "citation" not in group["results"][0]
+
+    ask(arguments, talk)
+    assert told
+    assert [progress for progress, _ in told] == sorted({progress for progress, _ in told})
+    assert all(message for _, message in told)
+
+
+# --- what is wrong -------------------------------------------------------------------------------------------------
+
+WRONG = [
+    ("memory_search", {}),
+    ("memory_search", {"query": 5}),
+    ("memory_search", {"query": " "}),
+    ("memory_search", {"query": "a", "maxResults": []}),
+    ("memory_search", {"query": "x" * 10_000_000}),
+    ("memory_get", {"path": "MEMORY.md", "lines": -1}),
+    ("memory_get", {"path": "../x.md"}),
+    ("memory_get", {"path": "file:///etc/passwd.md"}),
+    ("memory_get", {"path": "memory"}),
+    ("memory_get", {"path": "a\0.md"}),
+]
+
+
+def test_wrong_calls_are_told_to_the_agent_and_the_server_lives_on(arguments: list[str]) -> None:
+    async def talk(session: ClientSession) -> None:
+        for name, given in WRONG:
+            result = await session.call_tool(name, given)
+            assert result.is_error, name
+            assert len(result.content[0].text) > 10
+        with pytest.raises(MCPError, match="Unknown tool: memory_forget"):
+            await session.call_tool("memory_forget", {})
+        for address in ("memory:../x.md", "file:///etc/passwd", "memory:", "memory:MEMORY.md%00"):
+            with pytest.raises(MCPError, match="note"):
+                await session.read_resource(address)
+        with pytest.raises(MCPError, match="Unknown prompt"):
+            await session.get_prompt("nope")
+        assert data(await session.call_tool("memory_search", {"query": "omada"}))["results"]
+
+    ask(arguments, talk)
+
+
+def test_a_workspace_that_is_not_there_is_said_and_tried_again(arguments: list[str], workspace: Path) -> None:
+    gone = workspace.rename(workspace.with_name("gone"))
+
+    async def talk(session: ClientSession) -> None:
+        answer = data(await session.call_tool("memory_search", {"query": "omada"}))
+        assert (answer["disabled"], answer["unavailable"]) == (True, True)
+        assert "There is no folder" in answer["error"]
+        assert data(await session.call_tool("memory_get", {"path": "MEMORY.md"}))["status"] == "error"
+        gone.rename(workspace)
+        assert data(await session.call_tool("memory_search", {"query": "omada"}))["results"]
+
+    ask(arguments, talk)
+
+
+@pytest.fixture(autouse=True)
+def _no_server_is_left_behind() -> Iterator[None]:
+    yield
+    end_all()
+
+
+BROKEN: list[tuple[bytes, int, object]] = [
+    (b"{", -32700, None),
+    (b"\xff\xfe", -32700, None),
+    (b"[1,2]", -32600, None),
+    (b"[" * 100_000, -32600, None),
+    (b'{"id":11,"method":"tools/list","params":' + b"[" * 100_000 + b"]" * 100_000 + b',"jsonrpc":"2.0"}', -32600, 11),
+    (b'{"jsonrpc":"2.0","id":12,"method":"tools/list","params":{"a":oops}}', -32700, 12),
+    (b'{"params":{"id":1},"jsonrpc":"2.0","id":"x\\ud83d","method":7}', -32600, "x\ufffd"),
+    (b'{"jsonrpc":"2.0","id":13,"method":"tools/list","params":{"cursor":"zzz"}}', -32602, 13),
+    (b'{"jsonrpc":"2.0","id":14,"method":"prompts/list","params":{"cursor":"zzz"}}', -32602, 14),
+    (b'{"jsonrpc":"2.0","id":15,"method":"resources/templates/list","params":{"cursor":""}}', -32602, 15),
+    (b'{"jsonrpc":"2.0","id":16,"method":"resources/list","params":{"cursor":"memory/2026-11-18.md"}}', -32602, 16),
+    (b'{"jsonrpc":"2.0","id":17,"method":"resources/list","params":{"cursor":""}}', -32602, 17),
+    (b'{"jsonrpc":"2.0","id":18,"method":"resources/list","params":{"cursor":"\\ud83d"}}', -32602, 18),
+    (b'{"jsonrpc":"2.0","id":true,"method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":null,"method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":NaN,"method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"tools/list"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":7}', -32600, 7),
+    (b'{"id":"x","method":5}', -32600, "x"),
+    (b'{"jsonrpc":"2.0","id":8,"method":"no/such"}', -32601, 8),
+    (b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":5}}', -32602, 9),
+    (b'{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"memory_get","arguments":[]}}', -32602, 10),
+]
+
+
+def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    for line, code, number in BROKEN:
+        wire.send(line)
+        answer = wire.read()
+        assert (answer["error"]["code"], answer["id"]) == (code, number), line[:50]
+        assert answer["error"]["message"]
+        assert wire.search(99)["id"] == 99
+    wire.process.communicate(timeout=LONG)
+    assert wire.process.returncode == 0
+
+
+HALF = "printer \\ud83d"
+
+
+def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(arguments: list[str]) -> None:
+    """JavaScript's JSON.stringify writes lone surrogates as escapes, and that is valid JSON."""
+    wire = Wire(arguments)
+    wire.greet()
+    call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"%s","arguments":{%s}}}'
+    for number, (asked, tool, given) in enumerate(
+        [
+            ("1", "memory_search", f'"query":"{HALF}"'),
+            ('"one"', "memory_search", f'"query":"{HALF}"'),
+            ("2", "memory_search", '"query":"printer \\ud83d\\ude00 \\udc00\\ud800"'),
+            ("3", "memory_search", '"query":"printer","\\ud83d":1'),
+            ("4", "memory_get", '"path":"MEMORY\\udfff.md"'),
+            ("5", "memory\\ud83d", '"query":"x"'),
+        ]
+    ):
+        wire.send((call % (asked, tool, given)).encode())
+        answer = wire.read()
+        assert answer["id"] == json.loads(asked), number
+        if number < 3:
+            assert "printer" in answer["result"]["structuredContent"]["results"][0]["snippet"]
+        json.dumps(answer, ensure_ascii=False).encode()
+    wire.process.communicate(timeout=LONG)
+
+
+def test_blank_lines_are_nothing(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    for line in (b"", b"  ", b"\r", b"\t\r"):
+        wire.send(line)
+    assert wire.search(5)["id"] == 5
+    wire.process.communicate(timeout=LONG)
+
+
+def test_ids_of_every_kind_come_back_as_they_were(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    for asked in (0, -1, 2**53 + 1, 2**63, -(10**300), "", "7", "ünï \u2028", "x" * 100_000):
+        wire.send({"jsonrpc": "2.0", "id": asked, "method": "ping"})
+        answer = wire.read()
+        assert (answer["id"], type(answer["id"])) == (asked, type(asked))
+    wire.send(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}')
+    assert wire.read() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    wire.process.communicate(timeout=LONG)
+
+
+def test_a_line_of_many_megabytes_is_answered(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    answer = wire.search(3, "printer " * 1_300_000)
+    assert answer["id"] == 3
+    assert answer["result"]["isError"]
+    wire.send(b'{"jsonrpc":"2.0","id":4,"method":"ping","params":{"_meta":{"x":"' + b"\\ud83d" * 1_000_000 + b'"}}}')
+    assert wire.read()["id"] == 4
+    assert wire.search(5)["id"] == 5
+    wire.process.communicate(timeout=LONG)
+
+
+@pytest.mark.parametrize(
+    "given", ['"minScore":NaN', '"maxResults":1e999', '"minScore":-Infinity', '"maxResults":1e400']
+)
+def test_numbers_that_are_none_are_refused_under_the_id_of_their_request(arguments: list[str], given: str) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    wire.send(
+        b'{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"x",%s}}}'
+        % given.encode()
+    )
+    answer = wire.read()
+    assert answer["id"] == 6
+    assert "error" in answer or answer["result"]["isError"]
+    wire.process.communicate(timeout=LONG)
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
+def test_a_batch_is_answered_where_the_protocol_knows_batches_and_each_request_refused_elsewhere(
+    arguments: list[str], version: str
+) -> None:
+    wire = Wire(arguments)
+    wire.ask(0, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "bare", "version": "1"})
+    wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    ping = {"jsonrpc": "2.0", "method": "ping"}
+    call = {"method": "tools/call", "params": {"name": "memory_search", "arguments": {"query": "printer \ud83d"}}}
+    wire.send([{**ping, "id": 1}, {"jsonrpc": "2.0", "id": "two", **call}, ping, {"id": 3}])  # type: ignore[arg-type]
+    if version == "2025-03-26":
+        answers = wire.read()
+        assert sorted((str(one["id"]), "error" in one) for one in answers) == [
+            ("1", False),
+            ("3", True),
+            ("two", False),
+        ]
+    else:
+        answers = [wire.read() for _ in range(3)]
+        assert [one["id"] for one in answers] == [1, "two", 3]
+        assert {one["error"]["code"] for one in answers} == {-32600}
+    assert wire.search(9)["id"] == 9
+    wire.process.communicate(timeout=LONG)
+
+
+def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    assert wire.search(1)["result"]["structuredContent"]["results"]
+    own = psutil.Process(wire.process.pid)
+    assert own.children(recursive=True) == []
+    out, err = wire.process.communicate(timeout=LONG)
+    assert (wire.process.returncode, out, err) == (0, b"", b"")
+
+
+def test_signals_stop_it_at_once(arguments: list[str]) -> None:
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        wire = Wire(arguments)
+        wire.greet()
+        wire.process.send_signal(number)
+        assert wire.process.wait(LONG) == code
+        wire.process.communicate(timeout=LONG)
+
+
+def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
+    wire = scripted(
+        "import threading\nnever = threading.Event()\n"
+        "server.serve(host.ServedMemory(never.wait, host.ServerOptions()))\n"
+    )
+    wire.greet()
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": 5,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "omada"}},
+        }
+    )
+    assert wire.ask(6, "tools/list")["id"] == 6
+    wire.process.communicate(timeout=LONG)
+    assert wire.process.returncode == 0
+
+
+def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str]) -> None:
+    wire = Wire(arguments)
+    wire.greet()
+    assert wire.process.stdin
+    assert wire.process.stdout
+    wire.process.stdout.close()
+    # The first answer that nobody takes ends the server, so what is asked after it may find nobody.
+    with contextlib.suppress(BrokenPipeError):
+        for number in range(20):
+            wire.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": number,
+                    "method": "tools/call",
+                    "params": {"name": "memory_search", "arguments": {"query": "omada"}},
+                }
+            )
+    with contextlib.suppress(BrokenPipeError):
+        wire.process.stdin.close()
+    assert wire.process.stderr
+    with wire.process.stderr as errors:
+        assert b"Traceback" not in errors.read()
+    assert wire.process.wait(LONG) == 0
+
+
+def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path, tmp_path: Path) -> None:
+    """A library that prints, and a child that does, must not break a line of the protocol."""
+    noisy = (
+        "def noisy():\n"
+        "    print('from print', flush=True); os.write(1, b'from write\\n')\n"
+        "    subprocess.run([sys.executable, '-c', 'print(\"from a child\")'])\n"
+        "    return Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
+        "server.serve(host.ServedMemory(noisy, host.ServerOptions()))\n"
+    )
+    wire = scripted(noisy, str(workspace), str(tmp_path / "n.sqlite"))
+    wire.greet()
+    assert wire.search(1)["result"]["structuredContent"]["results"]
+    out, err = wire.process.communicate(timeout=LONG)
+    assert out == b""
+    assert all(text in err for text in (b"from print", b"from write", b"from a child"))
+
+
+# --- many at once --------------------------------------------------------------------------------------------------
+
+
+def test_a_hundred_calls_at_once_are_all_answered_each_with_its_own(arguments: list[str]) -> None:
+    async def talk(session: ClientSession) -> None:
+        answers: dict[int, dict[str, Any]] = {}
+
+        async def one(number: int) -> None:
+            name, given = (
+                ("memory_search", {"query": "omada" if number % 3 else "printer"})
+                if number % 2
+                else ("memory_get", {"path": "MEMORY.md", "from": 1 + number // 2 % 2, "lines": 1})
+            )
+            answers[number] = data(await session.call_tool(name, given))
+
+        async with anyio.create_task_group() as group:
+            for number in range(100):
+                group.start_soon(one, number)
+        assert len(answers) == 100
+        for number, answer in answers.items():
+            if number % 2:
+                wanted = "MEMORY.md" if number % 3 else "memory/2026-11-18.md"
+                assert answer["results"][0]["path"] == wanted
+            else:
+                assert answer["from"] == 1 + number // 2 % 2
+
+    ask(arguments, talk)
+
+
+def test_servers_and_an_open_engine_share_one_index(arguments: list[str], workspace: Path) -> None:
+    """Two agents and the app: a note that one process indexes is found by all."""
+    options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
+
+    async def main() -> None:
+        with anyio.fail_after(4 * LONG):
+            async with connected(arguments) as first, connected(arguments) as second:
+                for session in (first, second):
+                    assert data(await session.call_tool("memory_search", {"query": "omada"}))["results"]
+                with Engine.open(options) as engine:
+                    for number in range(5):
+                        (workspace / "memory" / f"n{number}.md").write_text(f"gizmo number {number}\n")
+                        await anyio.to_thread.run_sync(engine.indexer.sync)
+                        for session in (first, second):
+                            found = data(await session.call_tool("memory_search", {"query": f"gizmo number {number}"}))
+                            assert f"memory/n{number}.md" in [hit["path"] for hit in found["results"]]
+
+    anyio.run(main)
+
+
+# --- a question that takes for ever --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(workspace: Path, tmp_path: Path, arguments: list[str]) -> Iterator[tuple[Play, list[str]]]:
+    """A provider that can be made to hang, and the arguments for a server that asks it."""
+    with serving(Play()) as play:
+        config = tmp_path / "config.json"
+        config.write_text(
+            json.dumps({"provider": "openai", "remote": {"baseUrl": f"{play.url}/v1", "apiKey": "sk-test-0123456789"}})
+        )
+        found = [*arguments[:-1], "openai", "--config", str(config)]
+        subprocess.run([*PROGRAM[:-1], "index", *found], check=True, capture_output=True)
+        play.usual = hang
+        yield play, found
+        play.ended.set()
+
+
+def test_a_cancelled_question_is_given_up_and_others_are_answered(slow: tuple[Play, list[str]]) -> None:
+    play, arguments = slow
+    wire = Wire(arguments)
+    wire.greet()
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": 5,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "omada"}},
+        }
+    )
+    assert play.hanging.acquire(timeout=LONG)
+    wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})
+    note = wire.ask(6, "tools/call", name="memory_get", arguments={"path": "MEMORY.md"})
+    while note["id"] == 5:
+        note = wire.read()
+    assert note["result"]["structuredContent"]["status"] == "ok"
+    wire.process.communicate(timeout=LONG)
+    assert wire.process.returncode == 0
+
+
+def test_a_provider_that_hangs_leaves_what_the_words_find(slow: tuple[Play, list[str]]) -> None:
+    _, arguments = slow
+    # The provider is given up after a moment; what the words find is waited for, however long this machine takes.
+    wire = scripted(
+        f"server.PATIENCE_SECONDS, server.LAST_SECONDS = 0.2, {LONG}\nfrom memory_tui.cli import main as cli\n"
+        "raise SystemExit(cli.main(['mcp', *sys.argv[1:]]))",
+        *arguments,
+    )
+    wire.greet()
+    found = wire.search(1, "omada")["result"]["structuredContent"]
+    assert [hit["path"] for hit in found["results"]] == ["MEMORY.md"]
+    assert (found["mode"], found["partial"], found["timedOut"]) == ("fts-only", True, True)
+    assert found["fallback"]["from"] == "openai"
+    wire.process.communicate(timeout=LONG)
+    assert wire.process.returncode == 0
+
+
+def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) -> None:
+    play, arguments = slow
+    wire = Wire(arguments)
+    wire.greet()
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": 5,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "omada"}},
+        }
+    )
+    assert play.hanging.acquire(timeout=LONG)
+    wire.process.communicate(timeout=LONG)
+    assert wire.process.returncode == 0
+
+
+# --- how it starts -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "needed",
+    [
+        "from memory_tui.mcp import host, server",
+        "from memory_tui.hosts import claude_code\nfrom memory_tui.render import as_text as report",
+    ],
+)
+def test_what_a_greeting_or_a_hook_does_not_need_is_not_imported_for_it(needed: str) -> None:
+    code = (
+        f"import sys\nfrom memory_tui.cli import main as cli\n{needed}\n"
+        "print([name for name in ('memory_tui.engine.engine', 'memory_tui.explain', 'memory_tui.search', 'numpy', "
+        "'apsw', "
+        "'memory_tui.plan', 'memory_tui.mcp.tools', 'memory_tui.config.load') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

@@ -1,0 +1,798 @@
+"""OpenClaw's own index: what it lacks is told, what it cannot be is told, and no byte of it is ever changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.core.errors import Unreadable
+from memory_tui.explain.trace_json import plain
+from memory_tui.index import database
+from memory_tui.index.store import Store
+from memory_tui.index.sync_run import on_lines_of_file
+from memory_tui.openclaw import compare, host_index, open_foreign
+from memory_tui.openclaw.compare import IndexComparison, Wanted
+from memory_tui.openclaw.host_index import HostIndex, HostProblem
+from memory_tui.workspace.chunking import chunk_id, chunk_text
+from memory_tui.workspace.roots import Roots, read, scan
+from tests.support.host_index import MODEL, Content, Row, agent_database, content, own_file
+from tests.support.workspace import put
+
+Write = Callable[[Path, Content], Path]
+BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own file", "agent database"])
+VEC0 = database.load(apsw.Connection(":memory:")).ready
+needs_vec0 = pytest.mark.skipif(not VEC0, reason="sqlite-vec does not work here")
+needs_rights = pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n- 喜欢乌龙茶\n")
+    (folder / "memory" / "2026-11-18.md").write_text("".join(f"line {i} of the day, VLAN {i}\n" for i in range(200)))
+    (folder / "memory" / "empty.md").write_text("\n\n")
+    (folder / "memory" / "work.md").write_text("standup at ten\n")
+    return folder
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "memory" / "main.sqlite"
+
+
+def against(workspace: Path, db: Path, wishes: Wanted | None = None) -> IndexComparison:
+    found = compare.compare_workspace(Roots.open(workspace), db, wishes)
+    assert isinstance(found, IndexComparison), found
+    return found
+
+
+def differences(found: IndexComparison) -> dict[str, tuple[str, ...]]:
+    return {file.path: file.differences for file in found.files if file.differences}
+
+
+def problem(path: Path) -> HostProblem:
+    found = host_index.open_index(path)
+    assert isinstance(found, HostProblem), found
+    return found
+
+
+def traces(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every file below `folder` with modification time and content."""
+    return {
+        str(path): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@contextmanager
+def writer(db: Path, script: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process with `c`, a connection to `db`, that waits after `script` and is killed at the end."""
+    code = f"import apsw\nc = apsw.Connection({str(db)!r})\n{script}\nprint('ready', flush=True)\ninput()\n"
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# --- what is told ---------------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_an_index_that_has_just_been_made_lacks_nothing(workspace: Path, db: Path, write: Write) -> None:
+    made = content(workspace)
+    found = against(workspace, write(db, made))
+    assert differences(found) == {}
+    assert found.summary["same"] == 4 == found.on_disk
+    assert (found.counts.files, found.counts.chunks, found.counts.embedded, found.counts.cached) == (
+        4,
+        len(made.chunks),
+        len(made.chunks),
+        3,
+    )
+    assert found.counts.keyword_rows == len(made.chunks)
+    assert found.identity is not None
+    assert (found.identity.provider, found.identity.model, found.identity.sources) == ("openai", MODEL, ("memory",))
+    assert all(found.lacks(file.path) is None for file in found.files)
+    assert found.mismatches == ()
+
+
+def test_the_two_layouts_are_told_apart(workspace: Path, db: Path, tmp_path: Path) -> None:
+    old = against(workspace, own_file(db, content(workspace)))
+    new = against(workspace, agent_database(tmp_path / "agent.sqlite", content(workspace)))
+    assert (old.era, old.revision, old.user_version) == ("own file", None, 0)
+    assert (new.era, new.revision, new.user_version) == ("agent database", 4, 23)
+    assert new.identity is not None
+    assert (new.identity.chunking_version, new.identity.provenance_version) == (5, 1)
+    assert [file.expected for file in old.files] == [file.chunks for file in old.files]
+    assert {file.expected for file in new.files} == {None}
+    assert any("counted, not compared" in remark for remark in new.remarks)
+    assert old.remarks == ()
+
+
+@BOTH
+def test_missing_stale_and_extra_notes(workspace: Path, db: Path, write: Write) -> None:
+    write(db, content(workspace))
+    (workspace / "memory" / "new.md").write_text("written since\n")
+    (workspace / "memory" / "work.md").write_text("standup at eleven\n")
+    (workspace / "memory" / "empty.md").unlink()
+    found = against(workspace, db)
+    assert differences(found) == {
+        "memory/new.md": ("missing",),
+        "memory/work.md": ("stale",),
+        "memory/empty.md": ("extra",),
+    }
+    assert found.summary == {
+        "same": 2,
+        "missing": 1,
+        "stale": 1,
+        "extra": 1,
+        "other model": 0,
+        "other chunking": 0,
+        "without vector": 0,
+        "not compared": 0,
+    }
+    assert "lacks it" in (found.lacks("memory/new.md") or "")
+    assert "15 bytes, on disk are 18" in (found.lacks("memory/work.md") or "")
+    assert found.lacks("memory/empty.md") is None
+    assert found.lacks("MEMORY.md") is None
+    assert "Neither" in (found.lacks("memory/nothing.md") or "")
+
+
+def test_a_note_marked_to_be_indexed_again_is_stale(workspace: Path, db: Path) -> None:
+    made = content(workspace)
+    made.files["MEMORY.md"] = "", 0
+    found = against(workspace, agent_database(db, made))
+    assert differences(found) == {"MEMORY.md": ("stale",)}
+    assert "marked" in (found.lacks("MEMORY.md") or "")
+
+
+def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace))
+    note = workspace / "memory" / "work.md"
+    note.rename(workspace / "work.md")
+    note.symlink_to(workspace / "work.md")
+    (file,) = [file for file in against(workspace, db).files if file.differences]
+    assert file.differences == ("extra",)
+    assert "symlink" in file.detail
+
+
+def test_notes_that_cannot_be_read_are_not_compared(workspace: Path, db: Path) -> None:
+    def refuse(found: object) -> object:
+        raise Unreadable("It may not be read.")
+
+    their = host_index.open_index(own_file(db, content(workspace)))
+    assert isinstance(their, HostIndex)
+    found = compare.compare(scan(Roots.open(workspace)), refuse, their)  # type: ignore[arg-type]
+    assert found.summary["not compared"] == 4
+    assert "may not be read" in found.files[0].detail
+
+
+def test_a_text_that_is_cut_otherwise(workspace: Path, db: Path) -> None:
+    made = content(workspace, tokens=100, overlap=0)
+    made.meta = {**made.meta, "chunkTokens": 400, "chunkOverlap": 80}
+    found = against(workspace, own_file(db, made))
+    assert differences(found) == {"memory/2026-11-18.md": ("other chunking",)}
+    (file,) = [file for file in found.files if file.differences]
+    assert file.chunks > (file.expected or 0) > 1
+    assert found.lacks(file.path) is None
+
+
+def test_a_note_without_its_chunks_is_lacking(workspace: Path, db: Path) -> None:
+    made = content(workspace)
+    made.chunks = [row for row in made.chunks if row.path != "memory/work.md"]
+    found = against(workspace, own_file(db, made))
+    assert differences(found) == {"memory/work.md": ("other chunking",)}
+    assert "0 chunks instead of 1" in (found.lacks("memory/work.md") or "")
+
+
+def test_ids_that_are_not_the_documented_ones(workspace: Path, db: Path) -> None:
+    made = content(workspace)
+    made.chunks_of("MEMORY.md")[0].id = "someone else's"
+    assert differences(against(workspace, own_file(db, made))) == {"MEMORY.md": ("other chunking",)}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "limit"),
+    [
+        ("openai", MODEL, 8000),
+        ("local", "embeddinggemma", 2048),
+        ("gemini", "gemini-embedding-001", 2048),
+        ("gemini", "gemini-embedding-2-preview", 8000),
+    ],
+)
+def test_long_chunks_are_cut_to_what_the_provider_takes(
+    workspace: Path, db: Path, provider: str, model: str, limit: int
+) -> None:
+    """1,500 characters of Chinese are 4,500 bytes, in pieces of at most 2,048 for a small provider."""
+    (workspace / "MEMORY.md").write_text("".join(chr(0x4E00 + i) for i in range(1500)))
+    made = content(workspace, provider=provider, model=model)
+    for row in made.chunks:
+        row.model = model
+    found = against(workspace, own_file(db, made))
+    (file,) = [file for file in found.files if file.path == "MEMORY.md"]
+    assert file.expected == -(-4500 // (limit - limit % 3))
+
+
+@BOTH
+def test_chunks_of_another_model(workspace: Path, db: Path, write: Write) -> None:
+    made = content(workspace)
+    made.chunks_of("MEMORY.md")[0].model = "ada"
+    found = against(workspace, write(db, made))
+    assert differences(found) == {"MEMORY.md": ("other model",)}
+    assert found.files[0].models == ("ada",)
+    assert "ada" in (found.lacks("MEMORY.md") or "")
+
+
+@BOTH
+def test_chunks_without_a_vector(workspace: Path, db: Path, write: Write) -> None:
+    made = content(workspace)
+    made.chunks_of("MEMORY.md")[0].vector = ()
+    found = against(workspace, write(db, made))
+    assert differences(found) == {"MEMORY.md": ("without vector",)}
+    assert found.counts.embedded == found.counts.chunks - 1
+    assert "1 of 1 chunks have no vector" in (found.lacks("MEMORY.md") or "")
+
+
+def test_an_index_of_words_alone_needs_no_vectors(workspace: Path, db: Path) -> None:
+    made = content(workspace, provider="none", model="fts-only")
+    for row in made.chunks:
+        row.model, row.vector = "fts-only", ()
+    made.vec0 = False
+    found = against(workspace, agent_database(db, made))
+    assert differences(found) == {}
+    assert (found.counts.embedded, found.counts.vectors) == (0, None)
+
+
+@needs_vec0
+@BOTH
+def test_chunks_that_vec0_has_lost(workspace: Path, db: Path, write: Write) -> None:
+    write(db, content(workspace))
+    with closing(apsw.Connection(str(db))) as connection:
+        database.load(connection)
+        ((name,),) = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'").fetchall()
+        connection.execute(f"DELETE FROM {name} WHERE id = (SELECT id FROM {name.removesuffix('_vec')} LIMIT 1)")
+    found = against(workspace, db)
+    assert found.counts.vectors == found.counts.chunks - 1
+    assert found.counts.vector_dims == 2
+    assert found.summary["without vector"] == 1
+
+
+def test_what_the_whole_lacks_is_remarked(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace, vectorDims=3072))
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("DELETE FROM chunks_fts WHERE path = 'MEMORY.md'; ALTER TABLE files ADD COLUMN mood TEXT")
+        connection.execute("INSERT INTO meta VALUES('memory_vector_rebuild_v1', '1'); PRAGMA user_version = 99")
+    told = " ".join(against(workspace, db).remarks)
+    for sentence in ("in its full-text table", "files.mood", "vectors rebuilt", "newer OpenClaw"):
+        assert sentence in told
+    assert ("3072" in told) == VEC0
+
+
+def test_transcripts_are_counted_and_not_compared(workspace: Path, db: Path) -> None:
+    made = content(workspace)
+    made.transcripts = ["sessions/a.jsonl"]
+    found = against(workspace, own_file(db, made))
+    assert found.counts.sources == {"memory": 4, "sessions": 1}
+    assert (found.summary["not compared"], differences(found)) == (1, {})
+
+
+def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, db: Path, tmp_path: Path) -> None:
+    lines = [
+        {"type": "session"},
+        *({"type": "message", "message": {"role": "user", "content": f"{n} " + "word " * 90}} for n in range(20)),
+    ]
+    for name in ("same", "grown", "unknown"):
+        put(tmp_path / "sessions", f"{name}.jsonl", text="".join(json.dumps(line) + "\n" for line in lines))
+    roots = Roots.open(workspace, sources=("memory", "sessions"), sessions=tmp_path / "sessions")
+    made = content(workspace)
+    for found in scan(roots).found:
+        if found.source == "sessions" and "unknown" not in found.path:
+            told = read(found)
+            made.files[found.path] = told.hash, told.size
+            for piece in on_lines_of_file(told, chunk_text(told.text)):
+                made.chunks.append(
+                    Row(
+                        chunk_id("sessions", found.path, piece, MODEL),
+                        found.path,
+                        piece.start_line,
+                        piece.end_line,
+                        piece.hash,
+                        piece.text,
+                        source="sessions",
+                    )
+                )
+    own_file(db, made)
+    with (tmp_path / "sessions/grown.jsonl").open("a") as file:
+        file.write(json.dumps(lines[1]) + "\n")
+    compared = compare.compare_workspace(roots, db)
+    assert isinstance(compared, IndexComparison)
+    assert differences(compared) == {"sessions/grown.jsonl": ("stale",), "sessions/unknown.jsonl": ("missing",)}
+    same = next(file for file in compared.files if file.path == "sessions/same.jsonl")
+    assert (same.chunks, same.compared) == (same.expected, True)
+    assert same.chunks > 2
+
+
+def test_the_identity_is_held_against_the_configuration(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace))
+    same = Wanted("openai", MODEL, ("memory",), 400, 80, ())
+    assert against(workspace, db, same).mismatches == ()
+    other = Wanted("voyage", "voyage-3", ("sessions", "memory"), 200, 80, ("/elsewhere",))
+    found = against(workspace, db, other)
+    assert [mismatch.code for mismatch in found.mismatches] == ["model", "provider", "sources", "scope", "chunking"]
+    assert "everything again" in found.consequence
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        "not json",
+        "[]",
+        '{"model": 7, "chunkTokens": "400", "sources": "memory"}',
+        '{"chunkTokens": -5, "chunkOverlap": 1e30}',
+        "[" * 100_000,
+        "1" * 5_000,
+    ],
+)
+def test_a_record_that_makes_no_sense(workspace: Path, db: Path, record: str | None) -> None:
+    own_file(db, content(workspace))
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("DELETE FROM meta")
+        if record is not None:
+            connection.execute("INSERT INTO meta VALUES('memory_index_meta_v1', ?)", (record,))
+    found = against(workspace, db)
+    assert found.remarks
+    assert (found.identity is None) == ("{" not in (record or ""))
+    assert [mismatch.code for mismatch in found.mismatches] == ([] if found.identity else ["metadata_missing"])
+    json.dumps(plain(found))
+
+
+def test_columns_that_hold_anything(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace))
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("UPDATE chunks SET start_line = 'x', end_line = x'ff', hash = 3 WHERE path = 'MEMORY.md'")
+        connection.execute("UPDATE files SET size = 'many', hash = 1e300 WHERE path = 'memory/work.md'")
+        connection.execute("INSERT INTO files VALUES(NULL, 'memory', '', 0, 0)")
+    assert {"MEMORY.md", "memory/work.md", ""} <= set(differences(against(workspace, db)))
+
+
+@pytest.mark.parametrize("configuration", ["default", "chunk100-20"])
+def test_what_the_real_program_has_written_is_the_same(
+    oracle_data: Path, oracle_workspace: Path, db: Path, configuration: str
+) -> None:
+    """The rows that OpenClaw 2026.3.13 made of the workspace, every chunk id of them."""
+    folder = oracle_data / "2026.3.13" / configuration
+    files, chunks = (
+        [json.loads(line) for line in (folder / name).read_text().splitlines()]
+        for name in ("files.jsonl", "chunks.jsonl")
+    )
+    meta = json.loads((folder / "meta.json").read_text())["meta"]["memory_index_meta_v1"]
+    made = Content({row["path"]: (row["hash"], row["size"]) for row in files}, [Row(**row) for row in chunks], meta)
+    own_file(db, made)
+    wishes = Wanted(
+        model="hash-256", chunk_tokens=meta["chunkTokens"], chunk_overlap=meta["chunkOverlap"], extra_paths=()
+    )
+    found = against(oracle_workspace, db, wishes)
+    assert differences(found) == {}
+    assert found.mismatches == ()
+    assert found.summary["same"] == len(files)
+    assert found.counts.chunks == len(chunks)
+
+
+# --- what cannot be read --------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_there_and_what_is_no_file(tmp_path: Path) -> None:
+    assert problem(tmp_path / "none.sqlite").state == "missing"
+    assert problem(tmp_path / "none" / "none.sqlite").state == "missing"
+    assert problem(tmp_path).state == "unreadable"
+    os.mkfifo(tmp_path / "pipe")
+    assert problem(tmp_path / "pipe").state == "unreadable"
+    assert problem(Path("a\0b")).state == "unreadable"
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert problem(tmp_path / "loop").state in ("missing", "unreadable")
+
+
+@needs_rights
+def test_a_file_that_may_not_be_read(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace)).chmod(0)
+    assert problem(db).state == "unreadable"
+
+
+def test_what_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "list.sqlite"
+    path.write_text("my shopping list\n" * 400)
+    before = traces(tmp_path)
+    assert problem(path).state == "damaged"
+    assert "not an SQLite database" in problem(path).detail
+    assert traces(tmp_path) == before
+
+
+@BOTH
+def test_a_half_written_file(workspace: Path, db: Path, write: Write) -> None:
+    write(db, content(workspace))
+    db.write_bytes(db.read_bytes()[:-8192])
+    before = traces(db.parent)
+    assert problem(db).state == "damaged"
+    assert traces(db.parent) == before
+
+
+def test_other_schemas_are_shown_by_their_tables(workspace: Path, db: Path, tmp_path: Path) -> None:
+    agent_database(db, content(workspace))
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("ALTER TABLE memory_index_chunks RENAME COLUMN hash TO digest")
+    before = traces(db.parent)
+    newer = problem(db)
+    assert newer.state == "unknown schema"
+    assert "other columns" in newer.detail
+    assert {"sessions", "memory_index_chunks", "memory_index_state"} <= set(newer.tables)
+    assert traces(db.parent) == before
+
+    other = tmp_path / "other.sqlite"
+    with closing(apsw.Connection(str(other))) as connection:
+        connection.execute("CREATE TABLE photos(name)")
+    assert (problem(other).state, problem(other).tables) == ("unknown schema", ("photos",))
+    (tmp_path / "empty.sqlite").touch()
+    assert (problem(tmp_path / "empty.sqlite").state, problem(tmp_path / "empty.sqlite").tables) == (
+        "unknown schema",
+        (),
+    )
+    Store.open(tmp_path / "ours.sqlite").close()
+    assert "memory-tui's own" in problem(tmp_path / "ours.sqlite").detail
+
+
+def test_a_view_in_the_place_of_a_table_is_not_run(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace))
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("ALTER TABLE files RENAME TO real; CREATE VIEW files AS SELECT * FROM real, real, real")
+    assert problem(db).state == "unknown schema"
+
+
+def test_damage_anywhere_is_a_state_and_never_a_crash(workspace: Path, db: Path) -> None:
+    for i in range(30):
+        note = workspace / "memory" / f"n{i}.md"
+        note.write_text(f"note {i} of many\n" * 40)
+    whole = own_file(db, content(workspace)).read_bytes()
+    chance = random.Random(7)
+    states = set()
+    for _ in range(60):
+        data = bytearray(whole)
+        for _ in range(chance.randint(1, 30)):
+            data[chance.randrange(16, len(data))] = chance.randrange(256)
+        db.write_bytes(data[: chance.randrange(1, len(data))] if chance.random() < 0.3 else data)
+        found = compare.compare_workspace(Roots.open(workspace), db)
+        json.dumps(plain(found))
+        states.add(found.state)
+    assert {"ok", "damaged"} <= states <= {"ok", "damaged", "unknown schema", "unreadable"}
+
+
+# --- no trace -------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_nothing_is_written_and_nothing_is_made(workspace: Path, db: Path, write: Callable, journal: str) -> None:
+    write(db, content(workspace), journal)
+    before = traces(db.parent)
+    for _ in range(2):
+        assert isinstance(host_index.open_index(db), HostIndex)
+    assert traces(db.parent) == before
+    assert list(db.parent.iterdir()) == [db]
+
+
+def test_a_link_and_odd_names_lead_to_the_same_index(workspace: Path, db: Path, tmp_path: Path) -> None:
+    odd = agent_database(tmp_path / "st?te #1 100%" / "main.sqlite", content(workspace))
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(odd)
+    assert isinstance(host_index.open_index(link), HostIndex)
+    assert list(odd.parent.iterdir()) == [odd]
+
+
+def test_what_another_program_has_committed_is_seen_while_it_runs(workspace: Path, db: Path) -> None:
+    agent_database(db, content(workspace))
+    forget = "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"
+    with writer(db, forget):
+        assert (db.parent / "main.sqlite-wal").stat().st_size > 0
+        before = traces(db.parent)
+        found = against(workspace, db)
+        assert traces(db.parent) == before
+    assert "memory/work.md" in differences(found)
+    # Killed: log and shared memory stay behind, and are read without being touched.
+    assert traces(db.parent) == before
+    assert differences(against(workspace, db)) == differences(found)
+    assert traces(db.parent) == before
+
+
+def test_a_log_left_behind_is_read_in_a_copy(workspace: Path, db: Path) -> None:
+    agent_database(db, content(workspace))
+    with writer(db, "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"):
+        pass
+    (db.parent / "main.sqlite-shm").unlink()
+    before = traces(db.parent)
+    found = against(workspace, db)
+    assert "memory/work.md" in differences(found)
+    assert any("next start" in remark for remark in found.remarks)
+    assert traces(db.parent) == before
+
+
+def test_a_write_that_was_cut_off_is_rolled_back_in_a_copy(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace))
+    half = (
+        "c.pragma('cache_size', 1)\nc.pragma('cache_spill', 1)\nc.execute('BEGIN')\n"
+        "c.execute(\"UPDATE chunks SET text = 'gone', hash = 'gone'\")\nc.cache_flush()"
+    )
+    with writer(db, half):
+        pass
+    assert (db.parent / "main.sqlite-journal").stat().st_size > 0
+    before = traces(db.parent)
+    found = against(workspace, db)
+    assert differences(found) == {}
+    assert any("next start" in remark for remark in found.remarks)
+    assert traces(db.parent) == before
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_program_that_prepares_a_write_is_not_in_the_way(workspace: Path, db: Path, journal: str) -> None:
+    own_file(db, content(workspace), journal)
+    with writer(db, "c.execute('BEGIN IMMEDIATE; DELETE FROM files')"):
+        assert differences(against(workspace, db)) == {}
+
+
+def test_a_locked_index_is_told_soon(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace))
+    with writer(db, "c.execute('BEGIN EXCLUSIVE')"):
+        before = db.stat().st_mtime_ns
+        found = problem(db)
+    assert found.state == "locked"
+    assert "Try again" in found.next_step
+    assert db.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_an_index_that_is_being_migrated_is_read_as_it_was_or_named(workspace: Path, db: Path, journal: str) -> None:
+    """Fault row 14: tables that are renamed in a transaction, and a migration that stopped half-way."""
+    own_file(db, content(workspace), journal)
+    with writer(db, "c.execute('BEGIN IMMEDIATE; ALTER TABLE chunks RENAME TO chunks_old')"):
+        assert differences(against(workspace, db)) == {}
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("ALTER TABLE chunks RENAME TO chunks_old; PRAGMA user_version = 99")
+    before = traces(db.parent)
+    assert problem(db).state == "unknown schema"
+    assert traces(db.parent) == before
+
+
+def test_columns_that_are_new_to_us_are_passed_over(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace))
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("ALTER TABLE chunks ADD COLUMN importance REAL DEFAULT 1; PRAGMA user_version = 99")
+        connection.execute("ALTER TABLE files ADD COLUMN etag TEXT; CREATE TABLE promotions(id)")
+    before = traces(db.parent)
+    assert differences(against(workspace, db)) == {}
+    assert traces(db.parent) == before
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_writer_is_never_kept_waiting(workspace: Path, db: Path, journal: str) -> None:
+    """Somebody who commits between our statements needs no patience, and is read in the end all the same."""
+    own_file(db, content(workspace), journal)
+    asked = 0
+    with closing(apsw.Connection(str(db))) as other:
+        other.execute("SELECT count(*) FROM files").fetchall()
+
+        def slowly(connection: apsw.Connection) -> int:
+            nonlocal asked
+            asked += 1
+            ((before,),) = connection.execute("SELECT count(*) FROM files").fetchall()
+            if asked < 3:
+                other.execute("INSERT INTO files VALUES(?, 'memory', '', 0, 0)", (f"n{asked}",))
+            return before  # type: ignore[no-any-return]
+
+        assert open_foreign.read_foreign(db, slowly) == (6, False)
+    assert asked == 3
+
+
+def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace: Path, db: Path) -> None:
+    own_file(db, content(workspace), "wal")
+    with closing(apsw.Connection(str(db))) as other:
+        other.execute("SELECT count(*) FROM files").fetchall()
+
+        def write_and_count(connection: apsw.Connection) -> tuple[int, int]:
+            def count() -> int:
+                ((number,),) = connection.execute("SELECT count(*) FROM files").fetchall()
+                return number  # type: ignore[no-any-return]
+
+            first = count()
+            other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
+            return first, count()
+
+        (first, second), _ = open_foreign.read_foreign(db, write_and_count)
+        assert first == second == 7
+
+        def for_ever(connection: apsw.Connection) -> int:
+            other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
+            if connection.in_transaction:
+                connection.execute(
+                    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+                ).fetchall()
+            return 0
+
+        with pytest.raises(open_foreign.NotSeen) as raised:
+            open_foreign.read_foreign(db, for_ever)
+        assert raised.value.state == "locked"
+
+
+def test_a_file_that_is_written_while_it_is_read_without_locks(workspace: Path, db: Path) -> None:
+    """In WAL mode without a log the file is read as immutable; whoever writes then is noticed."""
+    agent_database(db, content(workspace))
+    asked = 0
+
+    def disturbed(connection: apsw.Connection) -> int:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            with closing(apsw.Connection(str(db))) as other:
+                other.execute("DELETE FROM memory_index_sources")
+        ((count,),) = connection.execute("SELECT count(*) FROM memory_index_sources").fetchall()
+        return count  # type: ignore[no-any-return]
+
+    assert open_foreign.read_foreign(db, disturbed) == (0, False)
+    assert asked == 2
+
+
+def test_a_folder_that_cannot_be_written_is_no_obstacle(workspace: Path, db: Path) -> None:
+    agent_database(db, content(workspace))
+    db.chmod(0o444)
+    db.parent.chmod(0o555)
+    try:
+        assert differences(against(workspace, db)) == {}
+    finally:
+        db.parent.chmod(0o755)
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """Run compare-index; returns exit code, stdout and stderr."""
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
+
+    def go(*arguments: str) -> tuple[int, str, str]:
+        code = main.main(["compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"), *arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return go
+
+
+def test_the_command_finds_the_index_of_the_default_agent(workspace: Path, db: Path, run: Callable) -> None:
+    assert run()[0] == 2
+    own_file(db, content(workspace))
+    (workspace / "memory" / "new.md").write_text("since\n")
+    code, out, err = run()
+    assert (code, err) == (0, "")
+    assert "before 2026.7" in out
+    assert "4 same, 1 missing" in out
+    assert "missing: memory/new.md" in out
+    newer = db.parents[1] / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
+    with closing(apsw.Connection(str(_parents(newer)))) as connection:
+        connection.execute("CREATE TABLE sessions(id)")
+    assert "before 2026.7" in run()[1], "an agent's database without a memory is not its index"
+    newer.unlink()
+    agent_database(newer, content(workspace))
+    assert "from 2026.7" in run()[1]
+    assert not (db.parents[2] / "i").exists(), "nothing of ours is indexed for that"
+
+
+def _parents(path: Path) -> Path:
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def test_json_has_everything(workspace: Path, db: Path, run: Callable) -> None:
+    own_file(db, content(workspace))
+    code, out, _ = run("--json", str(db))
+    found = json.loads(out)
+    assert code == 0
+    assert (found["state"], found["era"], found["identity"]["providerKey"]) == ("ok", "own file", "ab" * 32)
+    assert found["counts"]["keywordRows"] == found["counts"]["chunks"]
+    assert found["files"][0] == {
+        "path": "MEMORY.md",
+        "source": "memory",
+        "differences": [],
+        "detail": "",
+        "compared": True,
+        "chunks": 1,
+        "expected": 1,
+        "embedded": 1,
+        "models": [MODEL],
+    }
+
+
+def test_the_configuration_of_openclaw_is_held_against_it(workspace: Path, db: Path, run: Callable) -> None:
+    own_file(db, content(workspace))
+    config = db.parents[1] / "openclaw.json"
+    config.write_text(
+        json.dumps(
+            {
+                "agents": {
+                    "defaults": {
+                        "workspace": str(workspace),
+                        "memorySearch": {"provider": "openai", "model": "text-embedding-3-large"},
+                    }
+                }
+            }
+        )
+    )
+    out = run()[1]
+    assert f"Not as configured: model is {MODEL}, wanted: text-embedding-3-large" in out
+    assert "indexes everything again" in out
+
+
+def test_the_index_of_the_configured_agent_and_place_is_found(workspace: Path, db: Path, run: Callable) -> None:
+    config = db.parents[1] / "openclaw.json"
+    search = {
+        "provider": "openai",
+        "sources": ["memory", "sessions"],
+        "experimental": {"sessionMemory": True},
+        "extraPaths": ["/elsewhere"],
+    }
+    agents = {"list": [{"id": "ops", "default": True, "workspace": str(workspace)}]}
+    own_file(db.with_name("ops.sqlite"), content(workspace))
+    config.write_text(json.dumps({"agents": {**agents, "defaults": {"memorySearch": search}}}))
+    found = json.loads(run("--json")[1])
+    assert found["path"] == str(db.with_name("ops.sqlite"))
+    assert [mismatch["code"] for mismatch in found["mismatches"]] == ["sources", "scope"]
+
+    search["store"] = {"path": str(db.parent / "{agentId}-here.sqlite")}
+    db.with_name("ops.sqlite").rename(db.with_name("ops-here.sqlite"))
+    config.write_text(json.dumps({"agents": {**agents, "defaults": {"memorySearch": search}}}))
+    assert json.loads(run("--json")[1])["path"] == str(db.with_name("ops-here.sqlite"))
+
+
+@pytest.mark.parametrize(
+    ("data", "state", "code"),
+    [(None, "missing", 2), (b"no database at all" * 99, "damaged", 1), (b"", "unknown schema", 1)],
+)
+def test_problems_get_a_sentence_and_a_code(db: Path, run: Callable, data: bytes | None, state: str, code: int) -> None:
+    if data is not None:
+        _parents(db).write_bytes(data)
+    got, out, err = run(str(db))
+    assert (got, out) == (code, "")
+    assert err.startswith("memory-tui: ")
+    assert f"({state})" in err
+    got, out, _ = run(str(db), "--json")
+    assert (got, json.loads(out)["state"]) == (code, state)
+
+
+def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(workspace: Path, db: Path, run: Callable) -> None:
+    made = content(workspace)
+    made.files["memory/\x1b[2J\u202eevil\x9b.md"] = "", 0
+    made.meta = {**made.meta, "model": "m\x1b]0;x\x07", "sources": ["\x1b[31m"]}
+    own_file(db, made)
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute('ALTER TABLE files ADD COLUMN "x\x1b[2J" TEXT')
+    controls = {chr(n) for n in (*range(32), *range(0x7F, 0xA0), 0x202E)} - {"\n"}
+    for arguments in ((), ("--json",)):
+        _, out, err = run(*arguments)
+        assert "evil" in out
+        assert not set(out + err) & controls

@@ -1,0 +1,423 @@
+"""What a host gets around a session: the recall section, fresh notes, and the conversation saved as a note."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import shlex
+import subprocess
+import threading
+import tomllib
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.hosts import claude_code
+from memory_tui.openclaw import prompt, session_note
+from memory_tui.openclaw.session_note import EndedSession, Message
+
+pytest_plugins = ["tests.support.config"]
+
+NOW = "2026-11-21T23:30:00Z"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Lasting\n- likes tea\n")
+    (folder / "memory/2026-11-21.md").write_text("today ```code```\n")
+    (folder / "memory/2026-11-20.md").write_text("yesterday\n")
+    (folder / "memory/2026-11-19.md").write_text("too old\n")
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main.main(list(arguments))
+    return code, capsys.readouterr().out
+
+
+# --- prompt --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("citations", "said"), [("auto", "Source: <path#line>"), ("on", "Source: <path#line>"), ("off", "Citations: off")]
+)
+def test_the_section_has_the_rule_and_the_citation_line(citations: str, said: str) -> None:
+    text = prompt.recall_section(citations)
+    assert text.startswith("## Memory Recall\n")
+    assert said in text
+    assert "memory_search" in text
+    assert "memory_get" in text
+    assert prompt.recall_section(citations, minimal=True) == ""
+    assert prompt.recall_section(citations, tools=("read",)) == ""
+
+
+def test_the_prompt_has_the_notes_of_the_session(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ("prompt", "--workspace", str(workspace), "--now", NOW)
+    code, out = run(capsys, *base, "--json")
+    data = json.loads(out)
+    assert code == 0
+    assert [file["path"] for file in data["files"]] == ["MEMORY.md", "memory/2026-11-21.md", "memory/2026-11-20.md"]
+    _, out = run(capsys, *base, "--session", "agent:main:telegram:group:1")
+    assert "likes tea" not in out
+    assert "yesterday" in out
+    assert "````markdown" in out, "a fence inside a note does not end the quotation"
+    _, out = run(capsys, *base, "--mode", "minimal")
+    assert out == ""
+    _, out = run(capsys, *base, "--citations", "off", "--no-files")
+    assert "Citations: off" in out
+    assert "tea" not in out
+
+
+def test_blank_notes_are_left_out_of_the_prompt(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ("prompt", "--workspace", str(workspace), "--now", NOW)
+    (workspace / "MEMORY.md").write_text("\ufeff \n\n\t\n")
+    (workspace / "memory/2026-11-21.md").write_bytes(b"")
+    code, out = run(capsys, *base)
+    assert code == 0
+    assert "### memory/2026-11-20.md" in out
+    assert "MEMORY.md" not in out
+    assert "2026-11-21" not in out
+    assert [file["path"] for file in json.loads(run(capsys, *base, "--json")[1])["files"]] == ["memory/2026-11-20.md"]
+    (workspace / "memory/2026-11-20.md").write_text("\n")
+    assert "## Memory Files" not in run(capsys, *base)[1], "nothing to quote"
+
+
+# --- session memory ------------------------------------------------------------------------------------------------
+
+
+def transcript(path: Path, *said: tuple[str, object], **more: object) -> Path:
+    path.write_text(
+        "".join(
+            json.dumps({"type": "message", "message": {"role": role, "content": text}, **more}) + "\n"
+            for role, text in said
+        )
+        + "not json\n"
+    )
+    return path
+
+
+def test_the_last_messages_are_what_was_said(tmp_path: Path) -> None:
+    path = transcript(
+        tmp_path / "s.jsonl",
+        ("user", "one"),
+        ("assistant", [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "two\nlines"}]),
+        ("toolResult", "no"),
+        ("user", "/new"),
+        ("assistant", "NO_REPLY"),
+        ("user", "  "),
+        ("user", "last"),
+    )
+    assert session_note.messages(path) == (
+        Message("user", "one"),
+        Message("assistant", "two\nlines"),
+        Message("user", "last"),
+    )
+    assert session_note.messages(path, 1) == (Message("user", "last"),)
+    assert session_note.messages(tmp_path / "none.jsonl") == ()
+
+
+def test_after_a_reset_the_newest_archive_is_read(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text("")
+    transcript(tmp_path / "s.jsonl.reset.2026-01-01", ("user", "old"))
+    transcript(tmp_path / "s.jsonl.reset.2026-02-01", ("user", "new"))
+    assert session_note.messages(tmp_path / "s.jsonl") == (Message("user", "new"),)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("VLAN Setup", "vlan-setup"),
+        ("  --Über  Größe!! ", "ber-gr-e"),
+        ("x" * 40, "x" * 30),
+        ("日本", ""),
+        ("a" * 29 + "-b", "a" * 29),
+    ],
+)
+def test_slugs_are_safe_file_names(answer: str, expected: str) -> None:
+    assert session_note.slug_of(answer) == expected
+
+
+def test_the_note_is_as_documented(tmp_path: Path) -> None:
+    at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
+    path = session_note.save(tmp_path, EndedSession(at, "agent:main:main", "abc", "/new"), "user: hi", "hello")
+    assert path == tmp_path / "memory/2026-03-14-hello.md"
+    assert path.read_text() == (
+        "# Session: 2026-03-14 09:05:33 UTC\n\n- **Session Key**: agent:main:main\n- **Session ID**: abc\n"
+        "- **Reason**: /new\n\n## Conversation Summary\n\nuser: hi\n"
+    )
+    again = session_note.save(tmp_path, EndedSession(at), "", "hello")
+    assert again.name == "2026-03-14-hello-2.md"
+    assert session_note.save(tmp_path, EndedSession(at), "x", "").name == "2026-03-14-0905.md"
+    assert sorted(p.name for p in (tmp_path / "memory").iterdir()) == [
+        "2026-03-14-0905.md",
+        "2026-03-14-hello-2.md",
+        "2026-03-14-hello.md",
+    ]
+
+
+def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
+    at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
+    threads = [
+        threading.Thread(target=session_note.save, args=(tmp_path, EndedSession(at), f"user: {n}", "x"))
+        for n in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({path.read_text() for path in (tmp_path / "memory").glob("*.md")}) == 16
+
+
+def test_the_hook_writes_in_the_users_time_zone_and_masks_secrets(
+    write: Callable[[object], Path], workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write({"agents": {"defaults": {"userTimezone": "Asia/Tokyo", "workspace": str(workspace)}}})
+    path = transcript(tmp_path / "s.jsonl", ("user", "my key is sk-abcdefghijklmnop1234"))
+    code, out = run(
+        capsys, "hook", "session-memory", "--transcript", str(path), "--now", NOW, "--reason", "/new", "--json"
+    )
+    assert code == 0
+    saved = Path(json.loads(out)["path"])
+    assert saved.name == "2026-11-22-0830.md"
+    text = saved.read_text()
+    assert "08:30:00 JST" in text
+    assert "sk-abcdefghijklmnop1234" not in text
+    empty = transcript(tmp_path / "e.jsonl", ("user", "/reset"))
+    assert run(capsys, "hook", "session-memory", "--transcript", str(empty), "--now", NOW)[0] == 0
+    assert run(capsys, "hook", "session-memory")[0] == 2
+    before = sorted((workspace / "memory").iterdir())
+    assert run(capsys, "hook", "session-memory", "--transcript", str(tmp_path / "none.jsonl"), "--now", NOW) == (1, "")
+    assert sorted((workspace / "memory").iterdir()) == before
+    transcript(tmp_path / "none.jsonl.reset.2026-01-01", ("user", "archived"))
+    code, out = run(capsys, "hook", "session-memory", "--transcript", str(tmp_path / "none.jsonl"), "--now", NOW)
+    assert code == 0
+    assert out.startswith("Wrote ")
+    write({"agents": {"defaults": {"userTimezone": "Mars/Olympus", "workspace": str(workspace)}}})
+    assert run(capsys, "hook", "session-memory", "--transcript", str(path), "--now", NOW)[0] == 1
+
+
+class Model(BaseHTTPRequestHandler):
+    """Answers as a chat model does; `seen` are the requests."""
+
+    seen: list[tuple[str, dict, str]]
+    answer: tuple[int, bytes]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.seen.append((self.path, body, self.headers.get("Authorization", "")))
+        code, data = self.answer
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Model]]:
+    kind = type("One", (Model,), {"seen": [], "answer": (200, b"")})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv(session_note.URL, f"http://127.0.0.1:{server.server_port}/v1/")
+    monkeypatch.setenv(session_note.KEY, "secret-key")
+    yield kind
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def answering(text: str) -> tuple[int, bytes]:
+    return 200, json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+
+
+def test_a_model_names_the_note_where_one_is_named(model: type[Model]) -> None:
+    model.answer = answering("Router Password\n")
+    assert session_note.ask("user: where is it") == ("router-password", "")
+    path, body, key = model.seen[0]
+    assert (path, key) == ("/v1/chat/completions", "Bearer secret-key")
+    assert "where is it" in body["messages"][0]["content"]
+    assert session_note.ask("  ") == ("", "nothing was said")
+    session_note.ask("x" * 10_000)
+    assert len(model.seen[1][1]["messages"][0]["content"]) < 2300
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((500, b"no"), "500"),
+        ((200, b"<html>"), "not understood"),
+        ((200, b'{"choices": []}'), "not understood"),
+        (answering("!!!"), "no usable words"),
+        ((200, b'{"choices":[{"message":{"content":5}}]}'), "no usable words"),
+    ],
+)
+def test_a_model_that_fails_leaves_the_time(model: type[Model], answer: tuple[int, bytes], reason: str) -> None:
+    model.answer = answer
+    found, why = session_note.ask("user: hi")
+    assert found == ""
+    assert reason in why
+
+
+def test_a_model_on_this_machine_is_asked_without_a_proxy(model: type[Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    model.answer = answering("tea")
+    assert session_note.ask("user: hi") == ("tea", "")
+
+
+def test_without_a_model_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(session_note.URL, raising=False)
+    assert session_note.ask("user: hi")[0] == ""
+    monkeypatch.setenv(session_note.URL, "http://127.0.0.1:9")
+    assert "cannot be reached" in session_note.ask("user: hi")[1]
+
+
+# --- Claude Code ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, dict]]:
+    import io
+
+    def go(given: object, *more: str, host: str = "claude-code") -> tuple[int, dict]:
+        monkeypatch.setattr("sys.stdin", io.StringIO(given if isinstance(given, str) else json.dumps(given)))
+        code = main.main(["hook", host, "--now", NOW, *more])
+        out = capsys.readouterr().out
+        return code, (json.loads(out) if out.startswith("{") else {"text": out}) if out else {}
+
+    return go
+
+
+def called(name: str, folder: Path, **more: object) -> dict:
+    return {"hook_event_name": name, "session_id": "c1", "cwd": str(folder), **more}
+
+
+def test_a_session_of_claude_code_starts_with_the_rule_and_fresh_logs(workspace: Path, hook: Callable) -> None:
+    code, answer = hook(called("SessionStart", workspace, source="startup"))
+    said = answer["hookSpecificOutput"]
+    assert (code, said["hookEventName"]) == (0, "SessionStart")
+    assert "## Memory Recall" in said["additionalContext"]
+    assert "yesterday" in said["additionalContext"]
+    assert "likes tea" not in said["additionalContext"], "Claude Code reads MEMORY.md itself"
+
+
+def test_before_a_compaction_the_summary_is_told_what_to_keep(workspace: Path, hook: Callable) -> None:
+    """Claude Code puts the text into the prompt of its summariser; JSON would be noise there."""
+    code, answer = hook(called("PreCompact", workspace, trigger="auto"))
+    assert code == 0
+    assert answer["text"].startswith("Keep in the summary")
+    assert "memory/2026-11-21.md holds what was written down today" in answer["text"]
+    code, answer = hook(called("PreCompact", workspace, trigger="auto"), host="codex")
+    assert code == 0
+    assert "memory/2026-11-21.md was written today" in answer["systemMessage"]
+
+
+def test_at_the_end_the_conversation_is_saved(workspace: Path, tmp_path: Path, hook: Callable) -> None:
+    path = tmp_path / "c1.jsonl"
+    records = [
+        {"type": "summary", "summary": "x"},
+        {"type": "user", "isMeta": True, "message": {"role": "user", "content": "injected"}},
+        {"type": "user", "message": {"role": "user", "content": "<command-name>/clear</command-name>"}},
+        {"type": "user", "message": {"role": "user", "content": "fix the build"}},
+        {"type": "assistant", "isSidechain": True, "message": {"role": "assistant", "content": "sub-agent"}},
+        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "done"}]}},
+    ]
+    path.write_text("\n".join(map(json.dumps, records)))
+    code, answer = hook(called("SessionEnd", workspace, transcript_path=str(path), reason="clear"))
+    assert (code, answer) == (0, {})
+    text = (workspace / "memory/2026-11-21-2330.md").read_text()
+    assert text.endswith("user: fix the build\nassistant: done\n")
+    assert "**Reason**: clear" in text
+
+
+def test_a_project_without_notes_has_those_of_claude_code(
+    tmp_path: Path, hook: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    project = tmp_path / "my.project"
+    project.mkdir()
+    code, answer = hook(called("SessionStart", project))
+    assert code == 0
+    assert "## Memory Recall" in answer["hookSpecificOutput"]["additionalContext"]
+    assert hook(called("SessionEnd", project)) == (0, {})
+    place = claude_code.auto_memory(project)
+    assert place.parent.parent == tmp_path / "claude/projects"
+    (place / "memory").mkdir(parents=True)
+    (place / "memory/2026-11-21.md").write_text("from claude")
+    assert "from claude" in json.dumps(hook(called("SessionStart", project))[1])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"hook_event_name": "Stop"}', '{"hook_event_name": 5}', "\0", "[" * 9999]
+)
+def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callable) -> None:
+    assert hook(text) == (1, {})
+
+
+def test_the_settings_register_every_event(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = {"claude-code": {"SessionStart", "PreCompact", "SessionEnd"}, "codex": {"SessionStart", "PreCompact"}}
+    for host, wanted in events.items():
+        assert main.main(["hook", host, "--settings", "--workspace", str(workspace)]) == 0
+        data = json.loads(capsys.readouterr().out)
+        assert set(data["hooks"]) == wanted
+        for [group] in data["hooks"].values():
+            [call] = group["hooks"]
+            words = shlex.split(call["command"])
+            assert call["type"] == "command"
+            assert Path(words[0]).is_absolute()
+            assert words[-4:] == ["hook", host, "--workspace", str(workspace)]
+
+
+def test_a_printed_hook_and_a_printed_server_serve_one_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A note that the hook writes lies where the server that was printed beside it reads."""
+    notes = tmp_path / "no tes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("x\n")
+    monkeypatch.chdir(notes)
+    assert main.main(["hook", "claude-code", "--settings"]) == 0
+    command = json.loads(capsys.readouterr().out)["hooks"]["SessionEnd"][0]["hooks"][0]["command"]
+    assert main.main(["mcp", "--print-config", "codex"]) == 0
+    server = tomllib.loads(capsys.readouterr().out)["mcp_servers"]["memory"]
+    words = shlex.split(command)
+    assert words[words.index("--workspace") + 1] == server["args"][server["args"].index("--workspace") + 1]
+    talk = tmp_path / "c1.jsonl"
+    talk.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": "the gate code is 7741"}}))
+    (tmp_path / "elsewhere").mkdir()
+    event = called("SessionEnd", tmp_path / "elsewhere", transcript_path=str(talk), reason="exit")
+    ran = subprocess.run(command, shell=True, input=json.dumps(event), text=True, cwd=tmp_path, check=True)
+    assert ran.returncode == 0
+    [note] = (notes / "memory").glob("*.md")
+    assert "7741" in note.read_text()
+
+
+def test_what_claude_code_remembers_can_be_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    place = ["--provider", "none", "--claude-code"]
+    assert main.main(["search", "anything", *place]) == 2
+    memory = claude_code.auto_memory(project)
+    memory.mkdir(parents=True)
+    (memory / "MEMORY.md").write_text("- see debugging.md\n")
+    (memory / "debugging.md").write_text("# Debugging\nthe flux capacitor needs a reset\n")
+    capsys.readouterr()
+    assert main.main(["search", "capacitor", *place, "--json"]) == 0
+    assert [hit["path"] for hit in json.loads(capsys.readouterr().out)["results"]] == ["debugging.md"]
+    (project / "MEMORY.md").write_text("our own note of the capacitor\n")
+    assert main.main(["search", "capacitor", *place, "--json"]) == 0
+    found = {Path(hit["path"]).name for hit in json.loads(capsys.readouterr().out)["results"]}
+    assert found == {"MEMORY.md", "debugging.md"}
+    assert claude_code.is_auto_memory(memory / "MEMORY.md")
+    assert not claude_code.is_auto_memory(project / "MEMORY.md")

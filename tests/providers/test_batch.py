@@ -1,0 +1,291 @@
+"""The calls to a batch service, in each provider's wire format, against a server that plays it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memory_tui.core.errors import Cancelled
+from memory_tui.providers import registry
+from memory_tui.providers.batch import BatchService, pause, results
+from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.provider_options import BatchOptions
+from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
+from tests.support.embed import KEY, Time, settings_for
+from tests.support.provider_server import cut_off, echo_headers, hang, reset, serving, status, vector
+from tests.support.waiting import LONG
+
+TEXTS = [("a" * 64, "alpha"), ("b" * 64, "beta ü"), ("c" * 64, "gamma\nsecond line")]
+NAMES = ("openai", "voyage", "gemini")
+
+
+@pytest.fixture
+def play() -> Iterator[BatchPlay]:
+    with serving(BatchPlay(), BatchHandler) as running:
+        yield running
+
+
+def service_for(play: BatchPlay, name: str = "openai", **more: Any) -> BatchService:
+    base = f"{play.url}/{'v1beta' if name == 'gemini' else 'v1'}"
+    settings = settings_for(play, name, base_url=base, jobs=BatchOptions(enabled=True), **more)
+    found = registry.batch_service(name, settings)
+    assert found is not None
+    return found
+
+
+def unit(text: str) -> np.ndarray:
+    one = np.array(vector(text), np.float32)
+    return one / np.linalg.norm(one)
+
+
+def fetched(service: BatchService, job: str) -> tuple[dict[str, np.ndarray], dict[str, str], int]:
+    vectors: dict[str, np.ndarray] = {}
+    errors: dict[str, str] = {}
+    broken = 0
+    for piece in service.fetch(service.status(job), 256):
+        vectors |= piece.vectors
+        errors |= piece.errors
+        broken += piece.broken
+    return vectors, errors, broken
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play: BatchPlay, name: str) -> None:
+    play.states = ("validating", "in_progress", "completed")
+    play.change = lambda lines: (lines[::-1], [])
+    service = service_for(play, name)
+    job = service.create(service.upload(TEXTS))
+    first, second = service.status(job), service.status(job)
+    assert (first.phase, second.phase) == ("running", "running")
+    assert (second.done, second.total) == (5, 7)
+    vectors, errors, broken = fetched(service, job)
+    assert set(vectors) == {text_id for text_id, _ in TEXTS}
+    for text_id, text in TEXTS:
+        assert vectors[text_id] == pytest.approx(unit(text), abs=1e-6)
+    assert (errors, broken) == ({}, 0)
+    service.close()
+
+
+def test_what_openai_is_sent(play: BatchPlay) -> None:
+    service = service_for(play, output_dimensionality=256)
+    service.create(service.upload(TEXTS))
+    purpose, file = play.forms[0].get_payload()
+    assert purpose.get_payload() == "batch"
+    assert file.get_content_type() == "application/jsonl"
+    assert file.get_filename().endswith(".jsonl")
+    assert [(id_of(line), text_of(line)) for line in play.requests()] == TEXTS
+    assert play.requests()[0] == {
+        "custom_id": "a" * 64,
+        "method": "POST",
+        "url": "/v1/embeddings",
+        "body": {"model": "text-embedding-3-small", "input": "alpha", "dimensions": 256},
+    }
+    body = play.jobs[0].body
+    assert (body["endpoint"], body["completion_window"]) == ("/v1/embeddings", "24h")
+    service.close()
+
+
+def test_what_voyage_is_sent(play: BatchPlay) -> None:
+    service = service_for(play, "voyage")
+    service.create(service.upload(TEXTS))
+    assert play.requests()[0] == {"custom_id": "a" * 64, "body": {"input": "alpha"}}
+    body = play.jobs[0].body
+    assert body["completion_window"] == "12h"
+    assert body["request_params"] == {"model": "voyage-4-large", "input_type": "document"}
+    service.close()
+
+
+def test_what_gemini_is_sent_and_that_the_key_goes_along(play: BatchPlay) -> None:
+    service = service_for(play, "gemini")
+    job = service.create(service.upload(TEXTS))
+    fetched(service, job)
+    assert play.requests()[0] == {
+        "key": "a" * 64,
+        "request": {
+            "content": {"parts": [{"text": "alpha"}]},
+            "taskType": "RETRIEVAL_DOCUMENT",
+            "model": "models/gemini-embedding-001",
+        },
+    }
+    assert {call for call, _ in play.headers} == {"POST /files", "POST /batches", "GET /batches", "GET /files"}
+    assert all(headers["x-goog-api-key"] == KEY for _, headers in play.headers)
+    service.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play: BatchPlay, name: str) -> None:
+    play.change = lambda lines: (
+        ["not json", '{"no": "id"}', "[1]", "", lines[0], refused(lines[0]), lines[0]],
+        [refused(lines[1])],
+    )
+    service = service_for(play, name)
+    vectors, errors, broken = fetched(service, service.create(service.upload(TEXTS)))
+    assert set(vectors) == {"a" * 64}
+    if name != "gemini":  # which has one file for both
+        assert errors == {"b" * 64: "too long"}
+    assert broken == 3
+    service.close()
+
+
+def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play: BatchPlay) -> None:
+    def spoilt(lines: list[Any]) -> tuple[list[Any], list[Any]]:
+        data = [line["response"]["body"]["data"][0] for line in lines]
+        data[0]["embedding"] = [0.0] * 256
+        data[1]["embedding"] = [1.0] * 3
+        return lines, []
+
+    play.change = spoilt
+    service = service_for(play)
+    vectors, errors, _ = fetched(service, service.create(service.upload(TEXTS)))
+    assert set(vectors) == {"c" * 64}
+    assert "zeros" in errors["a" * 64]
+    assert "3 numbers where 256" in errors["b" * 64]
+    service.close()
+
+
+def test_a_good_line_after_a_bad_one_about_the_same_text_counts(tmp_path: Any) -> None:
+    from memory_tui.providers.wires.openai import batch, openai
+    from tests.support.batch_server import answered
+
+    form = batch(openai(settings_for(None)))
+    good = answered({"custom_id": "x", "body": {"input": "alpha"}})
+    import json
+
+    file = tmp_path / "lines"
+    file.write_text("\n".join(map(json.dumps, [refused(good), good])))
+    with file.open("rb") as opened:
+        (piece,) = results([opened], form.read_line, 256)
+    assert set(piece.vectors) == {"x"}
+    assert piece.errors == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
+def test_bad_ends_are_told_and_bring_what_was_done(play: BatchPlay, name: str, state: str) -> None:
+    play.states = (state,)
+    play.change = lambda lines: (lines[:1], [])
+    service = service_for(play, name)
+    job = service.create(service.upload(TEXTS))
+    look = service.status(job)
+    assert look.phase == state
+    assert look.why == ("the input file is wrong" if state == "failed" else "")
+    assert len(fetched(service, job)[0]) == (0 if state == "failed" else 1)
+    service.close()
+
+
+@pytest.mark.parametrize("call", ["POST /files", "POST /batches", "GET /batches", "GET /files"])
+@pytest.mark.parametrize("fault", [status(503), status(429, "", Retry_After="7"), reset], ids=["503", "429", "reset"])
+def test_what_may_pass_is_tried_again(play: BatchPlay, call: str, fault: Any) -> None:
+    time = Time()
+    play.fail(call, fault, fault)
+    service = service_for(play, time=time)
+    assert len(fetched(service, service.create(service.upload(TEXTS)))[0]) == 3
+    assert len(play.jobs) == 1
+    assert len(time.slept) == 2
+    service.close()
+
+
+def test_a_download_that_breaks_off_begins_again(play: BatchPlay) -> None:
+    play.fail("GET /files", cut_off)
+    service = service_for(play)
+    vectors, errors, broken = fetched(service, service.create(service.upload(TEXTS)))
+    assert (len(vectors), errors, broken) == (3, {}, 0)
+    service.close()
+
+
+def test_a_job_that_was_made_although_its_answer_was_lost_is_not_made_twice(play: BatchPlay) -> None:
+    def made_and_gone(handler: Any, asked: Any) -> None:
+        del asked
+        handler._create({"input_file_id": "in-0"})
+        reset(handler, None)
+
+    play.fail("POST /batches", made_and_gone)
+    service = service_for(play)
+    assert service.create(service.upload(TEXTS)) == "job_0"
+    assert len(play.jobs) == 1
+    assert play.count("POST /batches") == 1
+    service.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_job_is_found_by_its_file(play: BatchPlay, name: str) -> None:
+    service = service_for(play, name)
+    file = service.upload(TEXTS)
+    assert service.find(file) == ""
+    job = service.create(file)
+    assert service.find(file) == job
+    service.cancel(job)
+    assert play.cancelled == ["job_0"]
+    service.close()
+
+
+def test_a_file_kept_elsewhere_is_fetched_without_the_key(play: BatchPlay) -> None:
+    play.redirect = True
+    service = service_for(play)
+    assert len(fetched(service, service.create(service.upload(TEXTS)))[0]) == 3
+    with_key = {call: "Authorization" in headers for call, headers in play.headers}
+    assert with_key["GET /files"]
+    assert not with_key["GET /stored"]
+    service.close()
+
+
+@pytest.mark.parametrize("answer", [{"id": "../../elsewhere"}, {"id": "a/b"}, {"id": "x?y"}, {"id": 3}, {}, []])
+def test_a_name_that_could_lead_elsewhere_is_not_used(play: BatchPlay, answer: Any) -> None:
+    play.fail("POST /files", status(200, answer))
+    service = service_for(play)
+    with pytest.raises(ProviderFailure) as caught:
+        service.upload(TEXTS)
+    assert caught.value.state is Cause.MALFORMED
+    service.close()
+
+
+def test_no_error_shows_the_key(play: BatchPlay) -> None:
+    play.fail("POST /files", echo_headers(401))
+    service = service_for(play)
+    with pytest.raises(ProviderFailure) as caught:
+        service.upload(TEXTS)
+    assert caught.value.state is Cause.BAD_KEY
+    assert KEY not in caught.value.message
+    play.change = lambda lines: ([refused(lines[0], f"refused for Bearer {KEY}")], [])
+    errors = fetched(service, service.create(service.upload(TEXTS)))[1]
+    assert "refused for" in errors["a" * 64]
+    assert KEY not in errors["a" * 64]
+    service.close()
+
+
+@pytest.mark.parametrize("call", ["POST /files", "GET /batches", "GET /files"])
+def test_closing_lets_go_of_a_call_at_once(play: BatchPlay, call: str) -> None:
+    service = service_for(play)
+    job = service.create(service.upload(TEXTS)) if call != "POST /files" else ""
+    look = service.status(job) if call == "GET /files" else None
+    play.fail(call, hang)
+    outcome: list[object] = []
+
+    def work() -> None:
+        try:
+            if look is not None:
+                list(service.fetch(look, 256))
+            elif job:
+                service.status(job)
+            else:
+                service.upload(TEXTS)
+        except Cancelled as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert play.hanging.acquire(timeout=LONG)
+    service.close()
+    thread.join(LONG)
+    assert len(outcome) == 1
+
+
+def test_pauses_grow_with_the_age_of_the_job() -> None:
+    assert pause(2.0, 0.0) == 2.0
+    assert pause(2.0, 200.0) == 10.0
+    assert pause(2.0, 1e6) == 60.0
+    assert pause(120.0, 1e6) == 120.0

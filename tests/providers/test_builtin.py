@@ -1,0 +1,283 @@
+"""The embedded default provider: its vectors, its table, and text that nobody should have to think about."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.jsstring import well_formed
+from memory_tui.providers.protocol import identity_key
+from memory_tui.providers.wires.builtin import TABLE, Builtin
+from tests.support.paths import SHARED
+
+REFERENCE = SHARED / "static-embedding" / "minilm-static-256-int8.npz"
+BUILTIN = Builtin()
+
+
+class PlainTable:
+    """The rule as it is documented, without any shortcut: sum the rows of the tokens, divide by the length."""
+
+    def __init__(self, q, scale, vocabulary: list[str]) -> None:
+        self.rows = q.astype(np.float64) * scale[:, None]
+        ids = {token: at for at, token in enumerate(vocabulary)}
+        self.unknown = ids.setdefault("[UNK]", len(ids))
+        self.tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+        self.tokenizer.normalizer = normalizers.BertNormalizer()
+        self.tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+
+    def vector(self, text: str):
+        ids = self.tokenizer.encode(text, add_special_tokens=False).ids
+        total = self.rows[[at for at in ids if at != self.unknown]].sum(axis=0)
+        return total / (np.linalg.norm(total) or 1)
+
+
+@pytest.fixture(scope="module")
+def reference() -> PlainTable:
+    if not REFERENCE.is_file():
+        pytest.skip("the reference table is not beside this checkout")
+    with np.load(REFERENCE) as data:
+        return PlainTable(data["q"], data["sc"], data["vocab"].tobytes().decode().split("\n"))
+
+
+def _plain_shipped() -> PlainTable:
+    with np.load(TABLE) as data:
+        return PlainTable(data["q"], data["scale"], data["vocabulary"].tobytes().decode().split("\n"))
+
+
+PLAIN = _plain_shipped()
+
+
+def _excerpts(folder: Path, count: int) -> list[str]:
+    whole = "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.md")))
+    starts = random.Random(5).sample(range(len(whole) - 1600), count)
+    return [whole[at : at + 1600] for at in starts]
+
+
+def _oracle_texts(folder: Path, count: int) -> list[str]:
+    lines = (folder / "2026.3.13" / "default" / "chunks.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    worded = [text for text in texts if PLAIN.vector(well_formed(text)).any()]
+    return random.Random(5).sample(worded, count)
+
+
+def _cosines(texts: list[str], reference: PlainTable):
+    vectors = BUILTIN.embed(texts, "document")
+    return np.array([vector @ reference.vector(well_formed(text)) for vector, text in zip(vectors, texts, strict=True)])
+
+
+def test_two_hundred_texts_agree_with_the_reference_table(reference, memorybank, oracle_data) -> None:
+    texts = [
+        *_excerpts(memorybank / "en" / "workspaces", 80),
+        *_excerpts(memorybank / "zh" / "workspaces", 80),
+        *_oracle_texts(oracle_data, 40),
+    ]
+    assert len(texts) == 200
+    assert _cosines(texts, reference).min() >= 0.99
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_short_questions_agree_with_the_reference_table_too(language, reference, memorybank) -> None:
+    lines = (memorybank / language / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    assert _cosines([json.loads(line)["question"] for line in lines], reference).min() >= 0.99
+
+
+PIECES = st.sampled_from(
+    [
+        "café",
+        "naïve",
+        "Straße",
+        "e\u0301",
+        "\u0301",
+        "\u0338",
+        "=",
+        "router",
+        "ERR_x-42",
+        "[CLS]",
+        "##ing",
+        "Σ",
+        "İ",
+        "ﬁ",
+        "会议",
+        "。",
+        "，",
+        "한국어",
+        "らーめん",
+        "🙂",
+        "👩\u200d💻",
+        "𠀀",
+        "豈",
+        "x" * 101,
+        " ",
+        "\n",
+        "\t",
+        "...",
+        "\u00a0",
+        "\u3000",
+        "\u2028",
+        "\x00",
+        "\x0b",
+        "\x85",
+        "\ufeff",
+        "\ufffd",
+    ]
+)
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=8))).map("".join))
+def test_remembering_pieces_changes_no_vector(text: str) -> None:
+    assert np.allclose(BUILTIN.embed([text], "document")[0], PLAIN.vector(well_formed(text)), atol=1e-5)
+
+
+def test_vectors_are_unit_float32_rows() -> None:
+    vectors = BUILTIN.embed(["one", "two words", "三个字"], "document")
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (3, 256)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_no_texts_give_no_rows() -> None:
+    assert BUILTIN.embed([], "document").shape == (0, 256)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\x00\x01", "\ud800", "🧿" * 3, "x" * 101])
+def test_text_without_a_known_token_gives_a_row_of_zeros(text: str) -> None:
+    assert not BUILTIN.embed([text], "query").any()
+
+
+def test_a_vector_has_the_same_bits_alone_in_a_batch_and_in_another_instance() -> None:
+    texts = [f"note {n}: the router of room {n * 7} was moved, 会议 {n}" for n in range(50)]
+    batch = BUILTIN.embed(texts, "document")
+    alone = np.concatenate([Builtin().embed([texts[0]], "query"), *(BUILTIN.embed([t], "query") for t in texts[1:])])
+    assert batch.tobytes() == alone.tobytes()
+    assert BUILTIN.embed(texts[::-1], "document")[::-1].tobytes() == batch.tobytes()
+
+
+def test_threads_that_start_together_get_the_same_vectors() -> None:
+    shared = Builtin()
+    texts = [[f"thread {n} wrote word{n}x{k} about the gateway" for k in range(200)] for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda part: shared.embed(part, "document"), texts))
+    for part, vectors in zip(texts, together, strict=True):
+        assert np.array_equal(vectors, BUILTIN.embed(part, "document"))
+
+
+def test_more_text_than_is_remembered_changes_nothing() -> None:
+    provider = Builtin()
+    before = provider.embed(["the gateway on the mac"], "query")
+    provider.embed([" ".join(f"word{n}" for n in range(100_000))], "document")
+    assert np.array_equal(provider.embed(["the gateway on the mac"], "query"), before)
+
+
+def test_case_and_accents_do_not_matter() -> None:
+    plain, accented = BUILTIN.embed(["meet jose at the cafe", "Meet José at the CAFÉ"], "document")
+    assert np.array_equal(plain, accented)
+
+
+def test_like_meaning_is_nearer_than_unlike() -> None:
+    cat, kitten, money = BUILTIN.embed(
+        ["the cat slept on the sofa", "a kitten napping on a couch", "quarterly revenue forecast for investors"],
+        "document",
+    )
+    assert cat @ kitten > cat @ money + 0.2
+
+
+def test_lone_surrogates_count_as_replacement_characters() -> None:
+    broken, replaced = BUILTIN.embed(["half \ud83d of a smile", "half \ufffd of a smile"], "document")
+    assert np.array_equal(broken, replaced)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["some words " * 900_000, "a" * 10_000_000, "らーめん" * 2_500_000, "\ud800" * 5_000_000],
+    ids=["words", "one word", "kana", "surrogates"],
+)
+def test_ten_megabytes_are_embedded_whole(text: str) -> None:
+    length = np.linalg.norm(BUILTIN.embed([text], "document"))
+    assert length == pytest.approx(1 if " " in text else 0, abs=1e-6)
+
+
+def test_identity() -> None:
+    identity = BUILTIN.identity
+    assert (identity.provider, identity.model, identity.dims) == ("builtin", "minilm-static-256", 256)
+    assert identity.key == identity_key("builtin", "minilm-static-256")
+    assert BUILTIN.max_input_bytes == 8000
+
+
+def test_health_tells_the_time_of_the_last_call() -> None:
+    provider = Builtin()
+    assert provider.health().ok
+    assert provider.health().last_ms == 0
+    provider.embed(["word"], "query")
+    assert provider.health().ok
+    assert provider.health().last_ms > 0
+
+
+def test_a_closed_provider_can_be_used_again() -> None:
+    provider = Builtin()
+    before = provider.embed(["word"], "query")
+    provider.close()
+    assert np.array_equal(provider.embed(["word"], "query"), before)
+
+
+def _without_last_row(path: Path) -> None:
+    with np.load(TABLE) as data:
+        np.savez(path, q=data["q"][:-1], scale=data["scale"], vocabulary=data["vocabulary"])
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: None,
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"not a table" * 100),
+        lambda path: path.write_bytes(TABLE.read_bytes()[:500_000]),
+        lambda path: np.savez(path, q=np.zeros(3)),
+        _without_last_row,
+    ],
+    ids=["missing", "empty", "noise", "cut short", "other arrays", "uneven"],
+)
+def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path: Path) -> None:
+    path = tmp_path / "table.npz"
+    spoil(path)
+    provider = Builtin(path)
+    with pytest.raises(ProviderError, match=r"built-in provider cannot be read \(table\.npz") as caught:
+        provider.embed(["word"], "query")
+    assert caught.value.next_step
+    assert not provider.health().ok
+    assert provider.health().detail == caught.value.message
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting() -> None:
+    code = (
+        "import os\n"
+        "from memory_tui.providers.wires.builtin import Builtin\n"
+        "provider = Builtin(); provider.embed(['a few words'] * 300, 'document')\n"
+        "assert 'TOKENIZERS_PARALLELISM' not in os.environ\n"
+        "child = os.fork()\n"
+        "provider.embed(['other words, never seen'], 'document')\n"
+        "raise SystemExit(0 if child == 0 else os.waitpid(child, 0)[1])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
+
+
+def test_the_table_ships_with_its_licence_and_stays_small() -> None:
+    assert TABLE.stat().st_size <= 8_500_000
+    notice = (TABLE.parent / "NOTICE").read_text(encoding="utf-8")
+    assert all(word in notice for word in ("all-MiniLM-L6-v2", "sentence-transformers", "Apache License", "changed"))
+    licence = (TABLE.parent / "LICENSE-APACHE-2.0.txt").read_text(encoding="utf-8")
+    assert "Apache License" in licence
+    assert "END OF TERMS AND CONDITIONS" in licence

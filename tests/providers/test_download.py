@@ -1,0 +1,190 @@
+"""Fetching a model file: resumed, checked, told about, and without touching a file that is not ours."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.core.errors import Cancelled
+from memory_tui.providers.download import cache_folder, fetch, source_of
+from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.http_client import Background
+from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings
+from tests.support.embed import settings_for
+from tests.support.provider_server import FileHandler, Shelf, refusing, serving
+from tests.support.waiting import LONG
+
+MODEL = b"GGUF" + bytes(range(256)) * 4096
+URI = "hf:some/repo/tiny.gguf"
+NAME = "hf_some_repo_tiny.gguf"
+
+
+@pytest.fixture
+def shelf() -> Iterator[Shelf]:
+    with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as running:
+        yield running
+
+
+@pytest.fixture
+def background() -> Iterator[Background]:
+    running = Background()
+    yield running
+    running.close()
+
+
+def settings(shelf: Shelf, folder: Path, seen: list[DownloadProgress] | None = None, **env: str) -> ProviderSettings:
+    return settings_for(
+        None,
+        "local",
+        model_cache=folder,
+        env={"HF_ENDPOINT": shelf.url, **env}.get,
+        on_progress=(seen if seen is not None else []).append,
+    )
+
+
+def get(background: Background, text: str, *args: Any, **more: Any) -> Path:
+    chosen = settings(*args, **more)
+    return background.run(lambda: fetch(text, chosen))
+
+
+def test_a_model_is_fetched_once_with_progress(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    seen: list[DownloadProgress] = []
+    path = get(background, URI, shelf, tmp_path / "models", seen)
+    assert path == tmp_path / "models" / NAME
+    assert path.read_bytes() == MODEL
+    assert (seen[-1].name, seen[-1].done, seen[-1].total) == (NAME, len(MODEL), len(MODEL))
+    assert [one.done for one in seen] == sorted(one.done for one in seen)
+    assert os.listdir(path.parent) == [NAME]
+    asked = len(shelf.asked)
+    assert get(background, URI, shelf, tmp_path / "models") == path
+    assert len(shelf.asked) == asked
+
+
+def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    shelf.break_after = 400_000
+    path = get(background, URI, shelf, tmp_path)
+    assert path.read_bytes() == MODEL
+    ranges = [
+        headers["Range"]
+        for where, headers in shelf.asked
+        if where.startswith("/files/") and headers.get("Range", "bytes=0-0") != "bytes=0-0"
+    ]
+    assert len(ranges) == 1
+    assert 0 < int(ranges[0].removeprefix("bytes=").rstrip("-")) <= 400_000
+
+
+def test_a_server_without_ranges_is_asked_for_all_of_it(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    shelf.break_after, shelf.ranges = 400_000, False
+    assert get(background, URI, shelf, tmp_path).read_bytes() == MODEL
+
+
+def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_path: Path) -> None:
+    shelf.break_after, shelf.stall = 400_000, True
+    first, ended = Background(), []
+
+    def call() -> None:
+        try:
+            get(first, URI, shelf, tmp_path)
+        except Cancelled:
+            ended.append("cancelled")
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    assert shelf.stalled.wait(LONG)
+    while not any(part.stat().st_size for part in tmp_path.glob("*-part")):
+        assert caller.is_alive()
+        time.sleep(0.001)
+    started = time.monotonic()
+    first.close()
+    caller.join(LONG)
+    assert time.monotonic() - started < LONG, "it waited for the answer"
+    assert ended == ["cancelled"]
+    shelf.stall = False
+    shelf.ended.set()
+    have = next(tmp_path.glob("*-part")).stat().st_size
+    shelf.break_after = None
+    second = Background()
+    assert get(second, URI, shelf, tmp_path).read_bytes() == MODEL
+    assert shelf.asked[-1][1]["Range"] == f"bytes={have}-"
+    assert os.listdir(tmp_path) == [NAME]
+    second.close()
+
+
+def test_a_file_with_another_checksum_is_not_kept(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    shelf.checksum = "0" * 64
+    with pytest.raises(ProviderFailure, match="checksum") as caught:
+        get(background, URI, shelf, tmp_path)
+    assert caught.value.state is Cause.MALFORMED
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_in_another_format_is_not_kept(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    shelf.files["tiny.gguf"] = b"<html>Sign in</html>"
+    with pytest.raises(ProviderFailure, match="format"):
+        get(background, URI, shelf, tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_foreign_files_stay_as_they_are(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    foreign = {NAME + ".part": b"theirs", "other.gguf": b"GGUF theirs", NAME + ".0000.memory-tui-part": b"older"}
+    for name, data in foreign.items():
+        (tmp_path / name).write_bytes(data)
+    get(background, URI, shelf, tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in foreign} == foreign
+    (tmp_path / NAME).write_bytes(b"GGUF put there by somebody")
+    assert get(background, URI, shelf, tmp_path).read_bytes() == b"GGUF put there by somebody"
+
+
+def test_a_url_with_a_checksum(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    url = f"{shelf.url}/files/tiny.gguf"
+    path = get(background, f"{url}#sha256={hashlib.sha256(MODEL).hexdigest()}", shelf, tmp_path)
+    assert path.read_bytes() == MODEL
+    with pytest.raises(ProviderFailure, match="checksum"):
+        get(background, f"{url}?other#sha256={'0' * 64}", shelf, tmp_path)
+
+
+def test_the_token_goes_to_the_first_host_only(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    get(background, URI, shelf, tmp_path, HF_TOKEN="hf_secret")
+    sent = {where: headers.get("Authorization") for where, headers in shelf.asked}
+    assert sent == {"/some/repo/resolve/main/tiny.gguf": "Bearer hf_secret", "/files/tiny.gguf": None}
+
+
+@pytest.mark.parametrize("text", ["hf:user/repo", "hf:user/repo/file.bin", "hf:a/b/c/../../x", "hf:"])
+def test_a_uri_that_names_no_file_is_explained(text: str) -> None:
+    with pytest.raises(ProviderFailure, match="names no model file") as caught:
+        source_of(text)
+    assert "hf:user/repository/file.gguf" in caught.value.next_step
+
+
+def test_names_stay_inside_the_folder() -> None:
+    assert source_of("hf:u/r/../../../x.gguf").name == "hf_u_r_.._.._.._x.gguf"
+    assert "/" not in source_of("https://h/%2e%2e/..").name
+    assert source_of("https://h/a.gguf").name != source_of("https://g/a.gguf").name
+    assert source_of("hf:u/r/sub/x.gguf#branch").url == "https://huggingface.co/u/r/resolve/branch/sub/x.gguf"
+
+
+def test_what_is_not_there_and_who_does_not_answer(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    with pytest.raises(ProviderFailure) as caught:
+        get(background, "hf:some/repo/absent.gguf", shelf, tmp_path)
+    assert caught.value.state is Cause.NO_FILE
+    with refusing() as url, pytest.raises(ProviderFailure) as caught:
+        get(background, URI, Shelf(url=url), tmp_path)
+    assert caught.value.state is Cause.NETWORK
+
+
+def test_a_folder_that_cannot_be_written_is_named(shelf: Shelf, background: Background, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(ProviderFailure, match="cannot be kept in") as caught:
+        get(background, URI, shelf, tmp_path / "file" / "models")
+    assert "modelCacheDir" in caught.value.next_step
+
+
+def test_models_are_kept_in_the_users_cache_by_default() -> None:
+    assert cache_folder(ProviderSettings()).parts[-2:] == ("memory-tui", "models")

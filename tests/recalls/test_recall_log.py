@@ -1,0 +1,292 @@
+"""The recall log: private, bounded, without secrets, safe among writers, and good enough to ask again."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.core.cancel import Stop
+from memory_tui.core.settings import Settings
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.openclaw.prompt import SEARCH
+from memory_tui.plan import Options
+from memory_tui.recalls import recall_log, rerun
+from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from tests.support.waiting import LONG
+from tests.support.workspace import needs_inodes
+
+SECRETS = ("sk-proj-abcdefghijklmnop1234", "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2, "hunter2hunter2")
+
+
+def entry(query: str = "router", **more: Any) -> RecallEntry:
+    return RecallEntry(SEARCH, query, 1_795_000_000.5, **more)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "recalls" / "w.jsonl"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
+    return folder
+
+
+def options(workspace: Path, **more: Any) -> Options:
+    return Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted", **more)
+
+
+@pytest.fixture
+def host(workspace: Path) -> Iterator[ServedMemory]:
+    made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True))
+    yield made
+    made.close()
+
+
+def test_what_is_written_is_read_again(log: Path) -> None:
+    hit = LoggedHit("MEMORY.md", 1, 3, 0.5, 0.25, 1.0)
+    kept = recall_log.append_recall(log, entry(client="c 1", hits=(hit,), settings={"query.minScore": 0.35}, ms=1.5))
+    assert recall_log.read(log) == recall_log.Log((kept,), 0)
+    assert recall_log.read(log).find(kept.id[:4]) == kept
+    assert recall_log.read(log).find("last") == kept
+    assert recall_log.read(log).find("zzz") is None
+    assert recall_log.read(log).find("") is None
+
+
+@needs_inodes
+def test_only_its_owner_may_read_it(log: Path) -> None:
+    recall_log.append_recall(log, entry())
+    log.chmod(0o644)
+    recall_log.append_recall(log, entry())
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700
+
+
+def test_secrets_are_masked_wherever_they_stand(log: Path) -> None:
+    for secret in SECRETS:
+        recall_log.append_recall(log, entry(f"why does password: {secret} not work", outcome=f"token={secret}"))
+        recall_log.append_recall(log, entry("x" * (recall_log.MOST_QUERY - 8) + f" {secret}"))
+    raw = log.read_text()
+    assert not [secret for secret in SECRETS if secret in raw or secret[:14] in raw]
+    assert "why does" in raw
+
+
+def test_a_long_question_is_cut(log: Path) -> None:
+    kept = recall_log.append_recall(log, entry("word " * 10_000))
+    assert len(kept.query) == recall_log.MOST_QUERY + 1
+    assert kept.query.endswith("…")
+
+
+def test_the_older_half_goes_when_it_grows_too_large(log: Path) -> None:
+    for number in range(100):
+        recall_log.append_recall(log, entry(f"question {number}"), most_bytes=8000)
+    entries = recall_log.read(log).entries
+    assert log.stat().st_size <= 8000
+    assert entries[-1].query == "question 99"
+    assert [one.query for one in entries] == [f"question {n}" for n in range(100 - len(entries), 100)]
+    assert sorted(path.suffix for path in log.parent.iterdir()) == [".jsonl", ".lock"]
+
+
+def test_torn_and_foreign_lines_are_counted_and_cost_nothing(log: Path) -> None:
+    first = recall_log.append_recall(log, entry("one"))
+    with log.open("ab") as file:
+        file.write(
+            b'[]\n{"tool": 5}\n\xff\xfe\nnull\n{"tool":"memory_search","query":"q","at":1,"hits":[3]}\n'
+            + b"[" * 100_000
+            + b'\n{"tool": "memory_se'
+        )
+    second = recall_log.append_recall(log, entry("two"))
+    found = recall_log.read(log)
+    assert found.entries == (first, second)
+    assert found.unread == 7
+
+
+def test_fields_of_another_release_do_not_hide_an_entry(log: Path) -> None:
+    log.parent.mkdir(parents=True)
+    log.write_text(json.dumps({"tool": "memory_search", "query": "q", "at": 1, "new": {"x": 1}}) + "\n")
+    assert recall_log.read(log).entries == (RecallEntry("memory_search", "q", 1),)
+
+
+@needs_inodes
+def test_a_link_in_its_place_is_not_written_through(log: Path, tmp_path: Path) -> None:
+    log.parent.mkdir(parents=True)
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    log.symlink_to(victim)
+    with pytest.raises(OSError, match="symbolic links"):
+        recall_log.append_recall(log, entry())
+    assert victim.read_text() == "mine"
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from memory_tui.recalls import recall_log
+from memory_tui.recalls.recall_log import RecallEntry as Entry
+for number in range(30):
+    recall_log.append_recall(Path(sys.argv[1]), Entry("memory_search", f"{sys.argv[2]} {number} " + "x" * 500, 1.0))
+"""
+
+
+def test_several_processes_write_whole_lines(log: Path) -> None:
+    running = [subprocess.Popen([sys.executable, "-c", WRITER, str(log), name]) for name in "abc"]
+    assert [process.wait(4 * LONG) for process in running] == [0, 0, 0]
+    found = recall_log.read(log)
+    assert found.unread == 0
+    asked = [one.query.split(" x")[0] for one in found.entries]
+    assert sorted(asked) == sorted(f"{name} {number}" for name in "abc" for number in range(30))
+    for name in "abc":
+        assert [one for one in asked if one.startswith(name)] == [f"{name} {number}" for number in range(30)]
+
+
+# --- what the tools write down -------------------------------------------------------------------------------------
+
+
+def test_nothing_is_written_down_unless_asked_for(workspace: Path) -> None:
+    quiet = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions())
+    quiet.search({"query": "omada"}, "", "c", Stop())
+    quiet.close()
+    assert not recall_log.recall_log_path(workspace).exists()
+
+
+def test_the_setting_turns_it_on(workspace: Path) -> None:
+    made = ServedMemory(lambda: Engine.open(options(workspace, changes=(("recall.log", "true"),))), ServerOptions())
+    made.search({"query": "omada"}, "", "c", Stop())
+    made.close()
+    assert recall_log.read(recall_log.recall_log_path(workspace)).entries[0].query == "omada"
+
+
+def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: ServedMemory, workspace: Path) -> None:
+    before = time.time()
+    answer = host.search({"query": "omada router", "maxResults": 1}, "", "client 1.2", Stop())
+    place = recall_log.recall_log_path(workspace)
+    logged = recall_log.read(place).entries[0]
+    hit = answer["results"][0]
+    assert (logged.query, logged.client, logged.tool, logged.mode) == (
+        "omada router",
+        "client 1.2",
+        "memory_search",
+        "hybrid",
+    )
+    assert logged.settings["query.maxResults"] == 1
+    assert logged.settings["profile"] == "recommended"
+    assert logged.hits == (LoggedHit("MEMORY.md", 1, 3, hit["score"], hit["vectorScore"], hit["textScore"]),)
+    assert before <= logged.at <= time.time()
+    assert "ER605" not in place.read_text()
+    assert workspace not in place.parents
+
+
+def test_failures_and_reads_are_logged_too(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "omada", "corpus": "sessions"}, "", "c", Stop())
+    host.get({"path": "MEMORY.md"}, "c")
+    host.get({"path": "memory/none.md"}, "c")
+    first, second, third = recall_log.read(recall_log.recall_log_path(workspace)).entries
+    assert "transcripts" in first.outcome
+    assert (second.tool, second.query, second.outcome) == ("memory_get", "MEMORY.md", "lines 1 to 2")
+    assert third.outcome == "There is no such note."
+
+
+def test_a_log_that_cannot_be_written_costs_no_answer(
+    host: ServedMemory, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = recall_log.recall_log_path(workspace)
+    place.mkdir(parents=True)
+    assert host.search({"query": "omada"}, "", "c", Stop())["results"]
+    assert "memory-tui:" in capsys.readouterr().err
+
+
+# --- asking again --------------------------------------------------------------------------------------------------
+
+
+def test_a_replay_tells_then_from_now(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "omada router", "maxResults": 2}, "", "c", Stop())
+    logged = recall_log.read(recall_log.recall_log_path(workspace)).entries[0]
+    with Engine.open(options(workspace)) as engine:
+        engine.indexer.sync()
+        same = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        (workspace / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
+        (workspace / "memory" / "2026-11-18.md").unlink()
+        engine.indexer.sync()
+        later = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+    assert same.same
+    assert not same.index_changed
+    assert same.trace.settings.whole("query.maxResults") == 2
+    assert later.index_changed
+    assert not later.same
+    assert {(c.path, c.place_then, c.place_now is None) for c in later.changes} >= {
+        ("memory/2026-11-18.md", 2, True),
+        ("memory/2026-11-19.md", None, False),
+    }
+
+
+def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are() -> None:
+    odd = entry(settings={"query.minScore": 7, "query.maxResults": 3, "profile": "openclaw-2031"})
+    settings = rerun.settings_of(odd, Settings.defaults())
+    assert settings.whole("query.maxResults") == 3
+    assert settings.number("query.minScore") == 0.35
+    assert settings.word("profile") == "auto"
+
+
+@pytest.fixture
+def run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def go(*arguments: str) -> tuple[int, str, str]:
+        code = main.main(
+            [
+                "--workspace",
+                str(workspace),
+                "--index",
+                str(workspace.parent / "i.sqlite"),
+                "--provider",
+                "scripted",
+                *arguments,
+            ]
+        )
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return go
+
+
+def test_the_command_lists_shows_explains_and_clears(
+    run: Callable[..., tuple[int, str, str]], host: ServedMemory, workspace: Path
+) -> None:
+    assert "--log-recalls" in run("recall-log")[1]
+    host.search({"query": "omada router", "maxResults": 1}, "", "agent 1", Stop())
+    host.search({"query": "\x1b[31mvlan"}, "", "agent 1", Stop())
+    host.get({"path": "MEMORY.md"}, "agent 1")
+    host.close()
+    code, out, _ = run("recall-log")
+    assert code == 0
+    assert "omada router  1 hit" in out
+    assert "read MEMORY.md" in out
+    assert "\x1b" not in out
+    listed = json.loads(run("recall-log", "--json", "-n", "3")[1])
+    assert listed["total"] == 3
+    name = listed["recalls"][0]["id"]
+    assert "The same would come now" in run("recall-log", name)[1]
+    assert json.loads(run("recall-log", name, "--json")[1])["same"] is True
+    why = json.loads(run("recall-log", name, "--why", "memory/2026-11-18.md", "--json")[1])
+    assert why["query"] == "omada router"
+    assert "vlan" in run("recall-log", "last")[1]
+    assert why["recalled"] is False
+    assert why["verdict"]["kind"] in ("beyond_limit", "below_min_score", "not_matched")
+    assert run("recall-log", "nosuch")[0] == 2
+    assert run("recall-log", listed["recalls"][2]["id"])[0] == 2
+    assert run("recall-log", "--why", "MEMORY.md")[0] == 2
+    assert run("recall-log", "--clear")[1] == "The recall log is deleted.\n"
+    assert run("recall-log", "--clear")[1] == "There is no recall log.\n"
+    assert not recall_log.recall_log_path(workspace).exists()

@@ -1,0 +1,374 @@
+"""What is left when SQLite lacks full-text search, its trigrams, or sqlite-vec; MEMORY_TUI_DISABLE takes them away."""
+
+from contextlib import closing
+from types import SimpleNamespace
+
+import apsw
+import pytest
+
+from memory_tui.core import tokens
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import why
+from memory_tui.index import database
+from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.providers.protocol import Identity, identity_key
+from memory_tui.providers.wires import scripted
+from memory_tui.providers.wires.scripted import Scripted
+from memory_tui.search.trace import NothingMatched, Trace
+from tests.support.index import integrity
+
+NOTES = {
+    "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
+    "memory/2026-11-02.md": "Printer paper ordered; 100% recycled, file_name.txt\n",
+    "memory/garden.md": "Roses and tomatoes were watered on Sunday.\n",
+    "memory/会議.md": "昨日の会議でデプロイ戦略を決めた。ルータの設定。\n",
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    for path, text in NOTES.items():
+        note = tmp_path / "notes" / path
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(text)
+    return tmp_path
+
+
+def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.sqlite", **changes: str) -> Engine:
+    return Engine.open(
+        Options(
+            workspace=str(place / "notes"),
+            index=str(place / index),
+            provider=provider,
+            changes=(("profile", profile), ("minScore", "0"), *changes.items()),
+        )
+    )
+
+
+def asked(place, query: str, **options: str) -> Trace:
+    with opened(place, **options) as engine:
+        engine.indexer.sync()
+        return engine.queries.search(query)
+
+
+def paths(trace: Trace) -> list[str]:
+    return [hit.chunk.path for hit in trace.recalled]
+
+
+def codes(trace: Trace) -> set[str]:
+    return {notice.code for notice in trace.notices}
+
+
+def test_everything_works_here() -> None:
+    assert (database.fts5(), database.trigram()) == ("", "")
+    assert database.tokenizer("trigram") == "trigram"
+
+
+# --- no FTS5 -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", ["openclaw-2026.3", "recommended"])
+def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeypatch, profile) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    trace = asked(place, "router vlan", profile=profile)
+    assert trace.mode == "vectors only"
+    assert paths(trace)[0] == "MEMORY.md"
+    assert trace.keyword_ranks == ()
+    assert codes(trace) == {"full_text"}
+    assert "vectors answer alone" in trace.notices[0].message
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("rout", ["MEMORY.md"]),
+        ("100%", ["memory/2026-11-02.md"]),
+        ("戦略", ["memory/会議.md"]),
+        ("TOMATO", ["memory/garden.md"]),
+    ],
+)
+def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, monkeypatch, query, found) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
+    for profile in ("openclaw-2026.3", "recommended"):
+        trace = asked(place, query, provider="none", profile=profile)
+        assert trace.mode == "keywords only"
+        assert paths(trace) == found
+        assert "holds the letters" in next(n for n in trace.notices if n.code == "full_text").message
+
+
+def test_a_match_by_letters_scores_one_in_the_openclaw_profiles(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    trace = asked(place, "printer sunday", provider="none")
+    assert {hit.score for hit in trace.recalled} == {1.0}
+    assert set(paths(trace)) == {"MEMORY.md", "memory/2026-11-02.md", "memory/garden.md"}
+    assert trace.plan.fts_query == 'text LIKE "%printer%" OR text LIKE "%sunday%"'
+
+
+def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    with opened(place, "none", "recommended") as engine:
+        engine.indexer.sync()
+        evidence = engine.queries.gather("printer cellar")
+        trace = engine.queries.rank(evidence, engine.plan.settings)
+    assert paths(trace) == ["MEMORY.md", "memory/2026-11-02.md"]
+    assert trace.recalled[0].score > trace.recalled[1].score
+    text = evidence.texts[trace.recalled[0].chunk.rowid]
+    assert why.count_terms(trace.plan, text, trace.profile).counts == {"printer": 1, "cellar": 1}
+    gone = asked(place, "zebra", provider="none", profile="recommended")
+    assert gone.empty == NothingMatched(("zebra",), "OR")
+
+
+def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    with opened(place) as engine:
+        engine.indexer.sync()
+        assert engine.status().fts.available is False
+    monkeypatch.delenv("MEMORY_TUI_DISABLE")
+    with opened(place, **{"sync.onSearch": "off"}) as engine:
+        before = engine.queries.search("router vlan")
+        assert codes(before) == {"full_text", "rebuild"}, "an index made without it says so"
+        report = engine.indexer.sync()
+        assert report.rebuilt
+        assert report.embedded == 0, "vectors are kept"
+        assert engine.queries.search("router vlan").mode == "hybrid"
+    with closing(Store.open(place / "index.sqlite")) as store:
+        assert integrity(store) == []
+
+
+def test_losing_and_getting_back_full_text_search_loses_nothing(place, monkeypatch) -> None:
+    whole = asked(place, "printer roses", provider="none", profile="recommended")
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
+    with opened(place, "none") as engine:
+        engine.indexer.sync()
+        (place / "notes/memory/garden.md").unlink()
+        (place / "notes/memory/new.md").write_text("Roses again\n")
+        engine.indexer.sync()
+    monkeypatch.delenv("MEMORY_TUI_DISABLE")
+    again = asked(place, "printer roses", provider="none", profile="recommended")
+    assert set(paths(again)) == set(paths(whole)) - {"memory/garden.md"} | {"memory/new.md"}
+    with closing(Store.open(place / "index.sqlite")) as store:
+        assert integrity(store) == []
+
+
+def test_words_are_found_without_the_tokenizers_of_fts5(monkeypatch) -> None:
+    def missing(*_: object) -> None:
+        raise apsw.NoFTS5Error("no fts5")
+
+    class Without:
+        def __init__(self, _: str) -> None:
+            self.fts5_tokenizer = missing
+
+    tokens._tokenizer.cache_clear()
+    monkeypatch.setattr("memory_tui.core.tokens.apsw.Connection", Without)
+    try:
+        assert tokens.tokens("Größe zählt", stemmed=True) == ["größe", "zählt"]
+        assert tokens.stems("ä B") == [("ä", 0, 2), ("b", 3, 4)]
+    finally:
+        tokens._tokenizer.cache_clear()
+
+
+# --- no sqlite-vec -------------------------------------------------------------------------------------------------
+
+
+def test_without_sqlite_vec_the_answers_are_the_same_and_status_says_so(place, monkeypatch) -> None:
+    with opened(place, index="with.sqlite") as engine:
+        engine.indexer.sync()
+        before, ready = engine.queries.search("router vlan"), engine.status()
+    assert ready.vector.available is True
+    assert ready.notices == ()
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "vec0")
+    with opened(place, index="without.sqlite") as engine:
+        engine.indexer.sync()
+        after, status = engine.queries.search("router vlan"), engine.status()
+    assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
+    assert codes(after) == set(), "nothing is lost, so an answer need not mention it"
+    assert status.vector.available is False
+    assert status.vector.engine == "numpy, exact"
+    assert "MEMORY_TUI_DISABLE" in status.vector.load_error
+    assert [notice.code for notice in status.notices] == ["vec0"]
+
+
+class _WithoutFunctions(apsw.Connection):
+    """Loads a library, and nothing comes of it."""
+
+    def load_extension(self, filename, entrypoint=None):
+        return None
+
+
+class _Foreign(apsw.Connection):
+    """Has a sqlite-vec of another version."""
+
+    def load_extension(self, filename, entrypoint=None):
+        super().load_extension(filename, entrypoint)
+        self.create_scalar_function("vec_version", lambda: "v9.9.9", 0)
+
+
+class _Wrong(_Foreign):
+    """Has one that finds nothing."""
+
+    def execute(self, statements, bindings=None):
+        return super().execute(statements.replace("k = 1", "k = 1 AND rowid = 8"), bindings)
+
+
+class _Closed:
+    """An SQLite that was compiled without the loading of extensions."""
+
+    def __init__(self, name: str, **options) -> None:
+        self._real = apsw.Connection(name, **options)
+
+    def __getattr__(self, name: str):
+        if "extension" in name:
+            raise AttributeError(name)
+        return getattr(self._real, name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ready", "told"),
+    [
+        (_WithoutFunctions, False, "no such function"),
+        (_Foreign, True, "v9.9.9"),
+        (_Wrong, False, "it answered"),
+        (_Closed, False, "load: "),
+    ],
+)
+def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kind, ready, told) -> None:
+    """Fault row 35."""
+    with opened(place, index="with.sqlite") as engine:
+        engine.indexer.sync()
+        if not database.ability().ready:
+            pytest.skip("sqlite-vec does not work here")
+        before = engine.queries.search("router vlan")
+    monkeypatch.setattr(database, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
+    database._try_out.cache_clear()
+    try:
+        for index in ("with.sqlite", "without.sqlite"):
+            with opened(place, index=index) as engine:
+                engine.indexer.sync()
+                after, status = engine.queries.search("router vlan"), engine.status()
+            assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
+            assert status.vector.available is ready
+            detail = status.vector.load_error or database.ability().detail
+            assert told in detail
+            assert ("vec0" in {notice.code for notice in status.notices}) is not ready
+    finally:
+        database._try_out.cache_clear()
+
+
+@pytest.mark.parametrize("lacks", ["fts5", "tokenize='trigram'"])
+def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypatch, lacks) -> None:
+    """Fault row 36."""
+    real = database._try
+    monkeypatch.setattr(
+        database, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
+    )
+    with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
+        engine.indexer.sync()
+        trace, status = engine.queries.search("router"), engine.status()
+    assert trace.recalled
+    every = " ".join(notice.message for notice in (*trace.notices, *status.notices))
+    assert f"no such module: {lacks}" in every
+    assert bool(database.fts5()) == (lacks == "fts5")
+
+
+@pytest.mark.parametrize("dims", [256, 64])
+def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, monkeypatch, dims) -> None:
+    """Fault row 37: another model, of the same or of other dimensions."""
+    with opened(place) as engine:
+        engine.indexer.sync()
+        before = engine.queries.search("router vlan")
+        assert before.mode == "hybrid"
+    monkeypatch.setattr(
+        Scripted,
+        "identity",
+        property(lambda self: Identity("scripted", "other", identity_key("scripted", "other"), dims)),
+    )
+    real = scripted.hash_vector
+
+    monkeypatch.setattr(scripted, "hash_vector", lambda text: real(text)[::-1])
+    monkeypatch.setattr(scripted, "DIMS", dims)
+    monkeypatch.setattr(scripted, "_axis", scripted._axis.__wrapped__)
+    with opened(place, **{"sync.onSearch": "off"}) as engine:
+        trace = engine.queries.search("router vlan")
+        assert trace.mode != "hybrid"
+        assert "model_mismatch" in codes(trace)
+        assert all(hit.vector.cosine is None for hit in trace.recalled)
+        assert engine.indexer.sync().rebuilt
+        after = engine.queries.search("router vlan")
+        assert after.mode == "hybrid"
+        assert codes(after) == set()
+
+
+def test_a_switch_that_nobody_knows_is_named(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts6")
+    with opened(place) as engine:
+        engine.indexer.sync()
+        assert "'fts6'" in engine.status().notices[0].message
+
+
+# --- trigrams ------------------------------------------------------------------------------------------------------
+
+
+def test_trigrams_find_parts_of_words(place) -> None:
+    assert paths(asked(place, "recyc", provider="none")) == []
+    trace = asked(place, "recyc", provider="none", **{"store.fts.tokenizer": "trigram"})
+    assert paths(trace) == ["memory/2026-11-02.md"]
+    assert asked(place, "デプロイ戦略", provider="none", **{"store.fts.tokenizer": "trigram"}).recalled
+    with closing(Store.open(place / "index.sqlite")) as store:
+        assert store.words.cut() == "trigram"
+        assert integrity(store) == []
+
+
+def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place) -> None:
+    trigram = {"store.fts.tokenizer": "trigram"}
+    trace = asked(place, "会議", provider="none", **trigram)
+    assert paths(trace) == ["memory/会議.md"]
+    assert trace.plan.fts_query == 'text LIKE "%会議%"'
+    assert trace.recalled[0].score == 1.0
+    with opened(place, **trigram) as engine:  # one short and one long word, both needed
+        engine.indexer.sync()
+        found = engine.queries.search("router is")
+        assert found.plan.fts_query == '"router" AND text LIKE "%is%"'
+        assert [ref.path for ref, _, _ in found.keyword_ranks] == ["MEMORY.md"]
+        assert list(engine.queries.search("router zz").keyword_ranks) == []
+
+
+def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place) -> None:
+    with opened(place) as engine:
+        first = engine.indexer.sync()
+    with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
+        second = engine.indexer.sync()
+        assert engine.status().fts.tokenizer == "trigram"
+        assert not engine.indexer.sync().rebuilt
+    assert (first.embedded, second.embedded) == (4, 0)
+    assert second.rebuilt
+    with opened(place) as engine:
+        assert engine.indexer.sync().rebuilt
+        assert engine.status().fts.tokenizer == "unicode61"
+
+
+def test_without_trigrams_unicode61_is_used_with_a_notice(place, monkeypatch) -> None:
+    monkeypatch.setenv("MEMORY_TUI_DISABLE", "trigram")
+    with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:
+        engine.indexer.sync()
+        assert engine.status().fts.tokenizer == "unicode61"
+        assert [notice.code for notice in engine.status().notices] == ["trigram"]
+
+
+def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
+    with opened(place) as engine:
+        engine.indexer.sync()
+    old = apsw.Connection(str(place / "index.sqlite"))
+    old.execute(
+        "DROP TABLE batch_jobs; DROP TABLE batch_texts; DROP TABLE withheld; DROP TABLE refused; "
+        "DROP TABLE annotations; "
+        "DELETE FROM meta WHERE key = 'full_text'; PRAGMA user_version = 1; UPDATE meta SET "
+        "value = json_remove(value, '$.ftsTokenizer') WHERE key = 'memory_index_meta_v1'"
+    )
+    old.close()
+    # Nor was there a checksum to tell that somebody else has written it.
+    (place / "index.sqlite.seal").unlink()
+    with opened(place) as engine:
+        report = engine.indexer.sync()
+        assert (report.rebuilt, report.indexed) == (False, 0)
+        assert engine.queries.search("router").mode == "hybrid"

@@ -1,0 +1,109 @@
+"""The work of a question grows with its length and with the notes, not with their product: counted, never timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_tui.core import tokens
+from memory_tui.engine.engine import Engine
+from memory_tui.index.full_text import FullText
+from memory_tui.plan import Options
+from memory_tui.search import keyword, rank
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text(
+        "# Facts\n- deploy, then rollback; the deploy took long\n- rollback of a deploy\n"
+    )
+    for number in range(12):
+        (folder / "memory" / f"n{number}.md").write_text(
+            f"deploy {number} rollback of x{number} " * (number + 1) + "\n"
+        )
+    (folder / "memory" / "line.md").write_text("deploy the rollback a-a-a of service " * 4_000)
+    options = Options(
+        workspace=str(folder),
+        index=str(tmp_path / "i.sqlite"),
+        provider="scripted",
+        changes=(("sync.watch", "false"),),
+    )
+    with Engine.open(options) as opened:
+        opened.indexer.sync()
+        yield opened
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The words of every match that FTS5 is asked for."""
+    seen: list[list[str]] = []
+    plain = FullText.match
+
+    def noted(self: FullText, words, form, join):
+        seen.append(list(words))
+        return plain(self, words, form, join)
+
+    monkeypatch.setattr(FullText, "match", noted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["deploy " * 4_000, "deploy rollback " * 2_000, "a-" * 20_000, "喜欢" * 8_000],
+    ids=lambda text: text[:8],
+)
+def test_a_question_that_repeats_its_words_asks_for_each_once(
+    engine: Engine, asked: list[list[str]], question: str
+) -> None:
+    engine.queries.search(question)
+    assert asked
+    assert max(map(len, asked)) <= tokens.MOST_ALTERNATIVES
+    assert sum(len(word) for words in asked for word in words) < 20_000
+
+
+def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = "deploy rollback deploy deploy of rollback deploy"
+    exact = engine.queries.gather(question).openclaw.postings
+    monkeypatch.setattr(keyword, "_MOST_REPEATED", 2)
+    summed = engine.queries.gather(question).openclaw.postings
+    assert len(exact.rows) > 5
+    assert sorted(exact.rows) == sorted(summed.rows)
+    by_row = dict(zip(summed.rows.tolist(), summed.bm25.tolist(), strict=True))
+    np.testing.assert_allclose([by_row[row] for row in exact.rows.tolist()], exact.bm25, rtol=1e-9)
+    assert (np.diff(summed.bm25) >= 0).all()
+
+
+def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, asked: list[list[str]]) -> None:
+    many = " ".join(f"w{number}" for number in range(3_000))
+    trace = engine.queries.search(f"{many} x11 x7")
+    assert [notice.code for notice in trace.notices if "3,002 different words" in notice.message] == ["long_question"]
+    assert max(map(len, asked)) <= tokens.MOST_WORDS
+    assert not [notice for notice in engine.queries.search("deploy " * 4_000).notices if notice.code == "long_question"]
+
+
+def test_the_rarest_words_are_kept() -> None:
+    every = [f"w{number}" for number in range(600)]
+    kept = tokens.terms(" ".join(every), lambda asked: [int(word[1:]) % 300 for word in asked], 10_000).kept
+    assert len(kept) == tokens.MOST_ALTERNATIVES
+    assert {int(word[1:]) % 300 for word in kept} <= set(range(1, 130))
+
+
+def test_the_window_of_a_snippet_weighs_each_word_twice_at_most() -> None:
+    class Counting(dict[str, float]):
+        reads = 0
+
+        def __getitem__(self, key: str) -> float:
+            self.reads += 1
+            return super().__getitem__(key)
+
+    reads = []
+    for size in (400, 800, 1_600):
+        weights = Counting({"a": 1.0, "b": 2.0})
+        rank.window("a-b-" * size, weights)
+        reads.append(weights.reads)
+    assert reads[2] <= 2.2 * reads[1] <= 4.8 * reads[0]

@@ -1,0 +1,185 @@
+"""Search without vectors in the OpenClaw profiles: each keyword is looked for alone, and the best score counts."""
+
+import re
+from dataclasses import replace
+
+import apsw
+import numpy as np
+import pytest
+
+from memory_tui.core.keywords import keywords
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import wording
+from memory_tui.explain.why import explain
+from memory_tui.plan import Options
+from memory_tui.search.rank import rank
+from memory_tui.search.trace import AllBelowGate, NothingMatched, NoUsableWord, Trace
+
+NOTES = {
+    "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
+    "memory/2020-01-01.md": "Router rebooted.\nRouter firmware router vlan router.\n",
+    "memory/2026-11-02.md": "Printer paper ordered; the printer jams.\n",
+    "memory/cellar.md": "The cellar key hangs behind the door.\n",
+    "memory/garden.md": "Roses and tomatoes were watered on Sunday.\n",
+    "memory/kitchen.md": "The oven runs hot by ten degrees.\n",
+}
+QUESTIONS = (
+    "router vlan",
+    "what about the printer in the cellar?",
+    "router printer cellar roses oven",
+    "cellar",
+    "ten degrees hotter",
+    "admin-70",
+)
+
+
+@pytest.fixture
+def ask(tmp_path):
+    for path, text in NOTES.items():
+        note = tmp_path / "notes" / path
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(text)
+    engines = []
+
+    def asked(query: str, profile: str, **changes: str) -> Trace:
+        engine = Engine.open(
+            Options(
+                workspace=str(tmp_path / "notes"),
+                index=str(tmp_path / "index.sqlite"),
+                provider="none",
+                changes=(("profile", profile), *changes.items()),
+            )
+        )
+        engines.append(engine)
+        engine.indexer.sync()
+        return engine.queries.search(query)
+
+    yield asked
+    for engine in engines:
+        engine.close()
+
+
+def reference(query: str, *, limit: int, min_score: float, results: int, constant: bool) -> list[tuple[str, float]]:
+    """The documented rule, in plain SQL over a table of its own: (path, score)."""
+    table = apsw.Connection(":memory:")
+    table.execute("CREATE VIRTUAL TABLE notes USING fts5(text, path UNINDEXED)")
+    for path, text in sorted(NOTES.items()):
+        table.execute("INSERT INTO notes VALUES (?, ?)", (text, path))
+    best: dict[str, float] = {}
+    for word in keywords(query) or (query,):
+        expression = " AND ".join(f'"{token}"' for token in re.findall(r"\w+", word))
+        for path, bm25 in table.execute(
+            "SELECT path, bm25(notes) FROM notes WHERE notes MATCH ? ORDER BY bm25(notes), rowid LIMIT ?",
+            (expression, limit),
+        ):
+            score = 1.0 if constant else -bm25 / (1 - bm25)
+            if path not in best or score > best[path]:
+                best[path] = score
+    ordered = sorted(best.items(), key=lambda item: -item[1])
+    return [(path, score) for path, score in ordered if score >= min_score][:results]
+
+
+@pytest.mark.parametrize("query", QUESTIONS)
+@pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.2"])
+def test_each_keyword_is_asked_alone(ask, query, profile) -> None:
+    trace = ask(query, profile, minScore="0.2", maxResults="3", candidateMultiplier="1")
+    expected = reference(query, limit=3, min_score=0.2, results=3, constant=profile == "openclaw-2026.2")
+    assert trace.mode == "keywords only"
+    assert [c.chunk.path for c in trace.recalled] == [path for path, _ in expected]
+    assert [c.score for c in trace.recalled] == pytest.approx([score for _, score in expected], abs=1e-9)
+
+
+def test_words_need_not_stand_together(ask) -> None:
+    trace = ask("roses oven", "openclaw-2026.3")
+    assert {c.chunk.path for c in trace.recalled} == {"memory/garden.md", "memory/kitchen.md"}
+    assert trace.plan.words == ("roses", "oven")
+    assert trace.plan.fts_query == '"roses" OR "oven"'
+
+
+def test_the_trace_names_what_was_dropped(ask) -> None:
+    trace = ask("what about the printer", "openclaw-2026.3")
+    assert trace.plan.words == ("printer",)
+    assert trace.plan.dropped == ("what", "about", "the")
+
+
+def test_a_question_without_a_keyword_is_asked_whole(ask) -> None:
+    trace = ask("by the", "openclaw-2026.3", minScore="0")
+    assert trace.plan.fts_query == '"by" AND "the"'
+    assert trace.plan.dropped == ()
+    assert [c.chunk.path for c in trace.recalled] == ["memory/kitchen.md"]
+
+
+def test_age_counts_nothing_and_the_floor_is_min_score(ask) -> None:
+    trace = ask("router", "openclaw-2026.3", **{"temporalDecay.enabled": "on", "minScore": "0.2"})
+    assert [c.chunk.path for c in trace.recalled] == ["memory/2020-01-01.md", "MEMORY.md"]
+    assert {c.age.basis for c in trace.recalled} == {"off"}
+    none = ask("router", "openclaw-2026.3", minScore="0.9")
+    assert isinstance(none.empty, AllBelowGate)
+    assert none.floor == 0.9, "there is no relaxed floor without vectors"
+
+
+def test_an_empty_answer_says_why(ask) -> None:
+    trace = ask("zebra giraffe", "openclaw-2026.3")
+    assert trace.empty == NothingMatched(("zebra", "giraffe"), "OR")
+    assert isinstance(ask("?!", "openclaw-2026.3").empty, NoUsableWord)
+
+
+def test_recommended_keeps_its_own_way(ask) -> None:
+    trace = ask("what about the printers", "recommended")
+    assert [c.chunk.path for c in trace.recalled] == ["memory/2026-11-02.md", "MEMORY.md"], "stems match"
+
+
+def test_every_knob_is_live_on_the_same_evidence(ask, tmp_path) -> None:
+    with Engine.open(
+        Options(
+            workspace=str(tmp_path / "notes"),
+            index=str(tmp_path / "index.sqlite"),
+            provider="none",
+            changes=(("profile", "openclaw-2026.3"),),
+        )
+    ) as engine:
+        engine.indexer.sync()
+        found = engine.queries.gather("router printer cellar")
+        one = rank(found, engine.plan.settings.update({"query.maxResults": 1, "query.minScore": 0.0}, "test"))
+        all_of = rank(found, engine.plan.settings.update({"query.maxResults": 9, "query.minScore": 0.0}, "test"))
+    assert len(one.recalled) == 1
+    assert len(all_of.recalled) == 4
+    assert one.recalled[0].chunk == all_of.recalled[0].chunk
+
+
+def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -> None:
+    """The original looks for neighbours of nothing and still gives words their share alone."""
+    (tmp_path / "MEMORY.md").write_text("Зашёл в кафе §§ §§\n")
+    with Engine.open(
+        Options(
+            workspace=str(tmp_path),
+            index=str(tmp_path / "i.sqlite"),
+            provider="scripted",
+            changes=(("profile", "openclaw-2026.3"),),
+        )
+    ) as engine:
+        engine.indexer.sync()
+        found = engine.queries.gather("!!")
+        trace = engine.queries.rank(found, engine.plan.settings)
+        ours = engine.queries.rank(found, engine.plan.with_profile("recommended"))
+    assert found.pointless
+    assert trace.mode == "hybrid"
+    assert trace.recalled == ()
+    assert ours.mode == "nothing"
+
+
+def test_words_that_the_model_does_not_know_are_the_reason_why_nothing_has_a_cosine(tmp_path) -> None:
+    (tmp_path / "MEMORY.md").write_text("A walk in the hills.\n\n徒步 to the lake.\n")
+    with Engine.open(Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
+        engine.indexer.sync()
+        assert not engine.queries.gather("hills").pointless
+        found = replace(engine.queries.gather("徒步"), pointless=True, cosine=None, nearest=np.empty(0, dtype=np.int64))
+        trace = rank(found, engine.plan.settings)
+        nothing = engine.queries.search("!!")
+    assert trace.mode == "keywords only"
+    assert explain(trace.recalled[0], trace)[0].detail == "the embedding model knows no word of the query"
+    said = {notice.code: notice.message for notice in trace.notices}
+    assert said["unknown_words"] == "The embedding model knows no word of the question: found by words alone."
+    assert nothing.empty == NoUsableWord((), pointless=True)
+    assert wording.empty(nothing.empty, nothing.profile)[0].endswith("and the embedding model knows nothing in it.")
+    assert "found by" not in "".join(notice.message for notice in nothing.notices)

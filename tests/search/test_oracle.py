@@ -1,0 +1,146 @@
+"""The recorded answers of the real program, for every recorded configuration and query."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
+from memory_tui.plan import Options
+from memory_tui.search.evidence import Evidence, Postings
+
+NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
+RECORDED = [
+    f"{version}/{name}"
+    for version, names in {
+        "2026.3.13": ("default", "chunk100-20", "decay30", "hybrid-off", "minscore0-max20", "mmr0.7"),
+        "2026.2.26": ("default", "decay30", "minscore0-max20", "mmr0.7"),
+    }.items()
+    for name in names
+]
+
+
+def in_their_order(evidence: Evidence, debug: dict[str, Any]) -> Evidence:
+    """`evidence` with equal scores in the order of the original, which follows its rows."""
+    row_of = {ref.id: row for row, ref in evidence.refs.items()}
+
+    def ordered(rows: np.ndarray, ids: list[str]) -> np.ndarray:
+        first = [row_of[i] for i in ids if i in row_of]
+        return np.array([*first, *(row for row in rows.tolist() if row not in set(first))], dtype=np.int64)
+
+    assert evidence.cosine is not None or not debug.get("vector")
+    side = evidence.openclaw
+    rows = ordered(side.postings.rows, list(dict.fromkeys(item["id"] for item in debug.get("keyword", []))))
+    bm25_of = dict(zip(side.postings.rows.tolist(), side.postings.bm25.tolist(), strict=True))
+    postings = (
+        side.postings
+        if len(rows) != len(side.postings.rows)
+        else Postings(rows, np.array([bm25_of[row] for row in rows.tolist()]))
+    )
+    nearest = ordered(evidence.nearest, [item["id"] for item in debug.get("vector", [])])
+    return replace(evidence, nearest=nearest, openclaw=replace(side, postings=postings))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A recorded query, our answer to it, and our answer with ties as the original had them."""
+
+    query: dict[str, Any]
+    ours: dict[str, Any]
+    tied: dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=RECORDED)
+def asked(
+    request: pytest.FixtureRequest, oracle_data: Path, oracle_workspace: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[Asked]:
+    """Every query of one recorded configuration."""
+    folder = oracle_data / request.param
+    place = tmp_path_factory.mktemp("asked")
+    config = place / "openclaw.json"
+    config.write_text((folder / "config.json").read_text().replace("WORKSPACE", str(oracle_workspace)))
+    profile = "openclaw-2026.3" if request.param.startswith("2026.3") else "openclaw-2026.2"
+    options = Options(
+        config=str(config),
+        index=str(place / "index.sqlite"),
+        provider="scripted",
+        now=NOW,
+        changes=(("profile", profile),),
+    )
+    found = []
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        for text in (folder / "queries.jsonl").read_text("utf-8").split("\n"):
+            if text:
+                query = json.loads(text)
+                evidence = engine.queries.gather(query["query"])
+                tied = engine.queries.rank(in_their_order(evidence, query["debug"]), engine.plan.settings)
+                found.append(
+                    Asked(
+                        query,
+                        trace_json.answer(engine.queries.rank(evidence, engine.plan.settings)),
+                        trace_json.answer(tied),
+                    )
+                )
+    return found
+
+
+def test_results_are_the_same_in_the_same_order(asked: list[Asked]) -> None:
+    for item in asked:
+        ours, theirs = item.tied["results"], item.query["results"]
+        assert [r["score"] for r in ours] == pytest.approx([r["score"] for r in theirs], abs=1e-6), item.query["id"]
+        for key in ("path", "startLine", "endLine", "snippet", "source"):
+            assert [r[key] for r in ours] == [r[key] for r in theirs], (item.query["id"], key)
+
+
+def test_our_own_order_of_ties_changes_no_score(asked: list[Asked]) -> None:
+    for item in asked:
+        if not item.ours["trace"]["settings"]["query.hybrid.mmr.enabled"]["value"]:
+            assert [r["score"] for r in item.ours["results"]] == pytest.approx(
+                [r["score"] for r in item.query["results"]], abs=1e-6
+            ), item.query["id"]
+
+
+def assert_same(ours: list[tuple[str, float]], theirs: list[tuple[str, float]], worst: float, at: str) -> None:
+    """The same values for the same ids; of values equal to the `worst` in a full list, either may have kept others."""
+    assert sorted(value for _, value in ours) == pytest.approx(sorted(value for _, value in theirs), abs=1e-6), at
+    sure = [(i, v) for i, v in theirs if abs(v - worst) > 1e-6]
+    found = {(i, round(v, 5)) for i, v in ours}
+    close = {(i, round(v + step, 5)) for i, v in ours for step in (-5e-6, 5e-6)}
+    assert {(i, round(v, 5)) for i, v in sure} <= found | close, at
+
+
+def test_the_trace_has_the_numbers_of_the_original(asked: list[Asked]) -> None:
+    for item in asked:
+        trace, debug, at = item.ours["trace"], item.query["debug"], item.query["id"]
+        assert trace["candidates"] == debug["candidates"], at
+        if item.ours["mode"] == "hybrid":
+            assert trace["ftsQuery"] == debug["ftsQuery"], at
+            worst = max((row["rank"] for row in debug.get("keywordRank", [])), default=0.0)
+            assert_same(
+                [(row["id"], row["rank"]) for row in trace["keywordRank"]],
+                [(row["id"], row["rank"]) for row in debug.get("keywordRank", [])],
+                worst,
+                at,
+            )
+            text = dict.fromkeys(row["id"] for row in debug["keyword"])
+            mine = {row["id"]: row["textScore"] for row in trace["keyword"]}
+            real = {row["id"]: row["textScore"] for row in debug["keyword"]}
+            assert sorted(mine.values()) == pytest.approx(sorted(real.values()), abs=1e-6), at
+            assert all(mine[i] == pytest.approx(real[i], abs=1e-6) for i in text if i in mine), at
+        # Without a single non-zero component in the query's vector the original asks no vectors.
+        vector = debug.get("vector", [])
+        worst = min((row["score"] for row in vector), default=0.0)
+        assert_same(
+            [(row["id"], row["score"]) for row in trace["vector"]],
+            [(row["id"], row["score"]) for row in vector],
+            worst,
+            at,
+        )

@@ -1,0 +1,202 @@
+"""What time a question speaks of, in three languages; and that other questions lose no word."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.search.question_dates import Time, time_in, without
+
+TODAY = dt.date(2026, 3, 20)
+"""A Friday."""
+
+SPANS = """
+what did I do today = 2026-03-20
+what happened yesterday = 2026-03-19
+the day before yesterday = 2026-03-18
+what did we say last night = 2026-03-19
+who called this morning = 2026-03-20
+three days ago = 2026-03-17
+5 days ago = 2026-03-15
+a couple of days ago = 2026-03-18
+a week ago = 2026-03-10 to 2026-03-16
+two weeks ago = 2026-03-03 to 2026-03-09
+a few days ago = 2026-03-10 to 2026-03-18
+vor ein paar Tagen = 2026-03-10 to 2026-03-18
+几天前 = 2026-03-10 to 2026-03-18
+a fortnight ago = 2026-03-03 to 2026-03-09
+a month ago = 2026-02-13 to 2026-02-27
+last week = 2026-03-09 to 2026-03-15
+the week before last = 2026-03-02 to 2026-03-08
+this week = 2026-03-16 to 2026-03-22
+over the past week = 2026-03-13 to 2026-03-20
+last weekend = 2026-03-14 to 2026-03-15
+at the weekend = 2026-03-14 to 2026-03-15
+last month = 2026-02-01 to 2026-02-28
+this month = 2026-03-01 to 2026-03-31
+last year = 2025-01-01 to 2025-12-31
+last quarter = 2025-10-01 to 2025-12-31
+in Q1 2025 = 2025-01-01 to 2025-03-31
+last Monday = 2026-03-16
+on Tuesday = 2026-03-17
+this Wednesday = 2026-03-18
+Thursday of last week = 2026-03-12
+last Friday = 2026-03-13
+in the last 3 days = 2026-03-17 to 2026-03-20
+in March = 2026-03-01 to 2026-03-31
+in December = 2025-12-01 to 2025-12-31
+in March 2025 = 2025-03-01 to 2025-03-31
+last November = 2025-11-01 to 2025-11-30
+early March = 2026-03-01 to 2026-03-10
+at the end of February = 2026-02-21 to 2026-02-28
+on March 3 = 03-03 of any year
+the 3rd of March = 03-03 of any year
+March 3rd, 2025 = 2025-03-03
+2025-03-03 = 2025-03-03
+3/15/2025 = 2025-03-15
+between March 3 and March 10 = 2026-03-03 to 2026-03-10
+from 3 to 10 March = 2026-03-03 to 2026-03-10
+from December 20 to January 5 = 2025-12-20 to 2026-01-05
+since Monday = 2026-03-16 to 2026-03-20
+since March 3 = 2026-03-03 to 2026-03-20
+in 2024 = 2024-01-01 to 2024-12-31
+the week of March 4 = 2026-03-02 to 2026-03-08
+in the summer of 2024 = 2024-06-01 to 2024-08-31
+heute = 2026-03-20
+gestern Abend = 2026-03-19
+vorgestern = 2026-03-18
+vor drei Tagen = 2026-03-17
+vor 2 Wochen = 2026-03-03 to 2026-03-09
+letzte Woche = 2026-03-09 to 2026-03-15
+letzten Montag = 2026-03-16
+am Dienstag = 2026-03-17
+diese Woche = 2026-03-16 to 2026-03-22
+letzten Monat = 2026-02-01 to 2026-02-28
+im März = 2026-03-01 to 2026-03-31
+letztes Jahr = 2025-01-01 to 2025-12-31
+am 3. März = 03-03 of any year
+15.03.2025 = 2025-03-15
+vom 3. bis 10. März = 2026-03-03 to 2026-03-10
+letztes Wochenende = 2026-03-14 to 2026-03-15
+in den letzten drei Tagen = 2026-03-17 to 2026-03-20
+seit Montag = 2026-03-16 to 2026-03-20
+今天 = 2026-03-20
+昨天做了什么 = 2026-03-19
+前天 = 2026-03-18
+三天前 = 2026-03-17
+上周 = 2026-03-09 to 2026-03-15
+上星期三 = 2026-03-11
+这周 = 2026-03-16 to 2026-03-22
+周三 = 2026-03-18
+上周末 = 2026-03-14 to 2026-03-15
+上个月 = 2026-02-01 to 2026-02-28
+去年 = 2025-01-01 to 2025-12-31
+去年三月 = 2025-03-01 to 2025-03-31
+三月 = 2026-03-01 to 2026-03-31
+3月5日 = 03-05 of any year
+2025年3月5号 = 2025-03-05
+两周前 = 2026-03-03 to 2026-03-09
+最近三天 = 2026-03-17 to 2026-03-20
+3月3日到3月10日 = 2026-03-03 to 2026-03-10
+"""
+
+
+@pytest.mark.parametrize("row", SPANS.strip().splitlines())
+def test_the_span_that_is_meant(row: str) -> None:
+    question, span = row.split(" = ")
+    found = time_in(f"{question} ?", TODAY)
+    assert found is not None
+    assert found.spelled == span
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "may I ask who can may",
+        "march forward",
+        "who is April",
+        "the sat nav",
+        "I sat down in the sun",
+        "what does Mon like",
+        "the Sunday routine",
+        "what did I do recently",
+        "the book I mentioned the other day",
+        "version 3.2.1",
+        "the router at 192.168.1.1",
+        "vlan 2024",
+        "port 8080",
+        "week numbers",
+        "February 30",
+        "2026-13-45",
+        "12.5 percent",
+        "日本",
+    ],
+)
+def test_what_names_no_time(question: str) -> None:
+    assert time_in(question, TODAY) is None
+    assert without(question, None) == question
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("what did Priya decide two weeks ago", "what did Priya decide"),
+        ("what did Priya decide two weeks ago about the router", "what did Priya decide about the router"),
+        ("was hat Priya vor drei Tagen entschieden", "was hat Priya entschieden"),
+        ("昨天做了什么", "做了什么"),
+        ("last week", "last week"),
+    ],
+)
+def test_the_words_of_a_time_are_not_searched(question: str, rest: str) -> None:
+    assert without(question, time_in(question, TODAY)) == rest
+
+
+def test_a_day_without_its_year_counts_in_every_year() -> None:
+    found = time_in("on March 3", TODAY)
+    assert found is not None
+    assert found.holds(dt.date(2019, 3, 3))
+    assert not found.holds(dt.date(2019, 3, 4))
+
+
+def test_the_longest_expression_counts() -> None:
+    found = time_in("on Monday, I mean in the last three weeks", TODAY)
+    assert found is not None
+    assert found.spelled == "2026-02-27 to 2026-03-20"
+
+
+WORDS = st.sampled_from(
+    [
+        *[
+            "last",
+            "next",
+            "3",
+            "10",
+            "31",
+            "99",
+            "week",
+            "days",
+            "ago",
+            "march",
+            "may",
+            "2025",
+            "vor",
+            "drei",
+            "wochen",
+        ],
+        *["wochen", "monat", "bis", "上", "个", "周", "三", "月", "日", "半", "十", "-", ".", "/", "q1", "of", "the"],
+    ]
+)
+DAYS = st.dates(dt.date(1990, 1, 1), dt.date(2090, 1, 1))
+
+
+@given(st.lists(WORDS, max_size=8).map(" ".join) | st.text(max_size=40), DAYS)
+def test_any_question_is_read(question: str, today: dt.date) -> None:
+    found = time_in(question, today)
+    assert found is None or isinstance(found, Time)
+    if found is not None:
+        assert found.first <= found.last
+        assert 0 <= found.start < found.end <= len(question)
+    assert without(question, found).strip() or not question.strip()

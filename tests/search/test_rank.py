@@ -1,0 +1,299 @@
+"""Ranking: pools, gates and verdicts, and what must hold for any evidence and any settings."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core.settings import Settings
+from memory_tui.explain import why, why_not, wording
+from memory_tui.explain.why import explain
+from memory_tui.search.rank import rank
+from memory_tui.search.trace import (
+    AllBelowGate,
+    BelowMinScore,
+    BeyondLimit,
+    DisplacedByMmr,
+    LoweredByDecay,
+    NothingMatched,
+    QueryPlan,
+    Recalled,
+    Trace,
+)
+from tests.support.search import evidence, settings
+
+OPENCLAW = "openclaw-2026.3"
+
+
+def test_the_documented_sum() -> None:
+    trace = rank(evidence([0.8], {0: -1.0}), settings(OPENCLAW))
+    assert trace.recalled[0].score == pytest.approx(0.7 * 0.8 + 0.3 * 0.5)
+
+
+def test_a_keyword_only_hit_cannot_pass_the_gate_of_2026_3() -> None:
+    trace = rank(evidence([0.1, 0.0], {1: -50.0}), settings(OPENCLAW))
+    assert trace.recalled == ()
+    assert isinstance(trace.empty, AllBelowGate)
+    assert trace.empty.floor == pytest.approx(0.3), "keyword hits fell back to the relaxed floor"
+
+
+@pytest.mark.parametrize(
+    ("profile", "step"),
+    [(OPENCLAW, "Lower minScore, or try the profile recommended."), ("recommended", "Lower minScore.")],
+)
+def test_a_profile_in_force_is_not_advised(profile: str, step: str) -> None:
+    trace = rank(evidence([0.1], {}), settings(profile, minScore=1.0, vectorWeight=0.5, textWeight=0.5))
+    assert isinstance(trace.empty, AllBelowGate)
+    assert wording.empty(trace.empty, trace.profile)[1] == step
+
+
+def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes() -> None:
+    # Text score 1 times weight 0.3, plus a little vector: over 0.3, under 0.35.
+    trace = rank(evidence([0.05, 0.4], {0: -99.0}), settings(OPENCLAW))
+    assert [c.chunk.rowid for c in trace.recalled] == [0]
+    assert trace.recalled[0].verdict == Recalled(1, relaxed=True)
+    assert trace.floor == pytest.approx(0.3)
+    assert rank(evidence([0.05, 0.4], {0: -99.0}), settings("openclaw-2026.2", minScore=0.36)).recalled == ()
+
+
+def test_a_side_that_did_not_propose_counts_nothing_in_openclaw_and_its_true_score_in_recommended() -> None:
+    cosines = [0.9, 0.8, 0.7, 0.6, 0.5]
+    found = evidence(cosines, {4: -3.0})
+    theirs = rank(found, settings(OPENCLAW, maxResults=1, candidateMultiplier=1, minScore=0))
+    keyword_hit = next(c for c in (*theirs.recalled, *theirs.lost) if c.chunk.rowid == 4)
+    assert keyword_hit.vector.score == 0.0
+    assert keyword_hit.vector.cosine == pytest.approx(0.5)
+    ours = rank(found, settings("recommended"))
+    assert next(c for c in ours.recalled if c.chunk.rowid == 4).vector.score == pytest.approx(0.5 / 0.9)
+
+
+def test_decay_is_named_when_it_alone_stopped_a_hit() -> None:
+    trace = rank(evidence([0.9], {}, ages=[60]), settings(OPENCLAW, **{"temporalDecay.enabled": True}))
+    verdict = trace.lost[0].verdict
+    assert isinstance(verdict, LoweredByDecay)
+    assert verdict.factor == pytest.approx(0.25)
+    assert trace.funnel.removed_by_decay == 1
+    assert isinstance(trace.empty, AllBelowGate)
+    assert trace.empty.decayed == 1
+
+
+def test_recommended_never_loses_an_old_note_to_its_age() -> None:
+    trace = rank(evidence([0.9, 0.5], {0: -3.0}, ages=[900, 0]), settings("recommended"))
+    assert trace.recalled[0].chunk.rowid == 0
+    assert trace.recalled[0].age.factor == 1.0
+
+
+def test_recency_breaks_a_tie_in_recommended() -> None:
+    trace = rank(evidence([0.5, 0.5], {}, ages=[100, 1]), settings("recommended"))
+    assert [c.chunk.rowid for c in trace.recalled] == [1, 0]
+
+
+def test_a_named_day_lifts_its_notes() -> None:
+    trace = rank(evidence([0.6, 0.5], {}, named=frozenset({1})), settings("recommended"))
+    assert trace.recalled[0].chunk.rowid == 1
+    assert trace.recalled[0].date_points == pytest.approx(1.0)
+
+
+def test_the_limit_says_which_place_was_missed() -> None:
+    trace = rank(evidence([0.9, 0.8, 0.7], {}), settings(OPENCLAW, maxResults=2))
+    assert trace.lost[0].verdict == BeyondLimit(3, 2)
+
+
+def test_mmr_names_the_twin() -> None:
+    texts = ["router vlan admin", "router vlan admin", "coffee machine"]
+    trace = rank(
+        evidence([0.9, 0.89, 0.8], {}, texts=texts),
+        settings(OPENCLAW, maxResults=2, **{"mmr.enabled": True, "mmr.lambda": 0.5}),
+    )
+    assert [c.chunk.rowid for c in trace.recalled] == [0, 2]
+    verdict = trace.lost[0].verdict
+    assert isinstance(verdict, DisplacedByMmr)
+    assert verdict.twin.rowid == 0
+    assert verdict.similarity == 1.0
+
+
+def test_hybrid_off_is_the_cosine_alone() -> None:
+    trace = rank(
+        evidence([0.5, 0.3], {1: -9.0}, ages=[60, 60]),
+        settings(OPENCLAW, **{"hybrid.enabled": False, "temporalDecay.enabled": True}),
+    )
+    assert trace.mode == "vectors only"
+    assert [c.score for c in trace.recalled] == pytest.approx([0.5])
+
+
+def test_hits_without_any_word_of_the_question_are_said_to_be_so() -> None:
+    def said(trace: Trace) -> bool:
+        return "meaning_alone" in {notice.code for notice in trace.notices}
+
+    assert said(rank(evidence([0.3, 0.2], {}), settings("recommended")))
+    assert not said(rank(evidence([0.3, 0.2], {1: -1.0}), settings("recommended")))
+    assert not said(rank(evidence([0.9], {}), settings(OPENCLAW))), "there all words have to match"
+
+
+def test_what_no_note_holds_is_said_of_the_words_that_were_looked_for() -> None:
+    def said(plan: QueryPlan) -> str:
+        found = evidence([0.3, 0.2], {})
+        trace = rank(replace(found, recommended=replace(found.recommended, plan=plan)), settings("recommended"))
+        return next(notice.message for notice in trace.notices if notice.code == "meaning_alone")
+
+    rest = ". These hits are near in meaning alone, and may have nothing to do with it."
+    assert said(QueryPlan(("film",), (), "film")) == f"No note holds a word of the question{rest}"
+    assert said(QueryPlan(("film",), ("did",), "film")) == f"No note holds one of the words that count{rest}"
+    assert said(QueryPlan(("film",), ("did", "sunny"), "film", common=("sunny",))) == (
+        f"No note holds one of the words that count; left out as too common: sunny{rest}"
+    )
+
+
+def test_hits_that_point_away_from_the_question_are_not_called_near() -> None:
+    def said(*cosines: float) -> str:
+        plan = QueryPlan(("film",), (), "film")
+        found = evidence(list(cosines), {})
+        found = replace(found, recommended=replace(found.recommended, plan=plan))
+        trace = rank(found, settings("recommended", **{"minScore": 0}))
+        assert [hit.vector.cosine for hit in trace.recalled] == pytest.approx(sorted(cosines, reverse=True))
+        return next(notice.message for notice in trace.notices if notice.code == "meaning_alone")
+
+    assert "These hits are near in meaning alone, and may" in said(0.3, 0.2)
+    assert "near in meaning alone, those with a cosine of 0 or less not even that" in said(0.3, 0.0)
+    assert "are not near in meaning either (cosine 0 or less)" in said(0.0, -0.1)
+
+
+def test_no_word_matched_is_not_said_of_a_word_that_was_left_out() -> None:
+    def said(plan: QueryPlan) -> str:
+        found = evidence([0.3], {})
+        trace = rank(replace(found, recommended=replace(found.recommended, plan=plan)), settings("recommended"))
+        return next(line.detail for line in explain(trace.recalled[0], trace) if line.label == "text")
+
+    assert said(QueryPlan(("film",), (), "film")) == "no word matched"
+    assert said(QueryPlan(("film",), ("sunny",), "film", common=("sunny",))) == "no word that counts matched"
+    assert said(QueryPlan((), ("sunny",), "")) == "no word to look for"
+
+
+def test_without_vectors_words_answer_alone_and_the_mode_says_so() -> None:
+    trace = rank(evidence(None, {0: -3.0, 1: -1.0}), settings(OPENCLAW))
+    assert trace.mode == "keywords only"
+    assert [c.score for c in trace.recalled] == pytest.approx([0.75, 0.5])
+    assert all(c.vector.cosine is None for c in trace.recalled)
+
+
+def test_an_empty_answer_has_a_reason() -> None:
+    assert isinstance(rank(evidence(None, {}, texts=["a"]), settings(OPENCLAW)).empty, NothingMatched)
+
+
+# --- for any evidence ----------------------------------------------------------------------------------------------
+
+any_evidence = st.integers(1, 12).flatmap(
+    lambda n: st.builds(
+        evidence,
+        st.lists(st.floats(-1, 1), min_size=n, max_size=n),
+        st.dictionaries(st.integers(0, n - 1), st.floats(-20, -1e-6)),
+        ages=st.lists(st.one_of(st.just(math.nan), st.floats(-10, 1000)), min_size=n, max_size=n),
+        texts=st.lists(st.text("ab ", max_size=8), min_size=n, max_size=n),
+        named=st.frozensets(st.integers(0, n - 1)),
+    )
+)
+any_settings = st.builds(
+    lambda profile, vector, text, floor, results, decay, half, mmr, lam, hybrid: settings(
+        profile,
+        **{
+            "vectorWeight": vector,
+            "textWeight": text,
+            "minScore": floor,
+            "maxResults": results,
+            "temporalDecay.enabled": decay,
+            "halfLifeDays": half,
+            "mmr.enabled": mmr,
+            "mmr.lambda": lam,
+            "hybrid.enabled": hybrid,
+        },
+    ),
+    st.sampled_from(["recommended", OPENCLAW, "openclaw-2026.2"]),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.integers(1, 8),
+    st.booleans(),
+    st.integers(1, 400),
+    st.booleans(),
+    st.floats(0, 1),
+    st.booleans(),
+)
+
+
+def every(trace: Trace) -> list:
+    return [*trace.recalled, *trace.lost]
+
+
+@given(any_evidence, any_settings)
+def test_the_arithmetic_on_screen_adds_up_to_the_score(found: object, chosen: Settings) -> None:
+    trace = rank(found, chosen)  # type: ignore[arg-type]
+    for candidate in every(trace):
+        total = 0.0
+        for line in why.explain(candidate, trace):
+            if line.value is None:
+                continue
+            if line.operation == "+":
+                total += line.value
+            elif line.operation == "x":
+                total *= line.value
+            else:
+                assert total == pytest.approx(line.value, abs=1e-9)
+        assert total == pytest.approx(candidate.score, abs=1e-9)
+
+
+@given(any_evidence, any_settings)
+def test_every_candidate_has_one_verdict_that_holds(found: object, chosen: Settings) -> None:
+    trace = rank(found, chosen)  # type: ignore[arg-type]
+    limit = chosen.whole("query.maxResults")
+    rows = [c.chunk.rowid for c in every(trace)]
+    assert len(rows) == len(set(rows)) == trace.funnel.candidates
+    assert len(trace.recalled) == trace.funnel.recalled <= limit
+    assert [c.verdict.place for c in trace.recalled] == list(range(1, len(trace.recalled) + 1))
+    for candidate in trace.lost:
+        verdict = candidate.verdict
+        assert not isinstance(verdict, Recalled)
+        if isinstance(verdict, BelowMinScore | LoweredByDecay):
+            assert candidate.score < verdict.floor
+            assert verdict.margin == pytest.approx(verdict.floor - candidate.score)
+        else:
+            assert candidate.score >= trace.floor
+            assert verdict.place > limit
+        assert wording.sentence(verdict)
+        assert wording.reason(verdict)
+    assert (trace.empty is None) == bool(trace.recalled)
+    if trace.empty is not None:
+        assert all(wording.empty(trace.empty, trace.profile))
+
+
+@given(any_evidence, any_settings, st.integers(1, 7))
+def test_a_shorter_answer_is_the_beginning_of_a_longer_one(found: object, chosen: Settings, fewer: int) -> None:
+    """With a fixed candidate pool, asking for fewer results only cuts the list."""
+    wide = chosen.update({"profile": "recommended"}, "test")
+    longer = rank(found, wide)  # type: ignore[arg-type]
+    short = rank(found, wide.set("query.maxResults", min(fewer, wide.whole("query.maxResults")), "test"))  # type: ignore[arg-type]
+    assert [c.chunk for c in short.recalled] == [c.chunk for c in longer.recalled][: len(short.recalled)]
+
+
+@given(any_evidence, any_settings)
+def test_ranking_is_pure(found: object, chosen: Settings) -> None:
+    first, second = rank(found, chosen), rank(found, chosen)  # type: ignore[arg-type]
+    assert every(first) == every(second)
+
+
+@given(any_evidence, any_settings, st.floats(0, 1))
+def test_raising_min_score_never_recalls_more(found: object, chosen: Settings, floor: float) -> None:
+    plain = chosen.update({"profile": "openclaw-2026.2"}, "test")
+    low, high = sorted((plain.number("query.minScore"), floor))
+    few = rank(found, plain.set("query.minScore", high, "test"))  # type: ignore[arg-type]
+    many = rank(found, plain.set("query.minScore", low, "test"))  # type: ignore[arg-type]
+    assert few.funnel.over_gate <= many.funnel.over_gate
+
+
+@given(any_evidence, any_settings)
+def test_one_candidate_is_found_by_its_row_without_the_others(found: object, chosen: Settings) -> None:
+    known = {candidate.chunk.rowid: candidate for candidate in every(rank(found, chosen))}  # type: ignore[arg-type]
+    trace = rank(found, chosen)  # type: ignore[arg-type]
+    for row, ref in found.refs.items():  # type: ignore[attr-defined]
+        assert why_not.find(trace, found, row) == known.get(ref.rowid)  # type: ignore[arg-type]

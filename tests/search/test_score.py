@@ -1,0 +1,119 @@
+"""The formulas, one by one, with the numbers of the documented behaviour."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.search import formulas
+from memory_tui.search.score import Similarity
+
+
+def array(*values: float) -> np.ndarray:
+    return np.array(values, dtype=np.float64)
+
+
+def test_text_score_of_2026_3_is_r_over_one_plus_r() -> None:
+    assert formulas.saturated(array(-0.5, -2.0, -4.2, -1e-6, 0.0, 3.0)) == pytest.approx(
+        [1 / 3, 2 / 3, 0.807692, 9.99999e-7, 1.0, 0.25], rel=1e-5
+    )
+
+
+def test_text_score_of_2026_2_is_one_for_every_match() -> None:
+    assert formulas.clamped(array(-9.0, -0.1, -1e-6)) == pytest.approx([1.0, 1.0, 1.0])
+
+
+@given(st.lists(st.floats(-50, -1e-6), min_size=2, max_size=20))
+def test_a_better_bm25_never_scores_less_in_2026_3(ranks: list[float]) -> None:
+    ordered = array(*sorted(ranks))
+    assert (np.diff(formulas.saturated(ordered)) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("given_", "expected"),
+    [
+        ((0.7, 0.3), (0.7, 0.3)),
+        ((2.0, 1.0), (0.5, 0.5)),
+        ((0.0, 0.0), (0.7, 0.3)),
+        ((1.0, 0.0), (1.0, 0.0)),
+        ((-1.0, 0.5), (0.0, 1.0)),
+        ((0.2, 0.2), (0.5, 0.5)),
+    ],
+)
+def test_weights_are_clamped_and_divided_by_their_sum(given_: tuple, expected: tuple) -> None:
+    assert formulas.normalised_weights(*given_) == pytest.approx(expected)
+
+
+def test_candidates_are_results_times_four_but_never_over_200() -> None:
+    assert formulas.candidate_limit(6, 4, 1) == 24
+    assert formulas.candidate_limit(50, 20, 1) == 200
+    assert formulas.candidate_limit(6, 4, 200) == 200
+
+
+def test_half_of_the_score_is_left_after_one_half_life() -> None:
+    assert formulas.decay_factor(array(0, 30, 60, -5, math.nan), 30) == pytest.approx([1, 0.5, 0.25, 1, 1])
+
+
+def test_max_norm_gives_the_best_one_and_the_negative_nothing() -> None:
+    assert formulas.share(array(4, 2, -1), 4) == pytest.approx([1, 0.5, 0])
+    assert formulas.share(array(-1, -2), -1) == pytest.approx([0, 0])
+
+
+def likeness(tokens: list[frozenset[str]]) -> Callable[[int], formulas.Floats]:
+    return Similarity(len(tokens), tokens.__getitem__).row
+
+
+def test_mmr_shares_are_jaccard_similarities() -> None:
+    sets = [frozenset("abc"), frozenset("bcd"), frozenset(), frozenset()]
+    steps = {step.item: step for step in formulas.mmr([0.9, 0.8, 0.2, 0.1], likeness(sets), 1.0)}
+    assert steps[1].similarity == 0.5
+    assert steps[2].similarity == 0.0
+    assert (steps[3].similarity, steps[3].nearest) == (1.0, 2)
+
+
+def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+    return len(a & b) / len(a | b) if a or b else 1.0
+
+
+def reference_mmr(scores: list[float], tokens: list[frozenset[str]], lam: float) -> list[int]:
+    """The published greedy loop, written as plainly as possible."""
+    low, high = min(scores), max(scores)
+    relevance = [(s - low) / (high - low) if high > low else 1.0 for s in scores]
+    chosen: list[int] = []
+    while len(chosen) < len(scores):
+        best, best_value = -1, -math.inf
+        for i in range(len(scores)):
+            if i in chosen:
+                continue
+            similar = max((jaccard(tokens[i], tokens[j]) for j in chosen), default=0.0)
+            value = lam * relevance[i] - (1 - lam) * similar
+            if value > best_value or (value == best_value and scores[i] > scores[best]):
+                best, best_value = i, value
+        chosen.append(best)
+    return chosen
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.frozensets(st.sampled_from("abcdef"))), min_size=1, max_size=12),
+    st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+)
+def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
+    scores = [score / 20 for score, _ in items]
+    tokens = [words for _, words in items]
+    fast = formulas.mmr(scores, likeness(tokens), lam)
+    assert sorted(c.item for c in fast) == list(range(len(items)))
+    plain = reference_mmr(scores, tokens, lam)
+    # Sums of floats in another order can turn a tie; then both orders must be worth the same at the first difference.
+    for place, (a, b) in enumerate(zip([c.item for c in fast], plain, strict=True)):
+        if a != b:
+            before = plain[:place]
+            worth = [
+                lam * fast[[c.item for c in fast].index(i)].relevance
+                - (1 - lam) * max((jaccard(tokens[i], tokens[j]) for j in before), default=0.0)
+                for i in (a, b)
+            ]
+            assert worth[0] == pytest.approx(worth[1], abs=1e-9)
+            break

@@ -1,0 +1,56 @@
+"""A workspace with a curator, and the agent that writes to the same notes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from memory_tui.curate.changes import Change, FileChange
+from memory_tui.curate.curator import Curator
+from memory_tui.workspace.roots import Roots
+
+
+def workspace(folder: Path, **notes: bytes) -> Path:
+    """A folder with MEMORY.md and memory/, and notes by path."""
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_bytes(b"# Memory\n\n## Home\n- one\n")
+    return folder
+
+
+def curator(folder: Path, **options) -> Curator:
+    """A curator of `folder` whose journal lies beside it."""
+    return Curator(Roots.open(folder), journal=folder.parent / "journal", **options)
+
+
+def put(path: str, before: bytes | None, after: bytes | None, kind: str = "edit") -> Change:
+    """A change of one note."""
+    return Change(kind, f"{kind} {path}", (FileChange(path, before, after),))
+
+
+def hidden(folder: Path) -> list[str]:
+    """What was left beside the notes."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob(".memory-tui-*"))
+
+
+AGENT = """
+import os, sys, time
+path, count, pause = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+for number in range(count):
+    with open(path, "ab", buffering=0) as file:
+        file.write(b"- agent %d\\n" % number)
+    if number == 0:
+        print("started", flush=True)
+    if pause:
+        time.sleep(pause)
+"""
+
+
+def agent(path: Path, count: int, pause: float = 0.0) -> subprocess.Popen[str]:
+    """A process that appends `count` lines to `path`, each in an opening of its own; it has begun when this returns."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", AGENT, str(path), str(count), str(pause)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    return process

@@ -1,0 +1,111 @@
+"""A workspace with an index of its own, and providers that count, fail or answer wrongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from memory_tui.core import events
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.settings import Settings
+from memory_tui.index.store import Store
+from memory_tui.index.sync import SyncReport, sync
+from memory_tui.providers.protocol import Identity, identity_key
+from memory_tui.providers.wires.scripted import Scripted
+from memory_tui.workspace.roots import Roots, scan
+
+
+class Counting(Scripted):
+    """The scripted provider, with a record of each call; it fails while `broken` holds a reason."""
+
+    def __init__(self, model: str = "") -> None:
+        super().__init__()
+        self.calls: list[list[str]] = []
+        self.broken = ""
+        self._model = model
+
+    @property
+    def identity(self) -> Identity:
+        real = super().identity
+        return (
+            Identity(real.provider, self._model, identity_key(real.provider, self._model), real.dims)
+            if self._model
+            else real
+        )
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for call in self.calls for text in call]
+
+    def embed(self, texts, kind):
+        if self.broken:
+            raise ProviderError(self.broken)
+        self.calls.append(list(texts))
+        return super().embed(texts, kind)
+
+
+class Answering(Counting):
+    """Answers with what it is told to, whatever it is asked."""
+
+    def __init__(self, answer: np.ndarray) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def embed(self, texts, kind):
+        return self.answer
+
+
+class Memory:
+    """Notes in `folder`, an index in `path`, and all events of its syncs."""
+
+    def __init__(self, folder: Path, path: Path, *, use_vec0: bool = True, extra: tuple[str, ...] = ()) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.extra = extra
+        self.notices: list[str] = []
+        self.events: list[events.Event] = []
+        self.provider: Counting | None = Counting()
+        self.settings = Settings.defaults().set("profile", "recommended", "test")
+        self.cancel = Stop()
+        self.store = Store.open(path, use_vec0=use_vec0, notices=self.notices)
+
+    @property
+    def roots(self) -> Roots:
+        return Roots.open(self.folder, self.extra)
+
+    def write(self, path: str, text: str | bytes) -> Path:
+        note = self.folder / path
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_bytes(text.encode() if isinstance(text, str) else text)
+        return note
+
+    def sync(self, *, force: bool = False, listener: events.Listener | None = None, accept: bool = False) -> SyncReport:
+        return sync(
+            self.store,
+            self.roots,
+            self.provider,
+            self.settings,
+            scan(self.roots),
+            listener or self.events.append,
+            self.cancel,
+            force,
+            accept_shrink=accept,
+        )
+
+    def told(self, kind: type[events.Event]) -> list[events.Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def text_of(lines: int, word: str = "line") -> str:
+    """Lines of about 40 characters, each different."""
+    return "".join(f"{word} number {i} of a note about {word}{i}\n" for i in range(lines))
+
+
+def integrity(store: Store) -> list[str]:
+    """What SQLite and FTS5 find wrong with an index file."""
+    problems = [row[0] for row in store.query("PRAGMA integrity_check") if row[0] != "ok"]
+    for table in ("chunks_fts", "chunks_words"):
+        store.query(f"INSERT INTO {table}({table}, rank) VALUES ('integrity-check', 1)")
+    return problems

@@ -1,0 +1,63 @@
+"""An MCP server as a process of its own, asked over its bare pipes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from typing import Any
+
+PROGRAM = [sys.executable, "-m", "memory_tui", "mcp"]
+STARTED: list[subprocess.Popen[bytes]] = []
+
+
+def end_all() -> None:
+    """Whatever became of a test, its servers and their pipes are no trouble to the next one."""
+    while STARTED:
+        process = STARTED.pop()
+        process.kill()
+        with contextlib.suppress(BrokenPipeError), process:
+            process.wait()
+
+
+class Wire:
+    """The bare pipes of a server that `command` starts."""
+
+    def __init__(self, arguments: list[str], command: list[str] = PROGRAM) -> None:
+        self.process = subprocess.Popen(
+            [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        STARTED.append(self.process)
+
+    def send(self, line: bytes | dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n")
+        self.process.stdin.flush()
+
+    def read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, number: int, method: str, **params: Any) -> dict[str, Any]:
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return self.read()
+
+    def greet(self) -> None:
+        greeting = self.ask(
+            0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bare", "version": "1"}
+        )
+        assert greeting["result"]["serverInfo"]["name"] == "memory-tui"
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def search(self, number: int, query: str = "omada") -> dict[str, Any]:
+        return self.ask(number, "tools/call", name="memory_search", arguments={"query": query})
+
+
+def scripted(code: str, *arguments: str) -> Wire:
+    """A server made by `code`, which finds host, server, Engine and Options imported."""
+    start = (
+        "import os, sys, subprocess\nfrom memory_tui.mcp import host, server\n"
+        "from memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
+    )
+    return Wire(list(arguments), [sys.executable, "-c", start + code])

@@ -1,0 +1,180 @@
+"""The stores of the contract tests, written through one interface: SQLite's index, and a plain one in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from memory_tui.core.jsstring import sha256_hex
+from memory_tui.index import embedding, index_write, rebuild
+from memory_tui.index.index_write import NewFile
+from memory_tui.index.schema import Recipe
+from memory_tui.index.store import Store
+from memory_tui.index.sync_run import cut
+from memory_tui.providers.protocol import Vectors
+from memory_tui.providers.wires.scripted import Scripted, hash_vector
+from memory_tui.source.protocol import ChunkSource, Trial
+from memory_tui.workspace import notes
+from tests.support.memory_store import MemoryIndex, MemoryStore, MemoryTrial
+
+RECIPE = Recipe(Scripted().identity, ("memory", "sessions"), "", 40, 8, 8000)
+SECOND = 1_000_000_000
+
+
+def cut_note(
+    path: str, text: str, mtime: int = 1_790_000_000, recipe: Recipe = RECIPE, source: str = "memory"
+) -> NewFile:
+    """A note cut into chunks, as a sync cuts it; `mtime` is in seconds."""
+    read = notes.of_bytes(path, text.encode("utf-8", "surrogatepass"), mtime * SECOND)
+    return cut(read, source, recipe, float(mtime))
+
+
+def vectors_for(files: Sequence[NewFile]) -> dict[str, Vectors]:
+    """The vectors of every chunk of `files`, by the hash of its text."""
+    return {chunk.hash: hash_vector(chunk.text) for file in files for chunk in file.chunks}
+
+
+class Made(Protocol):
+    """An index that the tests write; each method is one generation or a few."""
+
+    def add(self, files: Sequence[NewFile], vectors: Mapping[str, Vectors]) -> None:
+        """Put `files` in the place of what was stored of them."""
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Forget notes."""
+
+    def touch(self, path: str, mtime: int) -> None:
+        """Give a note another modification time, in seconds."""
+
+    def attach(self, vectors: Mapping[str, Vectors]) -> None:
+        """Give the chunks with these hashes their vectors."""
+
+    def reject(self, text: str, reason: str) -> None:
+        """Remember that the provider refused a text."""
+
+    def withhold(self, text: str, kind: str) -> None:
+        """Remember that a text looks like a secret."""
+
+    def forget_log(self) -> None:
+        """Forget what changed so far."""
+
+    def reader(self) -> AbstractContextManager[ChunkSource]:
+        """What reads it, for one thread."""
+
+    def trial(self, source: ChunkSource) -> AbstractContextManager[Trial]:
+        """A copy of what a reader sees, to be changed."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class SqliteMade:
+    """An index file, with vec0 where this machine has it."""
+
+    def __init__(self, path: Path, recipe: Recipe = RECIPE) -> None:
+        self.path, self.recipe = path, recipe
+        self.store = Store.open(path)
+        index_write.prepare_full_text(self.store, recipe.fts_tokenizer)
+        index_write.reset(self.store, recipe)
+        if self.store.vec0.ready and recipe.identity.dims:
+            # As if the index were large: a small one has no vec0 table.
+            dims = recipe.identity.dims
+            with self.store.writing():
+                self.store.query(
+                    f"CREATE VIRTUAL TABLE chunks_vec USING vec0(embedding float[{dims}] distance_metric=cosine)"
+                )
+                self.store.query("INSERT INTO meta VALUES('vec0_dims', ?)", (dims,))
+
+    def _keep(self, vectors: Mapping[str, Vectors]) -> dict[str, int]:
+        if not vectors:
+            return {}
+        return index_write.add_embeddings(
+            self.store, self.recipe.identity, list(vectors), np.stack([*vectors.values()])
+        )
+
+    def add(self, files: Sequence[NewFile], vectors: Mapping[str, Vectors]) -> None:
+        self._keep(vectors)
+        hashes = [chunk.hash for file in files for chunk in file.chunks]
+        known = self.store.cached(self.recipe.identity, hashes)
+        index_write.replace_files(self.store, files, self.recipe.identity.model, known)
+
+    def remove(self, paths: Sequence[str]) -> None:
+        index_write.remove_files(self.store, [self.store.known()[path] for path in paths])
+
+    def touch(self, path: str, mtime: int) -> None:
+        index_write.touch_files(self.store, [self.store.known()[path]._replace(mtime_ns=mtime * SECOND)])
+
+    def attach(self, vectors: Mapping[str, Vectors]) -> None:
+        ids = self._keep(vectors)
+        lacking = self.store.without_vector(0, 1_000_000)
+        index_write.attach(self.store, {rowid: ids[digest] for rowid, digest, _ in lacking if digest in ids})
+
+    def reject(self, text: str, reason: str) -> None:
+        embedding.note(self.store, self.recipe.identity, sha256_hex(text), reason)
+
+    def withhold(self, text: str, kind: str) -> None:
+        with self.store.writing():
+            self.store.query("INSERT OR REPLACE INTO withheld VALUES(?, ?)", (sha256_hex(text), kind))
+
+    def forget_log(self) -> None:
+        with self.store.writing() as generation:
+            self.store.query("DELETE FROM changes")
+            self.store.query("UPDATE meta SET value = ? WHERE key = 'changes_from'", (generation,))
+
+    def reader(self) -> AbstractContextManager[ChunkSource]:
+        return closing(Store.open(self.path, read_only=True))
+
+    def trial(self, source: ChunkSource) -> AbstractContextManager[Trial]:
+        assert isinstance(source, Store)
+        return rebuild.trial(source)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+class MemoryMade:
+    """The plain index in memory."""
+
+    def __init__(self, recipe: Recipe = RECIPE) -> None:
+        self.index = MemoryIndex(recipe)
+
+    def add(self, files: Sequence[NewFile], vectors: Mapping[str, Vectors]) -> None:
+        self.index.add(files, vectors)
+
+    def remove(self, paths: Sequence[str]) -> None:
+        self.index.remove(paths)
+
+    def touch(self, path: str, mtime: int) -> None:
+        self.index.touch(path, mtime * SECOND)
+
+    def attach(self, vectors: Mapping[str, Vectors]) -> None:
+        self.index.attach(vectors)
+
+    def reject(self, text: str, reason: str) -> None:
+        self.index.reject(sha256_hex(text), reason)
+
+    def withhold(self, text: str, kind: str) -> None:
+        self.index.withhold(sha256_hex(text), kind)
+
+    def forget_log(self) -> None:
+        self.index.forget_log()
+
+    def reader(self) -> AbstractContextManager[ChunkSource]:
+        return nullcontext(MemoryStore(self.index))
+
+    def trial(self, source: ChunkSource) -> AbstractContextManager[Trial]:
+        assert isinstance(source, MemoryStore)
+        return nullcontext(MemoryTrial(source))
+
+    def close(self) -> None:
+        pass
+
+
+def without_full_text(recipe: Recipe = RECIPE) -> Recipe:
+    """`recipe` for an index without full-text search."""
+    return replace(recipe, fts_tokenizer="")

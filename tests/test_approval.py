@@ -1,0 +1,287 @@
+"""Nothing leaves this machine before a person agreed, once, for this workspace, provider and host."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.approval import Consents
+from memory_tui.core.errors import ConsentUnsaved, SettingError
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.providers.provider_options import host_of, on_this_machine
+from tests.support.provider_server import Play, serving, status
+
+KEY = "sk-consent-0123456789"
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    """A provider elsewhere: the server on loopback is the proxy on the way to any host."""
+    with serving(Play()) as server:
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        yield server
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def consents(workspace: Path, tmp_path: Path) -> Consents:
+    return Consents(workspace, tmp_path / "state" / "consent")
+
+
+def options(tmp_path: Path, named: str = "", /, **section: Any) -> Options:
+    section = {"remote": {"baseUrl": "http://embed.example/v1", "apiKey": KEY}, **section}
+    path = tmp_path / "openclaw.json"
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return Options(
+        workspace=str(tmp_path / "notes"),
+        config=str(path),
+        index=str(tmp_path / "i"),
+        provider=named,
+        changes=(("profile", "recommended"),),
+    )
+
+
+def sent(play: Play) -> list[str]:
+    return [text for request in play.asked for text in request.texts]
+
+
+# --- what is written down ------------------------------------------------------------------------------------------
+
+
+def test_an_agreement_is_for_one_workspace_provider_and_host(consents: Consents, tmp_path: Path) -> None:
+    made = consents.agree("openai", "api.openai.com", "index --yes")
+    assert consents.given("openai", "api.openai.com") == made
+    assert consents.given("openai", "elsewhere.example") is None
+    assert consents.given("voyage", "api.openai.com") is None
+    assert Consents(tmp_path, consents.folder).given("openai", "api.openai.com") is None
+    assert (made.how, made.workspace) == ("index --yes", os.path.realpath(tmp_path / "notes"))
+
+
+def test_it_is_remembered_once_with_its_date_and_can_be_taken_back(consents: Consents, workspace: Path) -> None:
+    first = consents.agree("openai", "api.openai.com", "index --yes")
+    assert consents.agree("openai", "api.openai.com", "again") == first
+    second = consents.agree("voyage", "api.voyageai.com", "in the app")
+    again = Consents(workspace, consents.folder)
+    assert again.every() == (first, second)
+    assert again.revoke("openai") == (first,)
+    assert consents.given("openai", "api.openai.com") is None
+    assert again.revoke() == (second,)
+    assert consents.every() == ()
+
+
+def test_nobody_else_can_read_it(consents: Consents) -> None:
+    consents.agree("openai", "api.openai.com", "index --yes")
+    assert stat.S_IMODE(consents.folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in consents.folder.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"workspace": 1}', "\0", "{}"])
+def test_a_file_that_cannot_be_read_is_no_agreement(consents: Consents, text: str) -> None:
+    consents.agree("openai", "api.openai.com", "index --yes")
+    (file,) = consents.folder.iterdir()
+    file.write_text(text)
+    assert consents.given("openai", "api.openai.com") is None
+    assert consents.every() == ()
+
+
+def test_the_agreement_of_another_workspace_put_into_its_place_is_none(consents: Consents, tmp_path: Path) -> None:
+    consents.agree("openai", "api.openai.com", "index --yes")
+    (file,) = consents.folder.iterdir()
+    fields = json.loads(file.read_text())
+    file.write_text(json.dumps({**fields, "workspace": str(tmp_path)}))
+    assert consents.given("openai", "api.openai.com") is None
+
+
+def test_what_cannot_be_remembered_is_said(workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConsentUnsaved, match="cannot be remembered"):
+        Consents(workspace, tmp_path / "file").agree("openai", "api.openai.com", "index --yes")
+
+
+# --- what is this machine ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:80/v1",
+        "http://localhost:11434",
+        "http://[::1]:8080/v1",
+        "http://127.9.9.9",
+        "http://user:pass@localhost/v1",
+        "http://[::1]",
+    ],
+)
+def test_loopback_is_this_machine(url: str) -> None:
+    assert on_this_machine(host_of(url))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://192.168.1.5:80",
+        "http://localhost.example",
+        "http://127.0.0.1.example:80/",
+        "http://[2001:db8::1]:80",
+        "https://api.openai.com",
+        "http://0.0.0.0",
+        "http://::1",
+    ],
+)
+def test_everything_else_is_not(url: str) -> None:
+    assert not on_this_machine(host_of(url))
+
+
+@given(st.text(max_size=30))
+def test_any_text_as_a_host_is_answered(text: str) -> None:
+    assert on_this_machine(text) in (True, False)
+
+
+# --- nothing is sent -----------------------------------------------------------------------------------------------
+
+
+def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, workspace: Path, tmp_path: Path) -> None:
+    with Engine.open(options(tmp_path, provider="openai")) as engine:
+        engine.indexer.sync()
+        trace = engine.queries.search("omada")
+        assert (trace.mode, len(trace.recalled)) == ("keywords only", 1)
+        assert engine.providers.chain.proposal.name == "openai"
+        (notice,) = [notice for notice in trace.notices if notice.code == "provider"]
+        assert "embed.example" in notice.message
+        assert "memory-tui index --yes" in notice.next_step
+        assert "embed.example" in engine.status().provider_state
+        (link,) = engine.providers.members()
+        assert (link.agreed, link.cause, link.host) == (False, "needs your word", "embed.example")
+    assert play.asked == []
+
+
+def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
+    with Engine.open(options(tmp_path)) as engine:
+        engine.indexer.sync()
+        assert engine.queries.search("omada").mode == "hybrid"
+        assert engine.status().provider == "builtin"
+        assert (engine.providers.chain.proposal.name, engine.providers.chain.proposal.host) == (
+            "openai",
+            "embed.example",
+        )
+        assert not [notice for notice in engine.notices() if notice.code == "provider"]
+    assert play.asked == []
+
+
+def test_with_a_word_auto_takes_the_first_that_has_a_key(play: Play, workspace: Path, tmp_path: Path) -> None:
+    with Engine.open(options(tmp_path)) as engine:
+        engine.indexer.sync()
+        made = engine.providers.approve()
+        assert (made.provider, made.host, made.how) == ("openai", "embed.example", "in the app")
+        engine.indexer.sync()
+        assert engine.status().provider == "openai"
+        assert engine.queries.search("omada").mode == "hybrid"
+        assert engine.providers.chain.proposal is None
+    assert any("Omada" in text for text in sent(play))
+
+
+def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
+    chosen = options(tmp_path, provider="openai")
+    with Engine.open(chosen) as engine:
+        engine.providers.approve(sync=False)
+    with Engine.open(chosen) as engine:
+        engine.indexer.sync()
+        assert engine.queries.search("omada").mode == "hybrid"
+        asked = len(play.asked)
+        assert [made.provider for made in engine.providers.revoke("openai")] == ["openai"]
+        assert engine.queries.search("omada").mode == "keywords only"
+        (workspace / "memory" / "new.md").write_text("quokka\n")
+        engine.indexer.sync()
+        assert len(play.asked) == asked
+
+
+def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace: Path, tmp_path: Path) -> None:
+    with Engine.open(options(tmp_path, provider="openai")) as engine:
+        engine.providers.approve(sync=False)
+        engine.indexer.sync()
+        asked = len(play.asked)
+        Consents(workspace).revoke()
+        assert engine.queries.search("omada").mode == "keywords only"
+        (workspace / "memory" / "new.md").write_text("quokka\n")
+        assert "agreed" in engine.indexer.sync().error
+        assert len(play.asked) == asked
+
+
+def test_naming_it_on_the_command_line_is_a_word_that_is_remembered(
+    play: Play, workspace: Path, tmp_path: Path
+) -> None:
+    with Engine.open(options(tmp_path, "openai")) as engine:
+        engine.indexer.sync()
+    assert sent(play)
+    assert [(made.provider, made.host, made.how) for made in Consents(workspace).every()] == [
+        ("openai", "embed.example", "--provider")
+    ]
+
+
+def test_a_remote_fallback_needs_a_word_of_its_own(
+    play: Play, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MISTRAL_API_KEY", "m-0123456789")
+    play.usual = status(401, {"error": {"message": "no"}})
+    with Engine.open(options(tmp_path, "openai", fallback="mistral")) as engine:
+        engine.indexer.sync()
+        assert engine.queries.search("omada").mode == "keywords only"
+        assert engine.providers.members()[1].agreed is False
+        assert "api.mistral.ai" in engine.notices()[-1].message
+    assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
+
+
+def test_a_provider_on_this_machine_needs_no_word(workspace: Path, tmp_path: Path) -> None:
+    with serving(Play()) as here:
+        remote = {"baseUrl": f"{here.url}/v1", "apiKey": KEY}
+        with Engine.open(options(tmp_path, provider="openai", remote=remote)) as engine:
+            engine.indexer.sync()
+            assert engine.queries.search("omada").mode == "hybrid"
+            assert engine.providers.approve() is None
+        assert sent(here)
+
+
+def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspace: Path, tmp_path: Path) -> None:
+    Consents(workspace).agree("gemini", "generativelanguage.googleapis.com", "before")
+    with Engine.open(options(tmp_path)) as engine:
+        states = {link.name: link.state for link in engine.providers.members()}
+    assert states == {
+        "local": "passed over",
+        "openai": "passed over",
+        "gemini": "passed over",
+        "voyage": "passed over",
+        "mistral": "passed over",
+        "builtin": "in use",
+    }
+
+
+def test_a_try_sends_a_sentence_of_its_own_and_no_note(play: Play, workspace: Path, tmp_path: Path) -> None:
+    with Engine.open(options(tmp_path, provider="openai")) as engine:
+        engine.indexer.sync()
+        assert engine.providers.chain.try_out()["ok"]
+        assert engine.queries.search("omada").mode == "keywords only"
+    assert set(sent(play)) == {"A note about embeddings."}
+
+
+def test_agreeing_to_who_does_not_wait_is_refused(play: Play, workspace: Path, tmp_path: Path) -> None:
+    with Engine.open(options(tmp_path)) as engine, pytest.raises(SettingError, match="cannot be approved before"):
+        engine.providers.approve("voyage")

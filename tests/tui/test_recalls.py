@@ -1,0 +1,124 @@
+"""What agents asked: one view from Search and from Index; a question is asked again, with the knobs of then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from memory_tui.core.cancel import Stop
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.plan import Options
+from memory_tui.tui.views.index.index_details import RecallsView
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.views.notes.edit import EditView
+from memory_tui.tui.views.search.search_view import SearchView
+from tests.support.tui import LARGE, ask, drive, make_app, press, said, sample, settled, text_of, until
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return sample(tmp_path / "notes")
+
+
+def asked_by_an_agent(workspace: Path) -> None:
+    """Two questions over the tools, logged."""
+    options = Options(workspace=str(workspace), index=str(workspace.parent / "agent.sqlite"), provider="scripted")
+    host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
+    host.search({"query": "omada router", "maxResults": 2}, "", "agent \x1b[31m1", Stop())
+    host.search({"query": "printer"}, "", "agent 1", Stop())
+    host.get({"path": "MEMORY.md"}, "agent 1")
+    host.close()
+
+
+@pytest.mark.parametrize("place", ["2", "3"], ids=["search", "index"])
+def test_a_logged_question_is_asked_with_its_knobs_and_undone(place: str, workspace: Path) -> None:
+    asked_by_an_agent(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "2")
+        await ask(pilot, "vlan")
+        await press(pilot, place, "A")
+        await until(lambda: "omada router" in text_of(app))
+        assert isinstance(app.screen, RecallsView)
+        listed = text_of(app)
+        assert listed.index("printer") < listed.index("omada router")
+        await press(pilot, "g", "j", "j", "enter")
+        await until(lambda: isinstance(app.screen, SearchView) and app.screen.question == "omada router")
+        await settled(pilot)
+        view = app.screen
+        assert isinstance(view, SearchView)
+        assert view.trace is not None
+        assert view.trace.settings.whole("query.maxResults") == 2
+        assert len(view.trace.recalled) == 2
+        assert "agent ␛[31m1 got 2 hits then. The knobs are as they were then; u undoes it." in said(app)
+        assert view.trace.lost
+        assert "Recalled 2 of " in text_of(app), "what lost stands there too, each with its reason"
+        await press(pilot, "u")
+        await settled(pilot)
+        assert view.trace.settings.whole("query.maxResults") == 6
+
+    drive(make_app(workspace), steps, LARGE)
+
+
+def test_only_recalls_that_hold_what_was_typed_are_shown(workspace: Path) -> None:
+    asked_by_an_agent(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "3", "A")
+        await until(lambda: "omada router" in text_of(app))
+        await press(pilot, "f", *"OMADA", "enter")
+        assert "omada router" in text_of(app)
+        assert "printer" not in text_of(app)
+        assert "1 of 3 recalls with" in text_of(app)
+        await press(pilot, "escape")
+        assert "printer" in text_of(app)
+        assert isinstance(app.screen, RecallsView)
+        await press(pilot, "f", *"zzz", "enter")
+        assert "esc shows all" in text_of(app)
+        await press(pilot, "enter")
+        assert said(app) == "Nothing is under the cursor."
+        await press(pilot, "escape", "escape")
+        assert not isinstance(app.screen, RecallsView)
+
+    drive(make_app(workspace), steps, LARGE)
+
+
+def test_a_question_comes_in_front_of_what_lies_over_the_search(workspace: Path) -> None:
+    asked_by_an_agent(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "2")
+        await ask(pilot, "vlan")
+        await press(pilot, "enter")
+        assert isinstance(app.screen, ReaderView)
+        app.push_screen(RecallsView())
+        await until(lambda: "printer" in text_of(app))
+        await press(pilot, "g", "j", "enter")
+        await until(lambda: isinstance(app.screen, SearchView) and app.screen.question == "printer")
+
+        await press(pilot, "enter", "i", "x")
+        assert isinstance(app.screen, EditView)
+        app.push_screen(RecallsView())
+        await until(lambda: "printer" in text_of(app))
+        await press(pilot, "g", "j", "j", "enter")
+        await until(lambda: "not saved yet" in said(app))
+        assert isinstance(app.screen, EditView), "what was typed is not thrown away for a question"
+
+    drive(make_app(workspace), steps, LARGE)
+
+
+def test_without_a_log_the_view_says_how_to_have_one(workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "2")
+        await ask(pilot, "vlan")
+        await press(pilot, "A")
+        await until(lambda: "--log-recalls" in text_of(pilot.app))
+        assert "No recall is logged." in text_of(pilot.app)
+
+    drive(make_app(workspace), steps, LARGE)

@@ -1,0 +1,440 @@
+"""Reports over the search view: the noise floor, what fades, better knobs; and the date knob."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from memory_tui.config import config_write
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import noise
+from memory_tui.explain.decay import fading
+from memory_tui.plan import Options
+from memory_tui.search.trace import Trace
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.views.search.lab import HORIZON, FadingView, NoiseView, SweepView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tune import evaluate, judgments, knob_search
+from memory_tui.tune.judgments import Label, Notebook, Query
+from tests.support.tui import (
+    LARGE,
+    LONG,
+    NOW,
+    SMALL,
+    ask,
+    drive,
+    make_app,
+    press,
+    said,
+    sample,
+    settled,
+    strike,
+    text_of,
+    until,
+)
+
+QUESTION = "what about the router and the omada vlan"
+FADES = [("profile", "openclaw-2026.3"), ("query.hybrid.temporalDecay.enabled", "true"), ("query.minScore", "0.25")]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return sample(tmp_path / "notes")
+
+
+def engine_of(app: MemoryApp) -> Engine:
+    assert app.engine is not None
+    return app.engine
+
+
+def trace_of(app: MemoryApp) -> Trace:
+    view = next(view for view in app.views if isinstance(view, SearchView))
+    assert view.trace is not None
+    return view.trace
+
+
+# --- noise floor ---------------------------------------------------------------------------------------------------
+
+
+def test_the_noise_floor_is_measured_and_drawn(workspace: Path) -> None:
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "N")
+        view = app.screen
+        assert isinstance(view, NoiseView)
+        assert view.noise is not None
+        engine = engine_of(app)
+        expected = noise.measure(noise.ask_all(engine.queries.gather), engine.plan.settings)
+        assert view.noise.floor == expected
+        assert "A hit by words alone scores 0.30 at best, below minScore 0.35" in " ".join(text_of(app).split())
+        assert "── minScore 0.35" in text_of(app)
+
+    drive(app, steps)
+
+
+def test_min_score_moves_on_the_axis_without_another_question(workspace: Path) -> None:
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "N")
+        engine, asked = engine_of(app), []
+        real = engine.queries.gather
+        engine.queries.gather = lambda *a, **k: asked.append(a) or real(*a, **k)  # type: ignore[method-assign]
+        await press(pilot, "h", "h")
+        assert "── minScore 0.33" in text_of(app)
+        assert trace_of(app).floor == pytest.approx(0.33)
+        await press(pilot, "u", "u")
+        assert "── minScore 0.35" in text_of(app)
+        assert asked == []
+
+    drive(app, steps)
+
+
+def test_the_suggested_min_score_is_set_with_one_key(workspace: Path) -> None:
+    app = make_app(workspace, provider="builtin", changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "N")
+        view = app.screen
+        assert isinstance(view, NoiseView)
+        assert view.noise is not None
+        suggested = view.noise.floor.suggested
+        await press(pilot, "a")
+        assert app.tuning is not None
+        if suggested is None:
+            assert "no minScore to suggest" in said(app)
+        else:
+            assert app.tuning.settings.number("query.minScore") == pytest.approx(suggested.min_score)
+
+    drive(app, steps)
+
+
+def test_escape_stops_the_asking(workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        engine, asked, release = engine_of(app), [], threading.Event()
+        real = engine.queries.gather
+
+        def slow(query: str, *rest: object) -> object:
+            asked.append(query)
+            if len(asked) == 4:
+                assert release.wait(LONG)
+            return real(query, *rest)  # type: ignore[arg-type]
+
+        engine.queries.gather = slow  # type: ignore[method-assign, assignment]
+        await strike(pilot, "N")
+        await until(lambda: len(asked) == 4)
+        await until(lambda: "asking unrelated questions 2 of" in text_of(app))
+        await strike(pilot, "escape")
+        await until(lambda: isinstance(app.screen, SearchView))
+        release.set()
+        await settled(pilot)
+        assert len(asked) == 4
+
+    drive(app, steps)
+
+
+# --- fading --------------------------------------------------------------------------------------------------------
+
+
+def test_what_fades_is_listed_soonest_first_and_can_be_read(workspace: Path) -> None:
+    app = make_app(workspace, changes=FADES)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "F")
+        view = app.screen
+        assert isinstance(view, FadingView)
+        assert view.faded is not None
+        engine = engine_of(app)
+        expected = sorted(
+            fading(engine.queries.gather(QUESTION), engine.plan.settings, HORIZON), key=lambda fade: fade.days
+        )
+        assert list(view.faded.found) == expected
+        assert any(fade.days for fade in expected)
+        assert f"in {next(fade.days for fade in expected if fade.days)} d, " in text_of(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, ReaderView)
+
+    drive(app, steps)
+
+
+def test_while_decay_is_off_one_key_shows_what_it_would_take(workspace: Path) -> None:
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3"), ("query.minScore", "0.25")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "F")
+        assert "decay is off" in text_of(app)
+        await press(pilot, "a")
+        assert "lost already" in text_of(app)
+        await press(pilot, "a")
+        assert said(app) == "Decay is already on; the list shows what fades."
+        await press(pilot, "u")
+        assert "decay is off" in text_of(app)
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("days", [30, -14])
+def test_the_date_knob_shows_what_a_search_on_that_day_gives(workspace: Path, days: int) -> None:
+    app = make_app(workspace, changes=FADES)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "t", "k", "k")
+        await press(pilot, *str(days), "enter")
+        assert app.tuning is not None
+        assert app.tuning.days == days
+        shown = trace_of(app)
+        options = Options(
+            workspace=str(workspace),
+            index=str(workspace.parent / "index.sqlite"),
+            provider="scripted",
+            now=NOW + days * 86_400,
+            changes=(("sync.watch", "false"), *FADES),
+        )
+        with Engine.open(options) as then:
+            fresh = then.queries.search(QUESTION)
+        for ours, theirs in ((shown.recalled, fresh.recalled), (tuple(shown.lost), tuple(fresh.lost))):
+            assert [(c.chunk.id, c.score, c.age.age_days) for c in ours] == [
+                (c.chunk.id, pytest.approx(c.score), pytest.approx(c.age.age_days)) for c in theirs
+            ]
+        assert f" on {'2026-04-19' if days == 30 else '2026-03-06'}" in text_of(app)
+        await press(pilot, "u")
+        assert app.tuning.days == 0
+
+    drive(app, steps)
+
+
+# --- better knobs --------------------------------------------------------------------------------------------------
+
+
+def test_few_labels_are_no_evidence(workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "S")
+        assert isinstance(app.screen, SweepView)
+        assert "No evidence: 0 questions with a correct hit" in text_of(app)
+        await press(pilot, "a")
+        assert said(app) == "No evidence for other settings, so there is nothing to apply."
+
+    drive(app, steps)
+
+
+def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> None:
+    from tests.support.tui import TODAY
+
+    labelled = [
+        Query(query.query, tuple(Label(label.path, label.line, label.grade) for label in query.relevant))
+        for query in demo.labelled_queries(TODAY)
+        if query.relevant
+    ]
+    book = Notebook(tuple(labelled[:24]))
+    judgments.save(judgments.notebook_path(workspace), book)
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "S")
+        view, engine = app.screen, engine_of(app)
+        assert isinstance(view, SweepView)
+        expected = knob_search.tune(evaluate.collect(engine.queries.gather, book), engine.plan.settings)
+        assert view.outcome == expected
+        await press(pilot, "a")
+        assert app.tuning is not None
+        if isinstance(expected, knob_search.Better):
+            assert app.tuning.settings == expected.settings
+        else:
+            assert app.tuning.settings == engine.plan.settings
+
+    drive(app, steps)
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def configured(workspace: Path, tmp_path: Path) -> tuple[MemoryApp, Path]:
+    """The app under an openclaw.json with a comment in it."""
+    file = tmp_path / "openclaw.json"
+    file.write_text(
+        "{\n  // mine\n  agents: {defaults: {workspace: "
+        + f'"{workspace}"'
+        + ", memorySearch: {query: {maxResults: 6}}}},\n}\n",
+        "utf-8",
+    )
+    options = Options(
+        workspace=str(workspace),
+        index=str(tmp_path / "index.sqlite"),
+        provider="scripted",
+        now=NOW,
+        config=str(file),
+        changes=(("sync.watch", "false"),),
+    )
+    return MemoryApp(lambda listener: Engine.open(options, listener), name="notes"), file
+
+
+def test_tuned_knobs_are_written_after_showing_the_difference(configured: tuple[MemoryApp, Path]) -> None:
+    app, file = configured
+    before = file.read_text("utf-8")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "W")
+        assert said(app) == "Every knob is as the app was opened."
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8).set("query.minScore", 0.2))
+        await settled(pilot)
+        await press(pilot, "W")
+        assert "results 6 -> 8" in text_of(app)
+        assert "minScore .35 -> .20" in text_of(app)
+        await press(pilot, "escape")
+        assert file.read_text("utf-8") == before
+        await press(pilot, "W", "y")
+        assert isinstance(app.screen, SearchView)
+        await until(lambda: said(app).startswith("Written to "))
+        after = file.read_text("utf-8")
+        assert "// mine" in after
+        assert "maxResults: 8" in after
+        assert "minScore" in after
+        assert "watch" not in after
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_what_was_written_is_as_opened_until_it_is_taken_back(
+    configured: tuple[MemoryApp, Path], size: tuple[int, int]
+) -> None:
+    app, file = configured
+    before = file.read_text("utf-8")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8))
+        await settled(pilot)
+        await press(pilot, "W", "u")
+        assert said(app) == "This view has written nothing yet, so there is nothing to undo."
+        await press(pilot, "y")
+        await until(lambda: said(app) == "Written to openclaw.json, with a backup. Press W, then u to undo it.")
+        assert not app.tuning.tuned
+        assert app.tuning.baseline.title == "as written to openclaw.json"
+        assert f"as written{' to openclaw.json' if size == LARGE else ''}" in text_of(app)
+        assert "8*" not in text_of(app)
+        assert app.engine is not None
+        assert app.engine.plan.with_profile("openclaw-2026.2").whole("query.maxResults") == 8
+        await press(pilot, "t", *"jjjjjj")
+        app.turn(app.tuning.set("query.maxResults", 5))
+        await press(pilot, "equals_sign")
+        assert app.tuning.settings.whole("query.maxResults") == 8
+        await press(pilot, "escape", "W")
+        assert "already has these values" in text_of(app)
+        await press(pilot, "u")
+        await until(lambda: said(app) == "Undone: openclaw.json is as it was before.")
+        assert file.read_text("utf-8") == before
+        assert app.engine.plan.with_profile("openclaw-2026.2").whole("query.maxResults") == 6
+        assert app.tuning.baseline.title == "as opened"
+        await until(lambda: "results 6 -> 8" in text_of(app))
+        await press(pilot, "escape")
+        assert "8*" in text_of(app)
+
+    drive(app, steps, size)
+
+
+def test_a_profile_is_written_with_the_knobs_and_is_as_opened_then(tmp_path: Path) -> None:
+    app = make_app(sample(tmp_path / "notes"))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        assert app.engine is not None
+        app.turn(app.tuning.to(app.engine.plan.with_profile("openclaw-2026.3")))
+        app.turn(app.tuning.set("query.minScore", 0.2))
+        await settled(pilot)
+        await press(pilot, "W")
+        assert "profile auto -> openclaw-2026.3" in text_of(app)
+        await press(pilot, "y")
+        await until(lambda: said(app) == "Written to config.json, with a backup. Press W, then u to undo it.")
+        assert not app.tuning.tuned
+        await press(pilot, "W")
+        assert "already has these values" in text_of(app)
+        await press(pilot, "u")
+        await until(lambda: said(app) == "Undone: config.json is as it was before.")
+        assert app.tuning.tuned
+
+    drive(app, steps)
+
+
+def test_a_write_that_was_taken_back_elsewhere_is_noticed(configured: tuple[MemoryApp, Path]) -> None:
+    app, _ = configured
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8))
+        await settled(pilot)
+        await press(pilot, "W", "y")
+        assert app.tuning.written
+        written = config_write.last()
+        assert written is not None
+        config_write.undo(written)
+        await press(pilot, "W")
+        await until(lambda: "results 6 -> 8" in text_of(app))
+        assert app.tuning.tuned
+        assert not app.tuning.writes
+        await press(pilot, "u")
+        assert said(app) == "This view has written nothing yet, so there is nothing to undo."
+
+    drive(app, steps)
+
+
+def test_a_file_changed_after_it_was_written_is_not_taken_back(configured: tuple[MemoryApp, Path]) -> None:
+    app, file = configured
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8))
+        await settled(pilot)
+        await press(pilot, "W", "y")
+        changed = file.read_text("utf-8").replace("// mine", "// theirs")
+        file.write_text(changed, "utf-8")
+        await press(pilot, "W", "u")
+        await until(lambda: "was changed after memory-tui wrote it" in said(app))
+        assert file.read_text("utf-8") == changed
+        assert app.tuning.written, "what was written still holds"
+
+    drive(app, steps)
+
+
+def test_a_configuration_changed_meanwhile_is_left_alone(configured: tuple[MemoryApp, Path]) -> None:
+    app, file = configured
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.tuning is not None
+        app.turn(app.tuning.set("query.maxResults", 8))
+        await settled(pilot)
+        await press(pilot, "W")
+        changed = file.read_text("utf-8").replace("// mine", "// theirs")
+        file.write_text(changed, "utf-8")
+        await press(pilot, "y")
+        assert file.read_text("utf-8") == changed
+        assert "changed" in said(app)
+
+    drive(app, steps)

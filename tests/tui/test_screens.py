@@ -1,0 +1,230 @@
+"""Every view as text at both sizes: a reviewer reads the difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from memory_tui.tui.views.dialogs import Confirm
+from tests.support.tui import (
+    LARGE,
+    SMALL,
+    Steps,
+    ask,
+    drive,
+    fixed_times,
+    is_waiting,
+    make_app,
+    matches_screen,
+    press,
+    sample,
+    settled,
+    undone,
+    until,
+)
+
+QUESTION = "How is the VLAN on the Omada router set up?"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sample in the user's home, so that paths on screen have the same length everywhere."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    fixed_times(monkeypatch)
+    return sample(tmp_path / "notes")
+
+
+async def _stay(_pilot: Pilot[int]) -> None:
+    """The view as it opens."""
+
+
+async def _folded(pilot: Pilot[int]) -> None:
+    await press(pilot, "j", "j", "j", "h", "tab", "j", "j")
+
+
+async def _hits(pilot: Pilot[int]) -> None:
+    await ask(pilot, QUESTION)
+    await press(pilot, "j")
+
+
+async def _loser(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, *"jjjjjj")
+
+
+async def _invited(pilot: Pilot[int]) -> None:
+    await press(pilot, "2")
+
+
+async def _no_match(pilot: Pilot[int]) -> None:
+    await ask(pilot, "xylophone zeppelin")
+
+
+async def _tuned(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, *"tjhhhh")
+
+
+async def _reader(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, "enter", "j")
+
+
+async def _zoomed(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, "w", "plus")
+
+
+async def _index(pilot: Pilot[int]) -> None:
+    await press(pilot, "3")
+
+
+async def _reindex(pilot: Pilot[int]) -> None:
+    await press(pilot, "3", "R")
+
+
+async def _help(pilot: Pilot[int]) -> None:
+    await _hits(pilot)
+    await press(pilot, "question_mark")
+
+
+async def _filtered(pilot: Pilot[int]) -> None:
+    await press(pilot, "f", *"net")
+
+
+async def _filtered_out(pilot: Pilot[int]) -> None:
+    await press(pilot, "f", *"zzz")
+
+
+async def _find(pilot: Pilot[int]) -> None:
+    await press(pilot, "tab", "/", *"backup", "enter", "n", "V", "j")
+
+
+async def _pick(pilot: Pilot[int]) -> None:
+    await press(pilot, "o", *"wk")
+
+
+async def _about(pilot: Pilot[int]) -> None:
+    await press(pilot, "L")
+
+
+async def _log(pilot: Pilot[int]) -> None:
+    await press(pilot, "T", "tab", "}")
+
+
+async def _help_browse(pilot: Pilot[int]) -> None:
+    await press(pilot, "?")
+
+
+VIEWS: dict[str, Steps] = {
+    "browse": _stay,
+    "browse_folded": _folded,
+    "browse_filter": _filtered,
+    "browse_filter_hides_all": _filtered_out,
+    "search_invites": _invited,
+    "search": _hits,
+    "search_loser": _loser,
+    "search_tuned": _tuned,
+    "reader": _reader,
+    "why_zoomed": _zoomed,
+    "find": _find,
+    "pick": _pick,
+    "about": _about,
+    "log": _log,
+    "help_browse": _help_browse,
+    "index": _index,
+    "reindex": _reindex,
+    "help": _help,
+}
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_view(name: str, size: tuple[int, int], workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await VIEWS[name](pilot)
+        matches_screen(app, name)
+
+    drive(app, steps, size)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_no_match(size: tuple[int, int], workspace: Path) -> None:
+    app = make_app(workspace, provider="none", changes=[("profile", "openclaw-2026.3")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await _no_match(pilot)
+        matches_screen(app, "no_match")
+
+    drive(app, steps, size)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_everything_under_min_score(size: tuple[int, int], workspace: Path) -> None:
+    app = make_app(workspace, changes=[("profile", "openclaw-2026.3"), ("query.minScore", "0.9")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "wifi password for guests")
+        matches_screen(app, "under_min_score")
+
+    drive(app, steps, size)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_keywords_only(size: tuple[int, int], workspace: Path) -> None:
+    app = make_app(workspace, provider="none")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await _hits(pilot)
+        matches_screen(app, "keywords_only")
+
+    drive(app, steps, size)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@pytest.mark.parametrize(("name", "keys"), [("empty_browse", ""), ("empty_search", "2"), ("empty_index", "3")])
+def test_empty_workspace(
+    name: str, keys: str, size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "notes").mkdir()
+    app = make_app(tmp_path / "notes")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, *keys)
+        matches_screen(app, name)
+
+    drive(app, steps, size)
+
+
+@pytest.mark.parametrize("size", [(79, 24), (80, 23)])
+def test_too_small(size: tuple[int, int], workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(_pilot: Pilot[int]) -> None:
+        matches_screen(app, "too_small")
+
+    drive(app, steps, size)
+
+
+def test_a_view_that_changed_with_a_dialogue_is_laid_out_behind_it(workspace: Path) -> None:
+    """Textual drops the idle time of a screen while updates are batched, and wakes only the screen in front."""
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        view = app.screen
+        with app.batch_update():
+            view.query_one("#files").display = False
+            await app.push_screen(Confirm("Title", "A question.", "Do it"))
+            await until(lambda: is_waiting(view))
+            assert undone(view)
+        await settled(pilot)
+        assert isinstance(app.screen, Confirm)
+        assert not undone(view)
+        assert view.query_one("#reader").region.x == 0
+
+    drive(app, steps)

@@ -1,0 +1,419 @@
+"""The search view: asking, seeing why, turning knobs, reading and copying what was found."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from memory_tui.explain.why import explain
+from memory_tui.search.trace import Recalled
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.widgets.query import QueryBox, QueryInput
+from memory_tui.tui.widgets.reader import Reader
+from memory_tui.tui.widgets.results import GateRow, HitList, HitRow
+from memory_tui.tui.widgets.tune_strip import TuneStrip
+from memory_tui.tui.widgets.why_pane import WhyPane
+from memory_tui.tui.widgets.why_rows import sum_rows
+from tests.support.tui import LARGE, LONG, ask, drive, make_app, press, said, sample, settled, text_of, until
+
+QUESTION = "How is the VLAN on the Omada router set up?"
+OPENCLAW = [("profile", "openclaw-2026.3")]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return sample(tmp_path / "notes")
+
+
+@pytest.fixture
+def app(workspace: Path) -> MemoryApp:
+    return make_app(workspace)
+
+
+def view_of(app: MemoryApp) -> SearchView:
+    assert isinstance(app.screen, SearchView)
+    return app.screen
+
+
+def recalled(app: MemoryApp) -> list[str]:
+    trace = view_of(app).trace
+    assert trace is not None
+    return [candidate.chunk.citation for candidate in trace.recalled]
+
+
+def knob(app: MemoryApp, key: str) -> object:
+    trace = view_of(app).trace
+    assert trace is not None
+    return trace.settings.values[key].value
+
+
+async def to_knob(pilot: Pilot[int], key: str) -> None:
+    """Put the strip's cursor on `key`."""
+    app = pilot.app
+    assert isinstance(app, MemoryApp)
+    await press(pilot, "t")
+    strip = app.screen.query_one(TuneStrip)
+    while strip.dial is not None and strip.dial.knob.key != key:
+        await press(pilot, "j")
+
+
+def test_the_answer_follows_while_typing(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "slash", *"vlan")
+        assert view_of(app).trace is not None
+        assert recalled(app)
+        assert isinstance(app.focused, QueryInput)
+
+    drive(app, steps)
+
+
+def test_a_question_from_the_command_line_is_asked(workspace: Path) -> None:
+    app = make_app(workspace, query="omada vlan")
+
+    async def steps(_pilot: Pilot[int]) -> None:
+        assert recalled(app)
+        assert app.screen.query_one(QueryInput).value == "omada vlan"
+
+    drive(app, steps)
+
+
+def test_losers_stand_below_the_line_with_their_reason(workspace: Path) -> None:
+    app = make_app(workspace, changes=OPENCLAW)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "omada router vlan")
+        results = app.screen.query_one(HitList)
+        line = next(i for i, row in enumerate(results.rows) if isinstance(row, GateRow))
+        assert all(isinstance(row, HitRow) and row.recalled for row in results.rows[:line])
+        assert all(isinstance(row, HitRow) and not row.recalled for row in results.rows[line + 1 :])
+        assert "not recalled: under minScore 0.35" in text_of(app)
+        assert " short" in text_of(app)
+        trace = view_of(app).trace
+        assert trace is not None
+        assert line == len(trace.recalled)
+
+    drive(app, steps)
+
+
+def test_over_the_limit_and_under_the_gate_are_two_lines(workspace: Path) -> None:
+    app = make_app(workspace, changes=[*OPENCLAW, ("query.minScore", "0.1"), ("query.maxResults", "2")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "omada router vlan")
+        results = app.screen.query_one(HitList)
+        labels = [row.label for row in results.rows if isinstance(row, GateRow)]
+        assert labels == ["not recalled: over the limit of 2 results", "not recalled: under minScore 0.10"]
+        trace = view_of(app).trace
+        assert trace is not None
+        second = [i for i, row in enumerate(results.rows) if isinstance(row, GateRow)][1]
+        floor = trace.floor
+        for i, row in enumerate(results.rows):
+            if isinstance(row, HitRow):
+                candidate = (trace.recalled if row.recalled else trace.lost)[row.index]
+                assert (candidate.score >= floor) == (i < second)
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
+def test_the_arithmetic_on_screen_adds_up(workspace: Path, profile: str) -> None:
+    app = make_app(workspace, changes=[("profile", profile), ("query.hybrid.temporalDecay.enabled", "true")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "what about the router on March 15?")
+        trace = view_of(app).trace
+        assert trace is not None
+        for candidate in [*trace.recalled, *trace.lost[:5]]:
+            shown = ["".join(text for text, _ in row) for row in sum_rows(explain(candidate, trace), 60)]
+            total = 0.0
+            for line in shown:
+                found = re.search(r"([+x=]) (\d[\d.]*)$", line) if len(line) == 60 else None
+                operation, value = found.groups() if found else ("", "")
+                if operation == "+":
+                    total += float(value)
+                elif operation == "x":
+                    total *= float(value)
+                elif operation == "=":
+                    assert total == pytest.approx(float(value), abs=0.003), shown
+            assert total == pytest.approx(candidate.score, abs=0.003)
+
+    drive(app, steps)
+
+
+def test_a_knob_moves_the_list_without_another_search(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        assert app.engine is not None
+        gathered = []
+        real = app.engine.queries.gather
+        app.engine.queries.gather = lambda *a, **k: gathered.append(a) or real(*a, **k)  # type: ignore[method-assign]
+        await ask(pilot, QUESTION)
+        before, asked = recalled(app), len(gathered)
+        await to_knob(pilot, "query.hybrid.vectorWeight")
+        await press(pilot, *"llllllll")
+        assert knob(app, "query.hybrid.vectorWeight") == pytest.approx(0.8)
+        assert knob(app, "query.hybrid.textWeight") == pytest.approx(0.2)
+        moved = recalled(app)
+        assert moved != before
+        await press(pilot, *"uuuuuuuu")
+        assert recalled(app) == before
+        assert not view_of(app).context().undo
+        await press(pilot, *["ctrl+r"] * 8)
+        assert recalled(app) == moved
+        await press(pilot, "equals_sign")
+        assert recalled(app) == before
+        assert len(gathered) == asked
+
+    drive(app, steps)
+
+
+def test_places_are_marked_against_the_baseline(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert "against A" not in text_of(app)
+        await to_knob(pilot, "query.maxResults")
+        await press(pilot, "h", "h")
+        assert "against A: 2 out, 4 same" in text_of(app)
+        assert "change against A (as opened)" in text_of(app)
+        assert text_of(app).count(" out ") >= 2
+        await press(pilot, "b", "enter")
+        assert said(app) == ("Baseline B is set: results 4. The list now compares each turn with it; u undoes it.")
+        await press(pilot, "l")
+        assert "against B: 1 new, 4 same" in text_of(app)
+        assert " new " in text_of(app)
+
+    drive(app, steps, LARGE)
+
+
+def test_the_cursor_stays_on_its_chunk_when_places_change(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "j", "j", "j")
+        results = app.screen.query_one(HitList)
+        hit = results.hit
+        assert hit is not None
+        await to_knob(pilot, "query.hybrid.vectorWeight")
+        await press(pilot, *"llllllll")
+        assert results.hit is not None
+        assert results.hit.chunk == hit.chunk
+
+    drive(app, steps)
+
+
+def test_digits_type_a_value(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await to_knob(pilot, "query.maxResults")
+        await press(pilot, "1")
+        assert "1_" in text_of(app)
+        await press(pilot, "2", "enter")
+        assert len(recalled(app)) == 12
+        await press(pilot, *"9999", "enter")
+        assert said(app) == "query.maxResults goes from 1 to 1000; 9999 is outside."
+        await press(pilot, "7", "escape")
+        assert knob(app, "query.maxResults") == 12
+        await press(pilot, "0")
+        assert knob(app, "query.maxResults") == 6
+        await press(pilot, "0")
+        assert said(app) == "results is as the app was opened."
+        await to_knob(pilot, "query.minScore")
+        await press(pilot, "full_stop", "4", "enter")
+        assert knob(app, "query.minScore") == pytest.approx(0.4)
+
+    drive(app, steps)
+
+
+def test_a_knob_that_the_profile_ignores_says_so(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await to_knob(pilot, "query.hybrid.candidateMultiplier")
+        await press(pilot, "l")
+        assert said(app) == ("candidates has no effect: recommended always looks at 200 candidates a side.")
+        assert knob(app, "query.hybrid.candidateMultiplier") == 4
+        await to_knob(pilot, "query.hybrid.mmr.lambda")
+        await press(pilot, "l")
+        assert said(app) == "mmr lambda has no effect: mmr is off."
+        assert text_of(app).count("no effect") >= 2
+
+    drive(app, steps)
+
+
+def test_another_profile_brings_its_own_values(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await to_knob(pilot, "profile")
+        await press(pilot, "l")
+        newest = view_of(app).trace
+        assert newest is not None
+        assert newest.profile == "openclaw-2026.9"
+        assert "chunking" in {notice.code for notice in newest.notices}, "these chunks are not cut as 2026.9 cuts them"
+        await press(pilot, "l")
+        trace = view_of(app).trace
+        assert trace is not None
+        assert trace.profile == "openclaw-2026.3"
+        assert knob(app, "query.minScore") == pytest.approx(0.35)
+        assert knob(app, "query.hybrid.vectorWeight") == pytest.approx(0.7)
+        await press(pilot, "u", "u")
+        assert knob(app, "profile") == "recommended"
+
+    drive(app, steps)
+
+
+def test_a_slider_follows_the_mouse(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        strip = app.screen.query_one(TuneStrip)
+        top = next(y for y, line in enumerate(text_of(app).splitlines()) if " vector  " in line and "●" in line)
+        line = text_of(app).splitlines()[top]
+        start = line.index("─")
+        await pilot.click(offset=(start + 8, top))
+        await settled(pilot)
+        assert knob(app, "query.hybrid.vectorWeight") == pytest.approx(1.0)
+        assert app.focused is strip
+
+    drive(app, steps, LARGE)
+
+
+def test_stale_answers_are_dropped(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "2")
+        assert app.engine is not None
+        real, release, held = app.engine.queries.gather, threading.Event(), threading.Event()
+
+        def slow(query: str, cancel: object = None, source: str = "") -> object:
+            evidence = real(query)
+            if query == "router":
+                held.set()
+                assert release.wait(LONG)
+            return evidence
+
+        app.engine.queries.gather = slow  # type: ignore[method-assign, assignment]
+        box = app.screen.query_one(QueryBox)
+        box.input.value = "router"
+        await until(held.is_set)
+        box.input.value = "postgres"
+        await until(lambda: view_of(app).trace)
+        release.set()
+        await settled(pilot)
+        trace = view_of(app).trace
+        assert trace is not None
+        assert trace.query == "postgres"
+
+    drive(app, steps)
+
+
+def test_a_saved_note_is_found_without_a_key(workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "quixotic marmalade")
+        new = workspace / "memory" / "2026-03-21.md"
+        new.write_text("# Breakfast\n\nquixotic marmalade from the market\n", "utf-8")
+        assert app.engine is not None
+        app.engine.indexer.request_sync()
+        await settled(pilot)
+        assert recalled(app)[0] == "memory/2026-03-21.md#L1-L4"
+
+    drive(app, steps)
+
+
+def test_enter_opens_the_note_at_the_cited_lines(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = app.screen.query_one(HitList).hit
+        assert hit is not None
+        await press(pilot, "enter")
+        assert isinstance(app.screen, ReaderView)
+        reader = app.screen.query_one(Reader)
+        assert reader.page is not None
+        assert reader.page.path == hit.chunk.path
+        assert reader.cursor == hit.chunk.start_line - 1
+        assert reader.place == (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, SearchView)
+        assert isinstance(app.focused, HitList)
+
+    drive(app, steps)
+
+
+def test_citation_and_text_go_to_the_clipboard(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = app.screen.query_one(HitList).hit
+        assert hit is not None
+        await press(pilot, "y")
+        assert app.clipboard == hit.chunk.citation
+        assert said(app).startswith("Sent the citation to the clipboard")
+        await press(pilot, "Y")
+        assert app.clipboard.endswith(f"\n\n{hit.chunk.citation}\n")
+        assert "VLAN" in app.clipboard
+
+    drive(app, steps)
+
+
+def test_a_click_selects_and_a_second_one_opens(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        results = app.screen.query_one(HitList)
+        await pilot.click(HitList, offset=(20, 5))
+        await settled(pilot)
+        assert results.cursor == 2
+        await pilot.click(HitList, offset=(20, 5), times=2)
+        await settled(pilot)
+        assert isinstance(app.screen, ReaderView)
+
+    drive(app, steps)
+
+
+def test_the_why_pane_follows_the_cursor(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        trace = view_of(app).trace
+        assert trace is not None
+        for candidate in trace.recalled:
+            assert isinstance(candidate.verdict, Recalled)
+            assert f"RECALLED {candidate.verdict.place}" in str(app.screen.query_one(WhyPane).border_title)
+            await press(pilot, "j")
+        assert "NOT RECALLED" in str(app.screen.query_one(WhyPane).border_title)
+
+    drive(app, steps)
+
+
+def test_up_brings_back_earlier_questions(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "router")
+        await ask(pilot, "postgres")
+        await press(pilot, "slash", "up", "up")
+        assert app.screen.query_one(QueryInput).value == "router"
+
+    drive(app, steps)
+
+
+def test_a_question_that_cannot_be_asked_says_why(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "2")
+        app.screen.query_one(QueryInput).value = "word " * 200_000
+        await settled(pilot)
+        assert view_of(app).trace is None
+        assert app.engine is not None
+        assert "1,000,000" in text_of(app) or "too long" in text_of(app).lower() or "characters" in text_of(app)
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("query", ["?!...", '"', "AND OR NOT NEAR(", "'; DROP TABLE chunks; --", "*", "\\", "🦊"])
+def test_odd_questions_get_an_answer_or_a_reason(app: MemoryApp, query: str) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "2")
+        app.screen.query_one(QueryInput).value = query
+        await settled(pilot)
+        trace = view_of(app).trace
+        assert trace is not None
+        assert trace.recalled or trace.empty is not None
+
+    drive(app, steps)

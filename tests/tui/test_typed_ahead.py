@@ -1,0 +1,299 @@
+"""Keys that come faster than the screen: each one counts, in its order, in the pane that the one before led to."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Input, OptionList
+
+from memory_tui.tui import note_changes
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.views.dialogs import NameList, Picker, Prompt
+from memory_tui.tui.views.index.index_view import IndexView
+from memory_tui.tui.views.notes.browse import BrowseView
+from memory_tui.tui.views.notes.edit import EditArea, EditView
+from memory_tui.tui.views.search.search_explain import WhyNotView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.widgets.query import QueryBox
+from memory_tui.tui.widgets.results import HitList
+from memory_tui.tui.widgets.tune_strip import TuneStrip
+from tests.support.tui import (
+    LARGE,
+    SMALL,
+    ask,
+    burst,
+    drive,
+    make_app,
+    press,
+    said,
+    sample,
+    settled,
+    strike,
+    text_of,
+    until,
+)
+from tests.support.waiting import LONG
+
+SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+QUESTION = "omada vlan"
+MIN_SCORE = "query.minScore"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> MemoryApp:
+    return make_app(sample(tmp_path / "notes"), changes=[(MIN_SCORE, "0.1")])
+
+
+def knob(app: MemoryApp, key: str = MIN_SCORE) -> float:
+    assert app.tuning is not None
+    return app.tuning.settings.number(key)
+
+
+def box(app: MemoryApp) -> Input:
+    return next(view for view in app.views if isinstance(view, SearchView)).query_one(QueryBox).input
+
+
+async def to_min_score(pilot: Pilot[int]) -> TuneStrip:
+    strip = pilot.app.screen.query_one(TuneStrip)
+    strip.focus()
+    await settled(pilot)
+    while strip.dial is not None and strip.dial.knob.key != MIN_SCORE:
+        await press(pilot, "j")
+    return strip
+
+
+@SIZES
+def test_every_key_of_a_burst_turns_the_knob(app: MemoryApp, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        strip = await to_min_score(pilot)
+        assert strip.dial is not None
+        step, start = strip.dial.knob.step, knob(app)
+        await burst(pilot, *["l"] * 8)
+        assert knob(app) == pytest.approx(start + 8 * step)
+        await burst(pilot, *["h"] * 3, *["l"] * 2, *["h"] * 4)
+        assert knob(app) == pytest.approx(start + 3 * step)
+        await burst(pilot, *["u"] * 17)
+        assert knob(app) == pytest.approx(start)
+
+    drive(app, steps, size)
+
+
+def test_every_turn_of_the_wheel_counts(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        strip = await to_min_score(pilot)
+        assert strip.dial is not None
+        step, start = strip.dial.knob.step, knob(app)
+        row = next(y for y in range(strip.content_size.height) if "minScore" in strip._cell(y).plain)
+        place = (strip.content_region.x + 3, strip.content_region.y + row)
+        for _ in range(8):
+            app.post_message(events.MouseScrollUp(strip, *place, 0, 0, 0, False, False, False, *place))
+        await settled(pilot)
+        assert knob(app) == pytest.approx(start + 8 * step)
+
+    drive(app, steps)
+
+
+def test_keys_keep_their_order_across_panes(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        strip = await to_min_score(pilot)
+        assert strip.dial is not None
+        step, start = strip.dial.knob.step, knob(app)
+        # Two steps, one taken back, a typed value on the next knob, back to this one, one more step, and to the index.
+        await burst(pilot, "l", "l", "u", "j", "k", "l", "escape", "3")
+        assert knob(app) == pytest.approx(start + 2 * step)
+        assert isinstance(app.screen, IndexView)
+
+    drive(app, steps)
+
+
+def test_what_is_typed_after_enter_is_no_part_of_the_question(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await burst(pilot, "slash", *QUESTION, "enter", "j", "w", "3")
+        assert isinstance(app.screen, IndexView)
+        assert box(app).value == QUESTION
+        await burst(pilot, "slash", "x", "enter", "q", "1")
+        assert box(app).value == f"{QUESTION}x"
+        assert isinstance(app.screen, BrowseView)
+
+    drive(app, steps)
+
+
+def test_keys_that_wait_for_a_slow_engine_are_not_lost(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        assert app.engine is not None
+        gather = app.engine.queries.gather
+
+        def slow(*given: object, **named: object) -> object:
+            assert gate.wait(LONG)
+            return gather(*given, **named)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(app.engine.queries, "gather", slow)
+        start = knob(app)
+        await strike(pilot, "slash", "s", "enter", "t", "j", "j", *["l"] * 8, "escape", "3")
+        assert isinstance(app.screen, IndexView)
+        assert knob(app) == pytest.approx(start + 0.4)
+        assert box(app).value == f"{QUESTION}s"
+        gate.set()
+        await settled(pilot)
+        assert knob(app) == pytest.approx(start + 0.4)
+
+    drive(app, steps)
+
+
+def test_after_an_error_keys_are_not_typed_into_the_question(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await burst(pilot, "slash")
+        box(app).value = "word " * 12_000
+        await burst(pilot, "enter", "r", "3")
+        assert isinstance(app.screen, IndexView)
+        assert box(app).value == "word " * 12_000
+        await burst(pilot, "2")
+        assert "has 60,000 characters" in text_of(app)
+        await burst(pilot, "q")
+        assert isinstance(app.screen, BrowseView)
+
+    drive(app, steps, SMALL)
+
+
+def test_a_paste_stays_between_the_keys_around_it(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        app.post_message(events.Key("slash", "/"))
+        app.post_message(events.Paste("omada"))
+        await burst(pilot, "space", "v", "l", "a", "n", "enter", "j")
+        assert box(app).value == QUESTION
+        assert isinstance(app.screen.focused, HitList)
+
+    drive(app, steps)
+
+
+# --- lists to choose from ------------------------------------------------------------------------------------------
+
+
+def test_enter_opens_the_note_that_the_list_shows(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        for letters in ("", "netwrk", "projects"):
+            await press(pilot, "o", *letters)
+            assert isinstance(app.screen, Picker)
+            choices = app.screen.query_one(NameList)
+            shown = choices.names[choices.cursor]
+            await press(pilot, "escape")
+            await burst(pilot, "o", *letters, "enter")
+            assert isinstance(app.screen, BrowseView)
+            page = app.screen.pane.reader.page
+            assert page is not None
+            assert page.path == shown
+
+    drive(app, steps)
+
+
+def test_enter_asks_about_the_line_that_the_list_shows(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        for keys in ([], ["down", "down", "up"]):
+            await press(pilot, "o", *keys)
+            assert isinstance(app.screen, Prompt)
+            proposals = app.screen.query_one(OptionList)
+            assert proposals.highlighted is not None
+            shown = str(proposals.get_option_at_index(proposals.highlighted).prompt)
+            await press(pilot, "escape")
+            await burst(pilot, "o", *keys, "enter")
+            assert isinstance(app.screen, WhyNotView)
+            assert shown in text_of(app)
+            await press(pilot, "escape")
+        # A place that is no note is offered as it is typed.
+        await burst(pilot, "o", *"memory/nope.md:3", "enter")
+        assert "NOT RECALLED (no such file)" in text_of(app)
+
+    drive(app, steps)
+
+
+def test_keys_after_a_dialogue_that_a_key_closes_reach_the_view(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await burst(pilot, "o", "x", "escape", "question_mark", "escape", "3", "1", "slash", *QUESTION, "enter", "3")
+        assert isinstance(app.screen, IndexView)
+        assert box(app).value == QUESTION
+
+    drive(app, steps)
+
+
+def test_a_judgement_is_of_the_hit_that_was_asked_about(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        results = app.screen.query_one(HitList)
+        hit = results.hit
+        assert hit is not None
+        await press(pilot, "v")
+        # Meanwhile the list changes below the dialogue, as it does when notes change.
+        results.go(results.cursor + 2)
+        assert results.hit is not hit
+        await press(pilot, "y")
+        await until(lambda: "Marked" in said(app))
+        assert hit.chunk.path in said(app)
+        view = app.screen
+        assert isinstance(view, SearchView)
+        assert [(label.path, hit.chunk.start_line <= label.line <= hit.chunk.end_line) for label in labels(view)] == [
+            (hit.chunk.path, True)
+        ]
+
+    drive(app, steps)
+
+
+def labels(view: SearchView) -> tuple[object, ...]:
+    notebook = view.judge.desk.notebook
+    assert notebook is not None
+    return notebook.queries[0].labels
+
+
+def test_what_is_typed_before_the_note_is_read_lands_in_the_editor(
+    app: MemoryApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    real = note_changes.opened
+
+    def slow(*arguments: object, **more: object) -> object:
+        assert gate.wait(LONG)
+        return real(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("memory_tui.tui.typed_ahead.HELD_SECONDS", LONG)
+    monkeypatch.setattr(note_changes, "opened", slow)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "1")
+        for key in "ixyz":
+            app.post_message(events.Key(key, key))
+        await until(lambda: isinstance(app.screen, EditView))
+        gate.set()
+        await until(lambda: "xyz" in app.screen.query_one(EditArea).text)
+
+    drive(app, steps)
+
+
+def test_a_note_that_is_not_read_yet_can_be_left(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    real = note_changes.opened
+
+    def slow(*arguments: object, **more: object) -> object:
+        assert gate.wait(LONG)
+        return real(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(note_changes, "opened", slow)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "1")
+        app.post_message(events.Key("i", "i"))
+        await until(lambda: isinstance(app.screen, EditView))
+        app.post_message(events.Key("escape", None))
+        await until(lambda: not isinstance(app.screen, EditView))
+        gate.set()
+
+    drive(app, steps)

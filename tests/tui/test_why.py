@@ -1,0 +1,464 @@
+"""Why, why not, and what would change it: the why pane at every depth, flips, and lines that are not listed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
+from memory_tui.explain.counterfactuals import Flips, flips
+from memory_tui.explain.why import gaps, in_a_line, parts, stages
+from memory_tui.explain.why_not import row_of
+from memory_tui.search.evidence import later
+from memory_tui.search.rank import rank
+from memory_tui.search.trace import Candidate, Recalled, Trace
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.views.dialogs import Prompt
+from memory_tui.tui.views.notes.browse import BrowseView
+from memory_tui.tui.views.search.search_explain import WhyNotView
+from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.widgets.results import HitList
+from memory_tui.tui.widgets.why_pane import WhyPane
+from memory_tui.tui.widgets.why_rows import Subject, rows_of
+from tests.support.search import evidence, settings
+from tests.support.tui import (
+    LARGE,
+    SMALL,
+    ask,
+    burst,
+    drive,
+    make_app,
+    press,
+    said,
+    sample,
+    settled,
+    strike,
+    text_of,
+    until,
+)
+
+QUESTION = "How is the VLAN on the Omada router set up?"
+OPENCLAW = [("profile", "openclaw-2026.3")]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return sample(tmp_path / "notes")
+
+
+@pytest.fixture
+def app(workspace: Path) -> MemoryApp:
+    return make_app(workspace)
+
+
+def trace_of(app: MemoryApp) -> Trace:
+    view = next(view for view in app.views if isinstance(view, SearchView))
+    assert view.trace is not None
+    return view.trace
+
+
+def hit_of(app: MemoryApp) -> Candidate:
+    hit = app.screen.query_one(HitList).hit
+    assert hit is not None
+    return hit
+
+
+async def to_first_loser(pilot: Pilot[int]) -> Candidate:
+    app = pilot.app
+    assert isinstance(app, MemoryApp)
+    while isinstance(hit_of(app).verdict, Recalled):
+        await press(pilot, "j")
+    return hit_of(app)
+
+
+# --- flips ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_turned_knob_explains_the_hit_twice(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once at once, and once with everything that would change the verdict; held keys look for it once."""
+    shown: list[Subject | None] = []
+    show_subject = WhyPane.show
+    monkeypatch.setattr(WhyPane, "show", lambda pane, subject: (shown.append(subject), show_subject(pane, subject)))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "t", "j")
+        shown.clear()
+        await press(pilot, "l")
+        assert [subject is not None and subject.changes is not None for subject in shown] == [False, True]
+        shown.clear()
+        await burst(pilot, *"llhhl")
+        assert sum(subject is not None and subject.changes is not None for subject in shown) == 1
+
+    drive(app, steps)
+
+
+def test_only_changed_lines_of_the_pane_are_drawn(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[Region, ...]] = []
+    refresh = WhyPane.refresh
+
+    def heard(pane: WhyPane, *regions: Region, **options: bool) -> WhyPane:
+        drawn.append(regions)
+        return refresh(pane, *regions, **options)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        pane = app.screen.query_one(WhyPane)
+        subject = pane.subject
+        assert subject is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(WhyPane, "refresh", heard)
+            pane.show(subject)
+            assert drawn == [], "nothing is other than before"
+            pane.show(replace(subject, changes=None, working="looking"))
+        await settled(pilot)
+        picture = text_of(app)
+        pane.refresh()
+        await settled(pilot)
+        assert text_of(app) == picture
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = await to_first_loser(pilot)
+        subject = app.screen.query_one(WhyPane).subject
+        assert app.engine is not None
+        assert subject is not None
+        row = row_of(subject.evidence, hit.chunk.rowid)
+        assert row is not None
+        expected = flips(subject.evidence, app.engine.plan.settings, row, app.engine.plan.with_profile)
+        assert subject.changes == expected
+        assert subject.working == ""
+        assert "results 7: would be recalled (7th)" in text_of(app)
+
+    drive(app, steps, size)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "words"),
+    [(0.9, "No single setting would drop this hit"), (0.1, "No single setting would recall this hit")],
+)
+def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: float, words: str) -> None:
+    found = evidence([cosine], {})
+    trace = rank(found, settings("openclaw-2026.3"))
+    candidate = (*trace.recalled, *trace.lost)[0]
+    changes = Flips(candidate.chunk, isinstance(candidate.verdict, Recalled), (), ())
+    rows = rows_of(Subject(found, trace, candidate, changes=changes), 0, 60, packed=False)
+    assert words in ["".join(piece for piece, _ in row).strip() for row, _ in rows]
+
+
+def test_one_key_applies_the_nearest_change_and_another_takes_it_back(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = await to_first_loser(pilot)
+        before = trace_of(app)
+        subject = app.screen.query_one(WhyPane).subject
+        assert subject is not None
+        nearest = subject.flips[0]
+        await press(pilot, "a")
+        assert trace_of(app).settings.values[nearest.key].value == nearest.value
+        places = [candidate.chunk for candidate in trace_of(app).recalled]
+        assert nearest.place is not None
+        assert places[nearest.place - 1] == hit.chunk
+        assert hit_of(app).chunk == hit.chunk
+        assert said(app).startswith("Set: ")
+        was = nearest.key, before.settings.values[nearest.key].value
+        await press(pilot, "u")
+        assert trace_of(app).recalled == before.recalled
+        assert said(app).startswith(f"Undone: {BY_KEY[was[0]].label} {show(BY_KEY[was[0]], was[1])}")
+        await press(pilot, "ctrl+r")
+        assert said(app).startswith("Redone: ")
+
+    drive(app, steps)
+
+
+def test_every_change_can_be_reached_and_applied(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = await to_first_loser(pilot)
+        await press(pilot, "w")
+        pane = app.screen.query_one(WhyPane)
+        assert pane.subject is not None
+        found = pane.subject.flips
+        assert len(found) >= 3
+        while pane.key != "flip 2":
+            before = pane.cursor, pane.scroll_offset.y
+            await press(pilot, "j")
+            assert (pane.cursor, pane.scroll_offset.y) != before
+        await press(pilot, "a")
+        assert trace_of(app).settings.values[found[2].key].value == found[2].value
+        assert hit.chunk in [candidate.chunk for candidate in trace_of(app).recalled]
+
+    drive(app, steps, SMALL)
+
+
+def test_a_click_selects_a_change_and_a_second_one_applies_it(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await to_first_loser(pilot)
+        pane = app.screen.query_one(WhyPane)
+        assert pane.subject is not None
+        number = next(i for i, found in enumerate(pane.subject.flips) if found.key == "query.maxResults")
+        line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 7: would be" in text)
+        await pilot.click(offset=(pane.region.x + 12, line))
+        await settled(pilot)
+        assert pane.key == f"flip {number}"
+        line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 7: would be" in text)
+        await pilot.click(offset=(pane.region.x + 12, line))
+        await settled(pilot)
+        assert len(trace_of(app).recalled) == 7
+
+    drive(app, steps)
+
+
+def test_flips_of_a_hit_that_was_left_are_dropped(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await strike(pilot, *"jjjjjjjjjjjj")
+        await settled(pilot)
+        subject = app.screen.query_one(WhyPane).subject
+        assert subject is not None
+        assert subject.candidate == hit_of(app)
+        assert subject.changes is not None
+        assert subject.changes.chunk == hit_of(app).chunk
+
+    drive(app, steps)
+
+
+def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
+    app = make_app(workspace, changes=OPENCLAW)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = await to_first_loser(pilot)
+        await press(pilot, "w")
+        subject = app.screen.query_one(WhyPane).subject
+        assert subject is not None
+        assert subject.questions
+        assert subject.changes is not None
+        await press(pilot, "G")
+        found = subject.questions[0]
+        assert app.engine is not None
+        again = app.engine.queries.rank(app.engine.queries.gather(found.query), app.engine.plan.settings).recalled
+        assert again[found.place - 1].chunk == hit.chunk
+
+    drive(app, steps)
+
+
+# --- depths --------------------------------------------------------------------------------------------------------
+
+
+def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "w", "enter")
+        assert "the full record" in text_of(app)
+        assert "By meaning:" in text_of(app)
+        assert "By words:" in text_of(app)
+        await press(pilot, "enter")
+        pane = app.screen.query_one(WhyPane)
+        shown = "".join(
+            "".join(text for text, _ in pane.draw(row, 0, pane.inner_width)).rstrip() for row in range(pane.count())
+        )
+        assert '"cosine"' in shown
+        assert pane.depth == 2
+        await press(pilot, "escape", "escape")
+        assert pane.depth == 0
+        assert app.focused is pane
+        await press(pilot, "escape")
+        assert isinstance(app.focused, HitList)
+
+    drive(app, steps)
+
+
+def test_the_raw_record_is_json(workspace: Path) -> None:
+    from memory_tui.tui.widgets.why_rows import rows_of
+
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        subject = app.screen.query_one(WhyPane).subject
+        assert subject is not None
+        wide = rows_of(subject, 2, 10_000, packed=False)
+        data = json.loads("".join("".join(text for text, _ in row) for row, _ in wide))
+        assert data["score"] == hit_of(app).score
+        assert data["verdict"]["kind"] == "recalled"
+        assert len(data["flips"]) == len(subject.flips)
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
+def test_the_full_record_adds_up_for_every_candidate(workspace: Path, profile: str) -> None:
+    app = make_app(
+        workspace,
+        changes=[
+            ("profile", profile),
+            ("query.hybrid.temporalDecay.enabled", "true"),
+            ("query.hybrid.mmr.enabled", "true"),
+        ],
+    )
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "what about the router on March 15?")
+        trace = trace_of(app)
+        order = [*trace.recalled, *trace.lost]
+        for above, candidate in itertools.pairwise(order):
+            assert sum(parts(candidate).values()) == pytest.approx(candidate.score)
+            found = gaps(candidate, above)
+            assert sum(gap.difference for gap in found) == pytest.approx(candidate.score - above.score)
+            assert f"{candidate.score:.3f} " in in_a_line(candidate, trace)
+        for candidate in order:
+            for stage in stages(candidate, trace):
+                if stage.title.startswith(("Final", "By meaning")) and stage.own >= 0:
+                    assert candidate.chunk.citation in stage.lines[stage.own]
+
+    drive(app, steps)
+
+
+# --- lines that are not in the list --------------------------------------------------------------------------------
+
+
+async def ask_line(pilot: Pilot[int], place: str) -> None:
+    await press(pilot, "o")
+    pilot.app.screen.query_one(Input).value = place
+    await press(pilot, "enter")
+
+
+def test_a_line_that_was_never_a_candidate_gets_its_verdict(workspace: Path) -> None:
+    app = make_app(workspace, changes=[*OPENCLAW, ("query.hybrid.candidateMultiplier", "1"), ("query.maxResults", "2")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "omada router vlan")
+        proposed = {candidate.chunk for candidate in [*trace_of(app).recalled, *trace_of(app).lost]}
+        await ask_line(pilot, "memory/projects.md:3")
+        assert isinstance(app.screen, WhyNotView)
+        subject = app.screen.query_one(WhyPane).subject
+        assert subject is not None
+        assert subject.answer is not None
+        assert subject.answer.best is not None
+        assert subject.answer.best.chunk not in proposed
+        assert "NOT RECALLED (not a candidate)" in text_of(app)
+        assert "not a candidate; as one it would have" in text_of(app)
+        assert subject.questions is not None
+        await press(pilot, "escape")
+        assert isinstance(app.screen, SearchView)
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("memory/nowhere.md:3", "NOT RECALLED (no such file)"),
+        ("memory/projects.md:9999", "NOT RECALLED (in no chunk)"),
+        ("../../etc/passwd", "NOT RECALLED (no such file)"),
+        ("memory/network.md#L30-L31", "RECALLED"),
+    ],
+)
+def test_any_place_gets_an_answer(app: MemoryApp, place: str, words: str) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await ask_line(pilot, place)
+        assert words in text_of(app)
+
+    drive(app, steps)
+
+
+def test_a_part_of_a_name_is_completed(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "o", *"netwrk")
+        assert isinstance(app.screen, Prompt)
+        assert "memory/network.md" in text_of(app)
+        await press(pilot, "tab", *":30", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, WhyNotView)
+        assert "memory/network.md:24-43" in text_of(app)
+
+    drive(app, steps)
+
+
+def test_a_change_that_recalls_a_line_is_applied_from_there(workspace: Path) -> None:
+    app = make_app(workspace, changes=OPENCLAW)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await ask_line(pilot, "memory/network.md:30")
+        assert "NOT RECALLED (minScore)" in text_of(app)
+        await press(pilot, "a")
+        assert "RECALLED 6th" in text_of(app)
+        assert "NOT RECALLED" not in text_of(app)
+        await press(pilot, "escape")
+        assert "memory/network.md" in {candidate.chunk.path for candidate in trace_of(app).recalled}
+        await press(pilot, "u")
+        assert "memory/network.md" not in {candidate.chunk.path for candidate in trace_of(app).recalled}
+
+    drive(app, steps)
+
+
+def test_the_reader_asks_for_a_question_when_there_is_none(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        assert isinstance(app.screen, BrowseView)
+        await press(pilot, "enter", "w")
+        assert isinstance(app.screen, Prompt)
+        await press(pilot, *"wifi", "enter")
+        await until(lambda: isinstance(app.screen, WhyNotView))
+        await settled(pilot)
+        assert "RECALLED" in text_of(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, BrowseView)
+
+    drive(app, steps)
+
+
+def test_in_the_reader_a_line_is_asked_about_under_the_question_on_screen(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = hit_of(app)
+        await press(pilot, "enter", "w")
+        assert isinstance(app.screen, WhyNotView)
+        assert f"{hit.chunk.path}:" in text_of(app)
+        assert "RECALLED 1st" in text_of(app)
+
+    drive(app, steps)
+
+
+# --- the list is what a fresh search gives -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_turns_the_list_is_what_a_fresh_search_gives(workspace: Path, seed: int) -> None:
+    app = make_app(workspace)
+    choose = random.Random(seed)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        assert app.engine is not None
+        await ask(pilot, choose.choice([QUESTION, "why did we drop Pi-hole", "router on March 15"]))
+        await press(pilot, "t")
+        for _ in range(25):
+            await strike(pilot, choose.choice(["j", "k", "l", "l", "h", "h", "L", "H", "u", "equals_sign"]))
+        await settled(pilot)
+        shown, tuning = trace_of(app), app.tuning
+        assert tuning is not None
+        fresh = app.engine.queries.rank(later(app.engine.queries.gather(shown.query), tuning.days), shown.settings)
+        assert {key: shown.settings.values[key].value for key in TUNE_KEYS} == {
+            key: tuning.settings.values[key].value for key in BY_KEY if key in TUNE_KEYS
+        }
+        for ours, theirs in ((shown.recalled, fresh.recalled), (tuple(shown.lost), tuple(fresh.lost))):
+            assert [(c.chunk.id, c.score) for c in ours] == [(c.chunk.id, c.score) for c in theirs]
+
+    drive(app, steps)

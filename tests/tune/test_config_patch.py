@@ -1,0 +1,322 @@
+"""Tuned values go into the configuration and nothing else of it changes: no comment, no byte outside the values."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui import plan
+from memory_tui.cli import main
+from memory_tui.config import config_write, json5_edit
+from memory_tui.config import places as configuration
+from memory_tui.config.json5 import SourceText, parse_json5
+from memory_tui.core.errors import ConfigError
+from memory_tui.plan import Options
+from memory_tui.tune.config_patch import Patch, patch
+
+pytest_plugins = ["tests.support.config"]
+
+COMMENTED = """// my agents
+{
+  agents: {
+    defaults: {
+      workspace: "WORKSPACE", // notes
+      memorySearch: {
+        provider: "none",
+        query: {
+          minScore: 0.35, // what a hit has to score
+          /* the two sides */
+          hybrid: { vectorWeight: 0.7, textWeight: 0.3 },
+        },
+        remote: { apiKey: "sk-1234567890abcdefghij" }
+      }, // end of search
+    },
+  },
+}
+"""
+
+
+def plan_of(path: Path, *changes: tuple[str, str], profile: str = "openclaw-2026.3") -> Patch:
+    choices = plan.choose(Options(config=str(path), changes=(("profile", profile), *changes)))
+    return patch(choices.config, choices.settings, choices.as_written())
+
+
+def text_of(found: Patch) -> str:
+    [file] = found.files
+    return file.after.decode()
+
+
+@pytest.fixture
+def commented(write: Callable[[object], Path], tmp_path: Path) -> Path:
+    notes = tmp_path / "notes"
+    (notes / "memory").mkdir(parents=True)
+    return write(COMMENTED.replace("WORKSPACE", str(notes)))
+
+
+def test_a_value_that_is_there_is_replaced_and_nothing_else(commented: Path) -> None:
+    before = commented.read_text()
+    found = plan_of(commented, ("query.minScore", "0.2"))
+    assert text_of(found) == before.replace("0.35", "0.2")
+    [change] = found.changes
+    assert (change.key, change.before, change.after) == ("query.minScore", 0.35, 0.2)
+    assert change.place == "agents.defaults.memorySearch.query.minScore"
+
+
+def test_a_value_that_is_missing_is_added_where_it_belongs(commented: Path) -> None:
+    before = commented.read_text()
+    found = plan_of(commented, ("query.maxResults", "9"), ("query.hybrid.mmr.enabled", "on"))
+    assert text_of(found) == before.replace("textWeight: 0.3 }", "textWeight: 0.3, mmr: { enabled: true } }").replace(
+        "textWeight: 0.3, mmr: { enabled: true } },\n",
+        "textWeight: 0.3, mmr: { enabled: true } },\n          maxResults: 9,\n",
+    )
+
+
+def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
+    text = '{\n    "a": 1 // one\n}\n'
+    node = parse_json5(SourceText(Path("x"), text))
+    assert json5_edit.spliced(text, json5_edit.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{}", '{ "b": { "c": 1 } }'),
+        ("{}\n", '{\n  "b": {\n    "c": 1\n  }\n}\n'),
+        ("{a: 1}", "{a: 1, b: { c: 1 }}"),
+        ("{a: 1,}", "{a: 1, b: { c: 1 }}"),
+        ("{\r\n\ta: 1,\r\n}\r\n", "{\r\n\ta: 1,\r\n\tb: {\r\n\t\tc: 1\r\n\t},\r\n}\r\n"),
+        ("{\n  // nothing yet\n}\n", '{\n  "b": {\n    "c": 1\n  },\n  // nothing yet\n}\n'),
+        ("{\n  a: 1 /* x */ , // y\n}", "{\n  a: 1 /* x */ , // y\n  b: {\n    c: 1\n  },\n}"),
+    ],
+)
+def test_new_members_look_like_the_others(text: str, expected: str) -> None:
+    node = parse_json5(SourceText(Path("x"), text))
+    after = json5_edit.spliced(text, json5_edit.insert(node, {"b": {"c": 1}}))
+    assert after == expected
+    assert parse_json5(SourceText(Path("x"), after)).get("b", "c").plain() == 1
+
+
+SPACES = st.sampled_from(["", " ", "\n", "\r\n", "\t", " // c, }\n", "/* { */", "\n  "])
+KEYS = st.sampled_from(["a", "b", "query", "minScore", "'x y'", '"z"'])
+SCALARS = st.sampled_from(["1", "-.5", "0x1F", "'t,'", '"}"', "true", "null", "[1, 2,]"])
+
+
+@st.composite
+def objects(draw: st.DrawFn, depth: int = 2) -> str:
+    members = []
+    for _ in range(draw(st.integers(0, 3))):
+        value = draw(objects(depth - 1)) if depth and draw(st.booleans()) else draw(SCALARS)
+        members.append(f"{draw(SPACES)}{draw(KEYS)}{draw(SPACES)}:{draw(SPACES)}{value}{draw(SPACES)}")
+    comma = "," + draw(SPACES) if members and draw(st.booleans()) else ""
+    return "{" + draw(SPACES) + ",".join(members) + comma + "}"
+
+
+@given(
+    objects(),
+    st.dictionaries(st.sampled_from(["new", "other key"]), st.sampled_from([1, 0.5, True, {"deep": 2}]), min_size=1),
+)
+def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str, object]) -> None:
+    node = parse_json5(SourceText(Path("x"), text))
+    splices = json5_edit.insert(node, members)
+    after = json5_edit.spliced(text, splices)
+    assert parse_json5(SourceText(Path("x"), after)).plain() == {**node.plain(), **members}
+    removed = [text[s.start : s.end] for s in splices]
+    assert "".join(removed).strip() == ""
+    added = sorted(splices, key=lambda s: s.start)
+    kept, at = [], 0
+    for one in added:
+        kept.append(text[at : one.start])
+        at = one.end
+    assert all(part in after for part in [*kept, text[at:]])
+
+
+@given(objects(), st.sampled_from([0.25, 7, True, "word"]))
+def test_replacing_changes_no_byte_outside_the_value(text: str, value: object) -> None:
+    node = parse_json5(SourceText(Path("x"), text))
+    for key, child in node.children():
+        one = json5_edit.replace(child, value)
+        after = json5_edit.spliced(text, [one])
+        assert after.startswith(text[: child.start])
+        assert after.endswith(text[child.end :])
+        assert parse_json5(SourceText(Path("x"), after)).plain() == {**node.plain(), key: value}
+
+
+def test_an_agents_own_section_is_the_place_of_its_values(write: Callable[[object], Path], tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "memory").mkdir(parents=True)
+    path = write(
+        {
+            "agents": {
+                "defaults": {"memorySearch": {"query": {"minScore": 0.4}}},
+                "list": [
+                    {"id": "one", "default": True, "workspace": str(tmp_path / "one")},
+                    {"id": "two", "workspace": str(tmp_path / "two"), "memorySearch": {"sources": ["memory"]}},
+                ],
+            }
+        }
+    )
+    choices = plan.choose(Options(config=str(path), agent="two", changes=(("query.minScore", "0.1"),)))
+    found = patch(choices.config, choices.settings, choices.as_written())
+    after = json.loads(text_of(found))
+    assert after["agents"]["list"][1]["memorySearch"] == {"sources": ["memory"], "query": {"minScore": 0.1}}
+    assert after["agents"]["defaults"]["memorySearch"] == {"query": {"minScore": 0.4}}
+    choices = plan.choose(Options(config=str(path), agent="one", changes=(("query.minScore", "0.1"),)))
+    found = patch(choices.config, choices.settings, choices.as_written())
+    assert json.loads(text_of(found))["agents"]["defaults"]["memorySearch"] == {"query": {"minScore": 0.1}}
+    assert any("every agent" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ({"memory": {"search": {"provider": "none"}}}, ("memory", "search")),
+        ({"agents": {"defaults": {"memorySearch": {}}}}, ("agents", "defaults", "memorySearch")),
+        ({"agents": {"defaults": {}}}, ("agents", "defaults", "memorySearch")),
+        ({}, ("agents", "defaults", "memorySearch")),
+    ],
+)
+def test_the_layout_that_is_there_is_kept(
+    content: dict, place: tuple[str, ...], write: Callable[[object], Path]
+) -> None:
+    found = plan_of(write(content), ("query.minScore", "0.1"))
+    node = json.loads(text_of(found))
+    for name in place:
+        node = node[name]
+    assert node["query"] == {"minScore": 0.1}
+
+
+def test_what_was_written_is_what_holds_next_time(commented: Path) -> None:
+    wanted = {
+        "query.minScore": "0.15",
+        "query.hybrid.vectorWeight": "0.6",
+        "query.hybrid.textWeight": "0.4",
+        "query.hybrid.temporalDecay.enabled": "on",
+        "query.hybrid.temporalDecay.halfLifeDays": "90",
+    }
+    plan_of(commented, *wanted.items()).write()
+    again = plan_of(commented, *wanted.items())
+    assert (again.changes, again.files) == ((), ())
+
+
+def test_values_of_our_own_rules_go_into_our_own_file_and_hold_there(commented: Path) -> None:
+    before = commented.read_bytes()
+    found = plan_of(commented, ("recency.weight", "0.1"), profile="recommended")
+    assert found.target == configuration.own_path()
+    assert any("OpenClaw" in note for note in found.notes)
+    found.write()
+    assert commented.read_bytes() == before
+    ours = plan.choose(Options(config=str(commented), changes=(("profile", "recommended"),)))
+    assert ours.settings.number("recency.weight") == 0.1
+    theirs = plan.choose(Options(config=str(commented)))
+    assert theirs.settings.number("recency.weight") == 0.02
+
+
+def test_knobs_that_openclaw_does_not_have_are_left_with_the_reason(commented: Path) -> None:
+    found = plan_of(commented, ("recency.weight", "0.1"), ("query.minScore", "0.3"))
+    assert [change.key for change in found.changes] == ["query.minScore"]
+    assert [key for key, _ in found.left] == ["recency.weight"]
+
+
+@pytest.mark.parametrize(
+    ("content", "profile", "after"),
+    [
+        ("{}", "openclaw-2026.3", {"profile": "openclaw-2026.3", "query": {"minScore": 0.2}}),
+        ('{"profile": "openclaw-2026.2"}', "recommended", {"profile": "recommended", "query": {"minScore": 0.2}}),
+        ('{"profile": "auto"}', "recommended", {"profile": "auto", "query": {"minScore": 0.2}}),
+    ],
+)
+def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under(
+    content: str, profile: str, after: dict[str, object], tmp_path: Path
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(content)
+    plan_of(file, ("query.minScore", "0.2"), profile=profile).write()
+    assert json.loads(file.read_text()) == after
+    holds = plan.choose(Options(config=str(file))).settings
+    assert (holds.word("profile"), holds.number("query.minScore")) == (profile, 0.2)
+    assert plan_of(file, ("query.minScore", "0.2"), profile=profile).changes == ()
+
+
+def test_a_file_that_holds_for_every_workspace_says_so(tmp_path: Path) -> None:
+    wide = "every workspace"
+    choices = plan.choose(Options(workspace=str(tmp_path), changes=(("query.minScore", "0.2"),)))
+    assert any(wide in note for note in patch(choices.config, choices.settings, choices.as_written()).notes)
+    file = tmp_path / "config.json"
+    file.write_text("{}")
+    assert not any(wide in note for note in plan_of(file, ("query.minScore", "0.2")).notes)
+
+
+def test_a_profile_has_no_place_in_openclaws_file_and_the_way_to_it_is_said(commented: Path) -> None:
+    found = plan_of(commented, ("query.minScore", "0.3"), profile="openclaw-2026.2")
+    assert [change.key for change in found.changes] == ["query.minScore"]
+    assert [(key, "--profile" in reason) for key, reason in found.left] == [("profile", True)]
+    assert plan_of(commented, ("query.minScore", "0.3")).left == ()
+    assert any("--profile recommended" in note for note in plan_of(commented, profile="recommended").notes)
+
+
+def test_included_files_are_patched_where_the_value_is(write: Callable[[object], Path]) -> None:
+    path = write('{ agents: { defaults: { memorySearch: { $include: "./search.json5" } } } }')
+    included = path.parent / "search.json5"
+    included.write_text("{ query: { minScore: 0.4 } } // mine\n")
+    found = plan_of(path, ("query.minScore", "0.3"))
+    assert [(file.path, file.after.decode()) for file in found.files] == [
+        (included, "{ query: { minScore: 0.3 } } // mine\n")
+    ]
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(commented: Path) -> None:
+    found = plan_of(commented, ("query.minScore", "0.2"))
+    commented.write_text(commented.read_text() + "// somebody was here\n")
+    with pytest.raises(ConfigError, match="changed"):
+        found.write()
+    assert commented.read_text().endswith("// somebody was here\n")
+
+
+def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented: Path) -> None:
+    before, mode = commented.read_bytes(), 0o640
+    commented.chmod(mode)
+    plan_of(commented, ("query.minScore", "0.2")).write()
+    done = config_write.last(commented)
+    assert done is not None
+    assert Path(done.backup).read_bytes() == before
+    assert stat.S_IMODE(Path(done.backup).stat().st_mode) == 0o600
+    config_write.undo(done)
+    assert (commented.read_bytes(), stat.S_IMODE(commented.stat().st_mode)) == (before, mode)
+    assert config_write.last(commented) is None
+    plan_of(commented, ("query.minScore", "0.2")).write()
+    commented.write_text(commented.read_text() + " ")
+    with pytest.raises(ConfigError, match="nothing was undone"):
+        config_write.undo(config_write.last(commented))
+
+
+def test_no_key_is_in_the_difference(commented: Path) -> None:
+    found = plan_of(commented, ("query.hybrid.textWeight", "0.4"))
+    assert "textWeight: 0.4" in found.diff()
+    assert "sk-1234567890" not in found.diff()
+    assert "sk-1234567890abcdefghij" in text_of(found)
+    assert "sk-1234567890" not in repr(found)
+
+
+def test_the_command_shows_asks_writes_and_takes_back(commented: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = commented.read_bytes()
+    place = ["write-config", "--config", str(commented), "--set", "query.minScore=0.2"]
+    assert main.main([*place, "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "minScore .35 -> .20" in out
+    assert "+          minScore: 0.2, // what a hit has to score" in out
+    assert main.main(place) == 2, "nobody was there to say yes"
+    assert commented.read_bytes() == before
+    capsys.readouterr()
+    assert main.main([*place, "--yes", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["written"] is True
+    assert b"minScore: 0.2" in commented.read_bytes()
+    assert main.main(["write-config", "--undo"]) == 0
+    assert commented.read_bytes() == before
+    assert main.main(["write-config", "--undo"]) == 2

@@ -1,0 +1,214 @@
+"""`memory-tui eval`: numbers on labelled questions, before and after, and a gate for scripts."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.search.rank import rank
+from memory_tui.tune import evaluate, judgments, metrics
+
+TODAY = dt.date(2026, 11, 20)
+Run = Callable[..., tuple[int, str, str]]
+
+
+def lines_of(queries: list[demo.LabelledQuery]) -> str:
+    """The sample's questions as a file of labels."""
+    return "".join(
+        json.dumps(
+            {
+                "id": query.id,
+                "query": query.query,
+                "unanswerable": not query.relevant,
+                "relevant": [
+                    {"path": label.path, "line": label.line, "grade": label.grade, "answer": label.answer}
+                    for label in query.relevant
+                ],
+            }
+        )
+        + "\n"
+        for query in queries
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sample workspace, its labels, and its index."""
+    out = tmp_path_factory.mktemp("eval")
+    demo.materialize(out / "notes", TODAY)
+    (out / "labels.jsonl").write_text(lines_of(demo.labelled_queries(TODAY)), "utf-8")
+    return out
+
+
+@pytest.fixture
+def run(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line on the sample; returns exit code, stdout and stderr."""
+
+    def go(*arguments: str) -> tuple[int, str, str]:
+        code = main.main(
+            [
+                "--workspace",
+                str(place / "notes"),
+                "--index",
+                str(place / "index.sqlite"),
+                "--now",
+                "2026-11-20T12:00:00Z",
+                *arguments,
+            ]
+        )
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return go
+
+
+def measured(run: Run, place: Path, *arguments: str) -> dict[str, Any]:
+    code, out, err = run("eval", "--labels", str(place / "labels.jsonl"), "--json", *arguments)
+    assert err == ""
+    return {**json.loads(out), "code": code}
+
+
+def test_the_numbers_are_those_of_real_searches(run: Run, place: Path) -> None:
+    found = measured(run, place)
+    assert found["code"] == 0
+    assert set(found["metrics"]) == set(metrics.NAMES)
+    labels = judgments.load(place / "labels.jsonl")
+    with Engine.open(
+        Options(
+            workspace=str(place / "notes"),
+            index=str(place / "index.sqlite"),
+            now=dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp(),
+        )
+    ) as engine:
+        for row in found["queries"][:8]:
+            query = labels.find(row["query"])
+            assert query is not None
+            hits = [c.chunk for c in rank(engine.queries.gather(query.text), engine.plan.settings).recalled]
+            assert row["hits"] == [ref.citation for ref in hits]
+            assert row["metrics"] == pytest.approx(metrics.measure(query, hits))
+    mean = sum(row["metrics"]["recall"] for row in found["queries"]) / len(found["queries"])
+    assert found["metrics"]["recall"] == pytest.approx(mean)
+    assert found["questions"] == len(found["queries"]) > 15
+
+
+def test_bad_weights_fail_against_a_baseline_and_name_what_broke(run: Run, place: Path, tmp_path: Path) -> None:
+    code, out, _ = run("eval", "--labels", str(place / "labels.jsonl"), "--json")
+    assert code == 0
+    (tmp_path / "main.json").write_text(out, "utf-8")
+    same = measured(run, place, "--baseline", str(tmp_path / "main.json"))
+    assert (same["code"], same["failed"], same["comparison"]["broke"]) == (0, [], [])
+    bad = (
+        "--baseline",
+        str(tmp_path / "main.json"),
+        "--set",
+        "query.hybrid.textWeight=0",
+        "--set",
+        "query.hybrid.vectorWeight=1",
+    )
+    worse = measured(run, place, *bad)
+    assert worse["code"] == 3
+    assert {item["metric"] for item in worse["failed"]} <= {"recall", "mrr@10", "ndcg@10"}
+    broke = worse["comparison"]["broke"]
+    assert broke
+    before = {row["query"]: row["metrics"]["recall"] for row in same["queries"]}
+    after = {row["query"]: row["metrics"]["recall"] for row in worse["queries"]}
+    assert set(broke) == {text for text in before if after[text] < before[text]}
+    text = run("eval", "--labels", str(place / "labels.jsonl"), *bad)
+    assert text[0] == 3
+    assert f"Broke: recall {before[broke[0]]:.2f} > {after[broke[0]]:.2f}  {broke[0]}" in text[1]
+    assert measured(run, place, *bad, "--tolerance", "1")["code"] == 0
+
+
+def test_floors_and_ceilings(run: Run, place: Path) -> None:
+    found = measured(run, place)["metrics"]
+    held = (f"recall={found['recall']}", f"noise={found['noise']}")
+    assert measured(run, place, *(word for item in held for word in ("--fail-under", item)))["code"] == 0
+    missed = measured(run, place, "--fail-under", "recall=0.999", "--fail-under", "noise=0.1")
+    assert missed["code"] == 3
+    assert [item["metric"] for item in missed["failed"]] == ["recall", "noise"]
+    assert run("eval", "--labels", str(place / "labels.jsonl"), "--fail-under", "beauty=1")[0] == 2
+    assert run("eval", "--labels", str(place / "labels.jsonl"), "--fail-under", "recall=high")[0] == 2
+
+
+def test_two_profiles_side_by_side(run: Run, place: Path) -> None:
+    found = measured(run, place, "--against", "openclaw-2026.3")
+    assert found["code"] == 0
+    gains = found["comparison"]["gains"]["recall"]
+    assert gains["sure"] is True
+    assert gains["mean"] > 0.2
+    assert found["comparison"]["mended"]
+
+
+def test_qrels_give_the_same_numbers(run: Run, place: Path, tmp_path: Path) -> None:
+    found = measured(run, place, "--write-qrels", str(tmp_path / "x.qrels"))
+    code, out, _ = run(
+        "eval", "--labels", str(tmp_path / "x.qrels"), "--topics", str(tmp_path / "x.qrels.topics"), "--json"
+    )
+    again = json.loads(out)
+    assert code == 0
+    judged = {row["query"] for row in again["queries"]}
+    assert {row["query"]: row["metrics"] for row in again["queries"]} == {
+        row["query"]: row["metrics"] for row in found["queries"] if row["query"] in judged
+    }
+    assert len(judged) >= len(found["queries"]) - 5, "qrels cannot say that a question has no answer"
+
+
+def test_without_labels_there_is_a_sentence_and_no_number(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("eval")
+    assert (code, out) == (2, "")
+    assert "No question has a label" in err
+    (tmp_path / "bad.jsonl").write_text("{")
+    assert run("eval", "--labels", str(tmp_path / "bad.jsonl"))[0] == 2
+    assert run("eval", "--labels", str(tmp_path / "none.jsonl"))[0] == 2
+    assert run("eval", "--topics", "x")[0] == 2
+
+
+def test_the_notebook_of_the_workspace_is_the_default(run: Run, place: Path) -> None:
+    judgments.save(judgments.notebook_path(place / "notes"), judgments.load(place / "labels.jsonl"))
+    code, out, _ = run("eval", "--json")
+    assert code == 0
+    assert json.loads(out)["metrics"] == measured(run, place)["metrics"]
+
+
+def test_comparing_counts_only_questions_that_both_have() -> None:
+    one = dict.fromkeys(metrics.NAMES, 0.5)
+    two = dict.fromkeys(metrics.NAMES, 0.75)
+    found = evaluate.compare({"a": one, "b": one}, {"b": two, "c": two})
+    assert (len(found.changes), found.missing) == (1, 2)
+    assert found.gains["recall"].mean == 0.25
+    assert found.mended[0].text == "b"
+    assert evaluate.regressions(found) == []
+    assert evaluate.regressions(evaluate.compare({"a": two}, {"a": one}))[0] == ("recall", 0.5, 0.75)
+    assert judgments.export(judgments.Notebook()) == ("", "")
+
+
+def test_tune_says_what_it_found_and_on_which_half(run: Run, place: Path) -> None:
+    code, out, _ = run("tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert {"evidence", "reason", "changes", "heldOut", "training", "front", "sentence", "questions"} <= set(found)
+    assert found["questions"] == measured(run, place)["questions"]
+    assert found["evidence"] == (found["heldOut"] is not None and found["heldOut"]["low"] > 0)
+    assert found["front"]
+    text = run("tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3")[1]
+    assert text.startswith(found["sentence"])
+    for key in found["changes"]:
+        assert f"--set {key}=" in text
+
+
+def test_tune_with_few_labels_claims_nothing(run: Run, place: Path, tmp_path: Path) -> None:
+    few = "".join((place / "labels.jsonl").read_text("utf-8").splitlines(keepends=True)[:5])
+    (tmp_path / "few.jsonl").write_text(few, "utf-8")
+    code, out, _ = run("tune", "--labels", str(tmp_path / "few.jsonl"))
+    assert code == 0
+    assert out.startswith("No evidence: 5 questions")
+    assert run("tune", "--labels", str(tmp_path / "few.jsonl"), "--metric", "beauty")[0] == 2

@@ -1,0 +1,162 @@
+"""The notebook: what is marked is kept, in a file that people and other tools can read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core.errors import LabelError
+from memory_tui.search.trace import ChunkRef
+from memory_tui.tune import judgments as file
+from memory_tui.tune.judgments import ANSWERS, HELPS, WRONG, Label, Notebook, Query, settle
+
+CHUNK = ChunkRef(1, "id", "memory/a.md", "memory", 3, 9)
+
+labels = st.builds(
+    Label,
+    st.sampled_from(["MEMORY.md", "memory/a b.md", "memory/会议.md", "x%20y.md"]),
+    st.integers(1, 40),
+    st.integers(0, 3),
+)
+queries = st.builds(
+    lambda text, found, unanswerable: Query(text, found, unanswerable=unanswerable and not found),
+    st.text(min_size=1).map(lambda t: f"w{t}w"),
+    st.lists(labels, max_size=4, unique_by=lambda label: (label.path, label.line)).map(tuple),
+    st.booleans(),
+)
+notebooks = st.lists(queries, max_size=4, unique_by=lambda query: query.text).map(lambda q: Notebook(tuple(q)))
+
+
+def test_marking_keeps_the_question_and_replaces_an_older_mark() -> None:
+    notes = Notebook().mark("router?", Label("MEMORY.md", 3, HELPS)).mark(" router? ", Label("MEMORY.md", 3, WRONG))
+    assert notes == Notebook((Query("router?", (Label("MEMORY.md", 3, WRONG),)),))
+    assert not notes.queries[0].judged, "only what is wrong is known"
+    again = notes.mark("router?", Label("memory/a.md", 9, ANSWERS))
+    assert again.judged[0].relevant == (Label("memory/a.md", 9, ANSWERS),)
+    assert again.without("router?") == Notebook()
+    assert again.queries[0].unmark("memory/a.md", 9).relevant == ()
+
+
+def test_a_chunk_has_the_best_grade_of_its_lines() -> None:
+    marks = ((2, ANSWERS), (3, WRONG), (9, HELPS))
+    query = Query("q", tuple(Label("memory/a.md", line, grade) for line, grade in marks))
+    assert query.grade(CHUNK) == HELPS
+    assert Query("q", (Label("memory/a.md", 4, WRONG),)).grade(CHUNK) == WRONG
+    assert Query("q", (Label("memory/b.md", 4, WRONG),)).grade(CHUNK) is None
+
+
+@given(notebooks)
+def test_the_file_gives_back_what_was_written(notes: Notebook) -> None:
+    assert file.parse(file.dump(notes)) == notes
+
+
+def test_the_file_is_one_question_a_line_and_keeps_what_it_does_not_know(tmp_path: Path) -> None:
+    path = tmp_path / "labels" / "x.jsonl"
+    line = '{"id": "q1", "query": "vlan?", "relevant": [{"path": "a.md", "line": 2}], "colour": "red"}'
+    notes = file.parse(line)
+    file.save(path, notes.mark("second", Label("b.md", 1)))
+    rows = [json.loads(row) for row in path.read_text("utf-8").splitlines()]
+    assert [row["query"] for row in rows] == ["vlan?", "second"]
+    assert rows[0]["colour"] == "red"
+    assert rows[0]["relevant"] == [{"path": "a.md", "line": 2, "grade": 1}]
+    assert file.load(path) == notes.mark("second", Label("b.md", 1))
+    assert list(path.parent.iterdir()) == [path], "nothing is left behind"
+
+
+def test_other_files_of_labels_are_read() -> None:
+    notes = file.parse(
+        '{"question": "q1", "evidence": [{"path": "a.md", "line": 2}]}\n\n'
+        '{"query": "q2", "path": "a.md", "line": 3, "grade": 2}\n'
+        '{"query": "q2", "path": "b.md", "line": 1, "grade": 0}\n'
+    )
+    assert [len(query.labels) for query in notes.queries] == [1, 2]
+    assert notes.queries[1].labels[0] == Label("a.md", 3, 2)
+
+
+def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_path: Path) -> None:
+    assert file.load(tmp_path / "none.jsonl") == Notebook()
+    for bad in (
+        '{"query": "a"}\n{broken',
+        '\n{"relevant": []}',
+        '\n{"query": "b", "path": "x", "line": 0}',
+        '{"query": "a"}\n{"query": "b", "relevant": [{"path": "x"}]}',
+        '{"query": "a"}\n[2]',
+    ):
+        with pytest.raises(LabelError, match="line 2"):
+            file.parse(bad)
+
+
+def test_workspaces_have_notebooks_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    assert file.notebook_path(tmp_path / "a") == file.notebook_path(tmp_path / "link")
+    assert file.notebook_path(tmp_path / "a") != file.notebook_path(tmp_path / "b")
+    assert file.notebook_path(tmp_path / "a").parent.name == "labels"
+
+
+def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory_tui import plan as plans
+    from memory_tui.plan import Options
+
+    monkeypatch.setattr(file, "own_path", lambda: tmp_path / "user" / "config.json")
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    config = tmp_path / "demo" / "config.json"
+    config.parent.mkdir()
+    config.write_text("{}\n", "utf-8")
+    plan = plans.plan(Options(workspace=str(tmp_path / "notes"), config=str(config)))
+    assert plan.own_named == config
+    assert file.notebook_path(plan.workspace, plan.own_named).parent == tmp_path / "demo" / "labels"
+    usual = file.notebook_path(plan.workspace, plans.plan(Options(workspace=str(tmp_path / "notes"))).own_named)
+    assert usual.parent == tmp_path / "user" / "labels"
+    file.save(usual, Notebook())
+    assert file.notebook_path(plan.workspace, plan.own_named) == usual
+
+
+@given(notebooks)
+def test_qrels_and_back(notes: Notebook) -> None:
+    qrels, topics = file.export(notes)
+    assert all(len(line.split()) == 4 for line in qrels.splitlines() if line)
+    again = file.read(qrels, topics)
+    assert [sorted(map(str, query.labels)) for query in again.queries] == [
+        sorted(map(str, query.labels)) for query in notes.queries
+    ] or len({" ".join(query.text.split()) for query in notes.queries}) < len(notes.queries)
+
+
+def test_qrels_look_as_trec_has_them() -> None:
+    notes = Notebook((Query("how  is it?", (Label("memory/a b.md", 12, 2),), "q7"), Query("other")))
+    assert file.export(notes) == ("q7 0 memory/a%20b.md#L12 2\n", "q7\thow is it?\nq2\tother\n")
+
+
+@pytest.mark.parametrize(
+    ("qrels", "topics"),
+    [
+        ("q1 0 a.md#L1", "q1\tx"),
+        ("q1 0 a.md 1", "q1\tx"),
+        ("q1 0 a.md#L0 1", "q1\tx"),
+        ("q1 0 a.md#L1 x", "q1\tx"),
+        ("q2 0 a.md#L1 1", "q1\tx"),
+        ("", "q1 no tab"),
+    ],
+)
+def test_bad_qrels_are_refused_with_their_line(qrels: str, topics: str) -> None:
+    with pytest.raises(LabelError, match="Line 1"):
+        file.read(qrels, topics)
+
+
+def test_a_label_follows_its_line() -> None:
+    query = Query(
+        "q", (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"), Label("a.md", 7))
+    )
+
+    def lines(path: str) -> list[str]:
+        if path == "b.md":
+            raise LookupError(path)
+        return ["new", "new", "new", "planted garlic", "", "garlic again"]
+
+    assert [label.line for label in settle(query, lines).labels] == [4, 9, 1, 7]

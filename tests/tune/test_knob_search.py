@@ -1,0 +1,146 @@
+"""`memory-tui tune`: a planted optimum is found, random labels give "no evidence", few labels give none either."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from memory_tui.core.settings import BY_KEY
+from memory_tui.tune import metrics
+from memory_tui.tune.evaluate import Case
+from memory_tui.tune.judgments import Label, Query
+from memory_tui.tune.knob_search import FEWEST, Better, NoEvidence, beyond_chance, coarse, fine, pareto, split, tune
+from tests.support.search import evidence, settings
+
+OPENCLAW = "openclaw-2026.3"
+WEIGHT = "query.hybrid.vectorWeight"
+CHUNKS = 24
+
+
+def saturating(score: float) -> float:
+    """The bm25 whose text score is `score` in OpenClaw."""
+    return -score / (1 - score)
+
+
+def planted(number: int) -> Case:
+    """The right chunk is good in both ways, and the wrong ones are best in one: neither weight alone finds it."""
+    rng = random.Random(number)
+
+    def near(value: float) -> float:
+        return value + rng.uniform(-0.03, 0.03)
+
+    right = rng.randrange(CHUNKS)
+    by_meaning = [row % 2 == 0 for row in range(CHUNKS)]
+    cosines = [near(0.5) if row == right else near(0.9 if by_meaning[row] else 0.05) for row in range(CHUNKS)]
+    bm25 = {
+        row: saturating(near(0.6)) if row == right else saturating(near(0.9))
+        for row in range(CHUNKS)
+        if row == right or not by_meaning[row]
+    }
+    query = Query(f"planted {number}", (Label(f"memory/{right}.md", 2),))
+    return Case.of(query, evidence(cosines, bm25))
+
+
+def accidental(seed: int) -> list[Case]:
+    """Questions whose right chunk was drawn by lot."""
+    rng = random.Random(seed)
+    cases = []
+    for number in range(50):
+        cosines = [rng.uniform(0.1, 0.9) for _ in range(CHUNKS)]
+        bm25 = {row: -rng.uniform(0.1, 9) for row in rng.sample(range(CHUNKS), 10)}
+        query = Query(f"{seed} {number}", (Label(f"memory/{rng.randrange(CHUNKS)}.md", 2),))
+        ages = [rng.uniform(0, 300) for _ in range(CHUNKS)]
+        cases.append(Case.of(query, evidence(cosines, bm25, ages=ages)))
+    return cases
+
+
+@pytest.mark.parametrize("weight", [0.95, 0.05])
+def test_a_planted_optimum_is_found(weight: float) -> None:
+    now = settings(OPENCLAW, vectorWeight=weight, textWeight=1 - weight, maxResults=3, candidateMultiplier=20)
+    found = tune([planted(number) for number in range(40)], now)
+    assert isinstance(found, Better)
+    assert 0.36 < found.changes[WEIGHT] < 0.62  # type: ignore[operator]
+    assert found.held_out.low > 0.3
+    assert found.after["ndcg@10"] > found.before["ndcg@10"] + 0.4
+    assert found.after["ndcg@10"] > 0.9
+    assert set(found.changes) <= {WEIGHT, "query.hybrid.textWeight"}, "no knob is turned that does not earn it"
+
+
+def test_random_labels_give_no_evidence() -> None:
+    """Not even where a lower minScore finds more of anything."""
+    now = settings("openclaw-2026.2", minScore=0.7)
+    outcomes = [tune(accidental(seed), now, seed=seed) for seed in range(6)]
+    assert [type(outcome) for outcome in outcomes] == [NoEvidence] * 6
+    assert all(
+        outcome.reason in ("within chance", "nothing better") for outcome in outcomes if isinstance(outcome, NoEvidence)
+    )
+
+
+def test_more_hits_are_no_gain_beyond_chance() -> None:
+    cases = accidental(1)
+    narrow = settings("openclaw-2026.2", minScore=0.8, vectorWeight=1, textWeight=0)
+    wide = narrow.set("query.minScore", 0.0, "test")
+    means = [metrics.mean([metrics.measure(case.query, case.hits(one)) for case in cases]) for one in (narrow, wide)]
+    assert means[1]["recall"] > means[0]["recall"] + 0.05, "by itself it looks like a gain"
+    gained = beyond_chance(cases, narrow, wide, "recall", 1)
+    assert gained.low < 0 < gained.high
+
+
+def test_few_labels_give_no_evidence_however_good() -> None:
+    now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3)
+    found = tune([planted(number) for number in range(FEWEST - 1)], now)
+    assert found == NoEvidence("few labels", FEWEST - 1, FEWEST, {}, None, ())
+
+
+def test_an_optimum_is_left_alone() -> None:
+    now = settings(OPENCLAW, vectorWeight=0.48, textWeight=0.52, maxResults=3, candidateMultiplier=20)
+    found = tune([planted(number) for number in range(40)], now)
+    assert isinstance(found, NoEvidence)
+    assert found.reason in ("nothing better", "within chance")
+
+
+def test_halves_do_not_change_when_a_question_is_added() -> None:
+    cases = [planted(number) for number in range(30)]
+    one, other = split(cases, 1)
+    assert len(one) == len(other) == 15
+    assert {id(case) for case in one} | {id(case) for case in other} == {id(case) for case in cases}
+    again = split(list(reversed(cases)), 1)[0]
+    assert [case.query.text for case in again] == [case.query.text for case in one]
+    assert split(cases, 2)[0] != one
+
+
+def test_the_same_labels_give_the_same_outcome() -> None:
+    now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3, candidateMultiplier=20)
+    cases = [planted(number) for number in range(24)]
+    assert repr(tune(cases, now)) == repr(tune(cases, now))
+
+
+def test_the_trade_of_recall_and_noise_has_no_point_that_another_beats() -> None:
+    cases = [planted(number) for number in range(20)]
+    front = pareto(cases, settings(OPENCLAW, vectorWeight=0.5, textWeight=0.5))
+    assert [point.noise for point in front] == sorted(point.noise for point in front)
+    assert [point.recall for point in front] == sorted({point.recall for point in front})
+    for point in front[::3]:
+        one = settings(OPENCLAW, vectorWeight=0.5, textWeight=0.5, minScore=point.min_score, maxResults=point.results)
+        mean = metrics.mean([metrics.measure(case.query, case.hits(one)) for case in cases])
+        assert (mean["recall"], mean["noise"]) == (point.recall, point.noise)
+
+
+def test_unanswerable_questions_count_against_noise() -> None:
+    cases = [planted(number) for number in range(24)]
+    nothing = [replace(case, query=Query(f"nothing {i}", unanswerable=True)) for i, case in enumerate(cases[:6])]
+    now = settings(OPENCLAW, vectorWeight=0.5, textWeight=0.5, minScore=0.2, maxResults=3, candidateMultiplier=20)
+    assert isinstance(tune([*cases, *nothing], now), Better | NoEvidence)
+
+
+def test_grids_stay_in_range_and_begin_near() -> None:
+    half = coarse(BY_KEY["query.hybrid.temporalDecay.halfLifeDays"], 30)
+    assert (min(half), max(half)) == (1, 3650)
+    assert len(half) < 30
+    assert all(isinstance(value, int) for value in half)
+    assert coarse(BY_KEY["query.minScore"], 0.35)[:2] in ([0.3, 0.4], [0.4, 0.3])
+    assert fine(BY_KEY["query.minScore"], 0.0) == [0.01, 0.02, 0.03, 0.04, 0.05]
+    assert coarse(BY_KEY["query.hybrid.mmr.enabled"], True) == [False]
+    assert fine(BY_KEY["query.hybrid.mmr.enabled"], True) == []

@@ -1,0 +1,207 @@
+"""Chunks come out as OpenClaw 2026.3.13 cuts them: against recorded rows, published vectors and a plain reading."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_tui.core import jsstring
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace import notes, roots
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
+
+CHARACTERS = st.sampled_from("ab \n\n\r中🚀é\ufeff\u3000\x85") | st.characters(exclude_categories=["Cs"])
+WHOLE_TEXT = st.text(CHARACTERS, max_size=400)
+LINES = st.sampled_from(["", "x", "🚀" * 20, "中" * 33, "a🚀" * 25, "y" * 70, "word " * 9, " " * 40, "\ufeff"])
+LONG_LINES = st.lists(LINES, min_size=5, max_size=60).map("\n".join)
+
+
+def plain_chunks(text: str, tokens: int, overlap: int) -> list[tuple[int, int, str]]:
+    """The documented procedure, line by line, on strings of UTF-16 units."""
+
+    def split_units(line: str) -> str:
+        data = line.encode("utf-16-le")
+        return "".join(chr(int.from_bytes(data[at : at + 2], "little")) for at in range(0, len(data), 2))
+
+    size, carried = max(32, tokens * 4), max(0, overlap * 4)
+    chunks: list[tuple[int, int, str]] = []
+    current: list[tuple[str, int]] = []
+    total = 0
+
+    def flush() -> None:
+        if current:
+            joined = "\n".join(segment for segment, _ in current)
+            whole = joined.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            chunks.append((current[0][1], current[-1][1], whole))
+
+    for number, line in enumerate(split_units(text).split("\n"), 1):
+        for segment in [line[at : at + size] for at in range(0, len(line), size)] or [""]:
+            if total + len(segment) + 1 > size and current:
+                flush()
+                kept: list[tuple[str, int]] = []
+                reached = 0
+                for entry in reversed(current if carried else []):
+                    kept.insert(0, entry)
+                    reached += len(entry[0]) + 1
+                    if reached >= carried:
+                        break
+                current, total = kept, reached
+            current.append((segment, number))
+            total += len(segment) + 1
+    flush()
+    return [chunk for chunk in chunks if chunk[2].strip(jsstring.WHITESPACE)]
+
+
+@settings(max_examples=300)
+@given(WHOLE_TEXT | LONG_LINES, st.integers(1, 30), st.integers(0, 20))
+def test_chunks_are_those_of_the_line_by_line_procedure(text, tokens, overlap):
+    chunks = chunk_text(text, tokens, overlap)
+    assert [chunk[:3] for chunk in chunks] == plain_chunks(text, tokens, overlap)
+    assert all(chunk.hash == hashlib.sha256(chunk.text.encode()).hexdigest() for chunk in chunks)
+
+
+@given(WHOLE_TEXT, st.integers(8, 20), st.integers(0, 8))
+def test_every_visible_line_is_in_some_chunk(text, tokens, overlap):
+    covered = {n for chunk in chunk_text(text, tokens, overlap) for n in range(chunk.start_line, chunk.end_line + 1)}
+    assert {n for n, line in enumerate(text.split("\n"), 1) if jsstring.trim(line)} <= covered
+
+
+def shape(chunks: list[Chunk]) -> list[tuple[int, int, int]]:
+    return [(chunk.start_line, chunk.end_line, jsstring.utf16_len(chunk.text)) for chunk in chunks]
+
+
+def test_vector_a_the_last_empty_line_counts():
+    (chunk,) = chunk_text("hello\nworld\n")
+    assert chunk == Chunk(1, 3, "hello\nworld\n", "4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92")
+    assert chunk_id("memory", "MEMORY.md", chunk, "text-embedding-3-small") == (
+        "92f845eee376d3ac1fb94ad64844921fd82d534c5efced2f74b4e4ab97742600"
+    )
+
+
+def test_vector_b_slices_of_one_line_are_joined_by_a_newline():
+    chunks = chunk_text("a" * 3200)
+    assert shape(chunks) == [(1, 1, 1600), (1, 1, 3201)]
+    assert chunks[1].text == "a" * 1600 + "\n" + "a" * 1600
+
+
+def test_vector_c_a_long_line_is_repeated_for_each_short_one_after_it():
+    chunks = chunk_text("\n".join(["x" * 1600] + [f"line {n}" for n in range(12)]))
+    assert [(chunk.start_line, chunk.end_line) for chunk in chunks] == [(1, n) for n in range(1, 14)]
+
+
+def test_vector_d_overlap_of_whole_lines():
+    chunks = chunk_text("\n".join(["z" * 100] * 60))
+    assert [(chunk.start_line, chunk.end_line) for chunk in chunks] == [
+        (1, 15), (12, 26), (23, 37), (34, 48), (45, 59), (56, 60),
+    ]  # fmt: skip
+
+
+def test_vector_e_a_character_cut_in_half():
+    first, second = chunk_text("z" * 1599 + "\U0001f600" + "tail")
+    assert shape([first, second]) == [(1, 1, 1600), (1, 1, 1606)]
+    assert first.hash == "7ca301e555dda33092049e0ad0640b578cc521bbb195e47f753f4c83708c6af4"
+    assert first.text == "z" * 1599 + "\ufffd"
+    assert second.text == first.text + "\n\ufffdtail"
+
+
+def test_longest_chunk_of_the_defaults():
+    chunks = chunk_text("\n".join(["a" * 318, "b" * 1280, "c" * 1600]) + "\n" + "d" * 1600)
+    assert max(jsstring.utf16_len(chunk.text) for chunk in chunks) <= 3520
+    assert max(jsstring.utf16_len(chunk.text) for chunk in chunk_text("c" * 1599 + "\n" + "d" * 1600)) == 3200
+
+
+def test_equal_slices_share_their_id():
+    chunks = chunk_text("a" * 4800)
+    assert shape(chunks) == [(1, 1, 1600), (1, 1, 3201), (1, 1, 3201)]
+    ids = [chunk_id("memory", "MEMORY.md", chunk, "m") for chunk in chunks]
+    assert ids[1] == ids[2] != ids[0]
+
+
+def test_no_overlap_carries_nothing():
+    chunks = chunk_text("\n".join(["z" * 100] * 60), 400, 0)
+    assert [(chunk.start_line, chunk.end_line) for chunk in chunks] == [(1, 15), (16, 30), (31, 45), (46, 60)]
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \t\r\n\u3000\n\ufeff", "\u2028\u00a0"])
+def test_blank_text_has_no_chunk(text):
+    assert chunk_text(text) == []
+
+
+def test_next_line_and_nul_are_not_blank():
+    assert [chunk.text for chunk in chunk_text("\x85")] == ["\x85"]
+    assert [chunk.text for chunk in chunk_text("\0")] == ["\0"]
+
+
+def test_carriage_returns_stay():
+    (chunk,) = chunk_text("a\r\nb\rc")
+    assert (chunk.end_line, chunk.text) == (2, "a\r\nb\rc")
+
+
+def test_lone_surrogates_in_the_input_can_be_stored():
+    (chunk,) = chunk_text("x\ud800y")
+    assert chunk.text == "x\ufffdy"
+    assert chunk.hash == jsstring.sha256_hex("x\ud800y")
+
+
+@given(WHOLE_TEXT | LONG_LINES, st.integers(4, 40))
+def test_capped_pieces_fit_and_lose_nothing(text, limit):
+    for chunk in chunk_text(text, 14, 4):
+        pieces = cap_bytes([chunk], limit)
+        assert "".join(piece.text for piece in pieces) == chunk.text
+        for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
+            assert len(piece.text.encode()) <= limit
+            assert (piece.start_line, piece.end_line) == (chunk.start_line, chunk.end_line)
+            assert piece.hash == jsstring.sha256_hex(piece.text)
+            # A piece ends only where the next character would not fit.
+            assert following is None or len((piece.text + following.text[0]).encode()) > limit
+
+
+def test_a_character_longer_than_the_limit_is_a_piece_of_its_own():
+    assert [chunk.text for chunk in cap_bytes(chunk_text("a🚀中b"), 2)] == ["a", "🚀", "中", "b"]
+
+
+def test_no_provider_gets_more_than_eight_thousand_bytes():
+    chunks = chunk_text("中" * 1600 + "\n" + "文" * 1600)
+    assert max(len(chunk.text.encode()) for chunk in chunks) > 8192
+    capped = cap_bytes(chunks, 32_000)
+    assert max(len(chunk.text.encode()) for chunk in capped) <= MAX_INPUT_BYTES
+    assert len(capped) == len(chunks) + 1
+
+
+def test_chunk_ids_take_any_path():
+    (chunk,) = chunk_text("note")
+    assert len(chunk_id("memory", "memory/bad\udcff.md", chunk, "m")) == 64
+
+
+def test_one_line_of_ten_megabytes_is_cut():
+    """Cost that grows with the square of the length would take minutes here."""
+    count = 2_000_000
+    assert len(cap_bytes(chunk_text("x🚀" * count), 2048)) > count // 800
+
+
+def test_repeats_that_would_fill_the_memory_are_refused():
+    evil = ("x" * 1600 + "\n" * 320) * 600
+    with pytest.raises(Unreadable, match="repeated"):
+        chunk_text(evil)
+    assert chunk_text(evil[: 2 * 1920])
+
+
+@pytest.mark.parametrize(
+    ("recorded", "tokens", "overlap"),
+    [("2026.3.13/default", 400, 80), ("2026.3.13/chunk100-20", 100, 20), ("2026.2.26/default", 400, 80)],
+)
+def test_the_real_programs_rows(oracle_data, oracle_workspace, recorded, tokens, overlap):
+    fields = ("path", "source", "start_line", "end_line", "hash", "model", "text")
+    with (oracle_data / recorded / "chunks.jsonl").open(encoding="utf-8") as lines:
+        wanted = {row["id"]: tuple(row[field] for field in fields) for row in map(json.loads, lines)}
+    made = {}
+    for found in roots.scan(roots.Roots.open(oracle_workspace)).found:
+        text = notes.read(found).text
+        for chunk in cap_bytes(chunk_text(text, tokens, overlap), 8192):
+            row = (found.path, "memory", chunk.start_line, chunk.end_line, chunk.hash, "hash-256", chunk.text)
+            made[chunk_id("memory", found.path, chunk, "hash-256")] = row
+    assert made == wanted

@@ -1,0 +1,259 @@
+"""A note is read whole or not at all, whatever its bytes are and whatever happens to it meanwhile."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memory_tui.core.errors import Unreadable
+from memory_tui.workspace import notes as reading
+from memory_tui.workspace.notes import ChangedWhileRead, NoteDate, note_date, read, shown_day
+from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.scan import MAX_BYTES, Found
+from tests.support.workspace import needs_inodes, put, unprivileged_folder
+
+
+def only_note(workspace: Path) -> Found:
+    (note,) = scan(Roots.open(workspace)).found
+    return note
+
+
+def read_bytes(folder: Path, data: bytes):
+    (folder / "MEMORY.md").write_bytes(data)
+    return read(only_note(folder))
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "replaced", "nul"),
+    [
+        (b"", "", 0, False),
+        (b"\xef\xbb\xbf# BOM\n", "\ufeff# BOM\n", 0, False),
+        (b"a\r\nb\rc", "a\r\nb\rc", 0, False),
+        (b"a\0b", "a\0b", 0, True),
+        (b"\xff\xfe broken \xc3(", "\ufffd\ufffd broken \ufffd(", 3, False),
+        (b"\xe4\xb8 cut \xf0\x9f\x9a", "\ufffd cut \ufffd", 2, False),
+        (b"typed \xef\xbf\xbd and broken \xff", "typed \ufffd and broken \ufffd", 1, False),
+        (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd", 3, False),
+        ("\ufeffhi".encode("utf-16-le"), "\ufffd\ufffdh\0i\0", 2, True),
+    ],
+)
+def test_any_bytes_become_text(tmp_path, data, text, replaced, nul):
+    document = read_bytes(tmp_path, data)
+    assert (document.text, document.replaced, document.nul) == (text, replaced, nul)
+    assert document.hash == hashlib.sha256(text.encode()).hexdigest()
+    assert (document.path, document.size) == ("MEMORY.md", len(data))
+    assert document.mtime_ns == only_note(tmp_path).mtime_ns
+
+
+def _count(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    _replaced.append(error.start)
+    return "\ufffd", error.end
+
+
+_replaced: list[int] = []
+codecs.register_error("counting", _count)
+
+
+@given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace") + b"\xef\xbf\xbd\xef"))
+@example(b"\xef\xbf\xef\xbf\xbd")
+def test_replaced_counts_what_the_decoder_replaces(tmp_path_factory, data):
+    document = read_bytes(tmp_path_factory.getbasetemp(), data)
+    _replaced.clear()
+    assert document.text == data.decode("utf-8", "counting")
+    assert document.replaced == len(_replaced)
+
+
+def test_reading_leaves_the_file_alone(tmp_path):
+    (tmp_path / "MEMORY.md").write_bytes(b"\xff\r\n")
+    before = (tmp_path / "MEMORY.md").stat()
+    read(only_note(tmp_path))
+    after = (tmp_path / "MEMORY.md").stat()
+    assert (tmp_path / "MEMORY.md").read_bytes() == b"\xff\r\n"
+    assert (before.st_mtime_ns, before.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns)
+
+
+def test_a_note_saved_again_since_the_scan_is_read_as_it_is_now(tmp_path):
+    put(tmp_path, "memory/a.md", text="old")
+    note = only_note(tmp_path)
+    put(tmp_path, "new", text="newer")
+    (tmp_path / "new").replace(tmp_path / "memory/a.md")
+    document = read(note)
+    assert (document.text, document.size) == ("newer", 5)
+
+
+@pytest.mark.parametrize("become", ["gone", "folder", "link", "dangling", "loop", "pipe", "folder gone", "folder link"])
+@needs_inodes
+def test_what_took_the_place_of_a_note_is_not_read(tmp_path, become):
+    put(tmp_path, "ws/memory/sub/a.md", "out/a.md", text="secret")
+    note = only_note(tmp_path / "ws")
+    path = Path(note.absolute)
+    path.unlink()
+    match become:
+        case "folder":
+            path.mkdir()
+        case "link":
+            path.symlink_to(tmp_path / "out/a.md")
+        case "dangling":
+            path.symlink_to("nowhere")
+        case "loop":
+            path.symlink_to("a.md")
+        case "pipe":
+            os.mkfifo(path)
+        case "folder gone":
+            path.parent.rmdir()
+        case "folder link":
+            path.parent.rmdir()
+            path.parent.symlink_to(tmp_path / "out")
+    with pytest.raises(Unreadable) as caught:
+        read(note)
+    assert "memory/sub/a.md" in caught.value.message
+    assert caught.value.next_step
+
+
+@needs_inodes
+def test_the_memory_folder_swapped_for_a_link_is_not_followed(tmp_path):
+    put(tmp_path, "ws/memory/a.md", "out/a.md", text="secret")
+    note = only_note(tmp_path / "ws")
+    (tmp_path / "ws/memory").rename(tmp_path / "ws/away")
+    (tmp_path / "ws/memory").symlink_to(tmp_path / "out")
+    with pytest.raises(Unreadable, match="link"):
+        read(note)
+
+
+@needs_inodes
+def test_a_note_that_may_not_be_read():
+    with unprivileged_folder() as folder:
+        put(folder, "MEMORY.md")
+        (folder / "MEMORY.md").chmod(0)
+        with pytest.raises(Unreadable, match="may not be read"):
+            read(only_note(folder))
+
+
+@needs_inodes
+def test_an_extra_note_in_a_folder_that_may_not_be_listed():
+    with unprivileged_folder() as folder:
+        put(folder, "ws/other", "closed/a.md")
+        (folder / "closed").chmod(0o100)
+        try:
+            (note,) = scan(Roots.open(folder / "ws", ["../closed/a.md"])).found
+            assert read(note).text == "note\n"
+        finally:
+            (folder / "closed").chmod(0o700)
+
+
+def test_a_note_grown_past_the_limit_since_the_scan_is_not_read(tmp_path):
+    put(tmp_path, "MEMORY.md")
+    note = only_note(tmp_path)
+    os.truncate(tmp_path / "MEMORY.md", 50 * MAX_BYTES)
+    with pytest.raises(Unreadable, match="at most 33,554,432"):
+        read(note)
+
+
+GROW = """
+import sys
+with open(sys.argv[1], "ab", buffering=0) as file:
+    for _ in range(100_000):
+        file.write(b"one more line\\n")
+"""
+
+
+def test_a_note_that_grows_is_read_consistently_or_refused(tmp_path):
+    line = b"one more line\n"
+    path = tmp_path / "MEMORY.md"
+    path.write_bytes(line * 500_000)
+    note, size = only_note(tmp_path), path.stat().st_size
+    writer = subprocess.Popen([sys.executable, "-c", GROW, str(path)])
+    try:
+        while path.stat().st_size < size + 1_000_000:
+            with contextlib.suppress(ChangedWhileRead):
+                document = read(note)
+                assert len(document.text) == document.size
+                assert document.text == (line * (document.size // len(line))).decode()
+    finally:
+        writer.kill()
+        writer.wait()
+    assert len(read(note).text) == path.stat().st_size
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3])
+def test_a_note_that_is_written_to_each_time_it_is_read_is_refused(tmp_path, monkeypatch, times):
+    put(tmp_path, "MEMORY.md")
+    path = tmp_path / "MEMORY.md"
+    note, real, left = only_note(tmp_path), reading._read_all, iter(range(times))
+
+    def disturbed(descriptor: int, size: int) -> bytes:
+        data = real(descriptor, size)
+        if next(left, None) is not None:
+            with path.open("a") as file:
+                file.write("more\n")
+        return data
+
+    monkeypatch.setattr(reading, "_read_all", disturbed)
+    if times == 3:
+        with pytest.raises(ChangedWhileRead):
+            read(note)
+    assert read(note).text == "note\n" + "more\n" * times
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("memory/2026-01-02.md", NoteDate(date(2026, 1, 2), "name")),
+        ("../notes/memory/2026-01-02.md", NoteDate(date(2026, 1, 2), "name")),
+        ("memory\\2026-01-02.md", NoteDate(date(2026, 1, 2), "name")),
+        ("memory/2031-12-31.md", NoteDate(date(2031, 12, 31), "name")),
+        ("memory/2028-02-29.md", NoteDate(date(2028, 2, 29), "name")),
+        ("memory/2026-02-30.md", NoteDate(None, "mtime")),
+        ("memory/2026-13-40.md", NoteDate(None, "mtime")),
+        ("memory/0026-01-02.md", NoteDate(None, "mtime")),
+        ("memory/0000-01-02.md", NoteDate(None, "mtime")),
+        ("memory/2026-01-02-slug.md", NoteDate(None, "evergreen")),
+        ("memory/sub/2026-01-02.md", NoteDate(None, "evergreen")),
+        ("memory/٢٠٢٦-01-02.md", NoteDate(None, "evergreen")),
+        ("memory/2026-01-02.md\n", NoteDate(None, "evergreen")),
+        ("./memory/people.md", NoteDate(None, "evergreen")),
+        ("MEMORY.md", NoteDate(None, "evergreen")),
+        ("memory.md", NoteDate(None, "evergreen")),
+        ("docs/MEMORY.md", NoteDate(None, "mtime")),
+        ("../notes/2026-01-02.md", NoteDate(None, "mtime")),
+    ],
+)
+def test_the_date_that_ages_a_note(path, expected):
+    assert note_date(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "day"),
+    [
+        ("memory/2026-01-02.md", date(2026, 1, 2)),
+        ("memory/2026-01-02-router-swap.md", date(2026, 1, 2)),
+        ("memory/nested/deep/2026-01-02.md", date(2026, 1, 2)),
+        ("../journal/2026-01-02 evening.md", date(2026, 1, 2)),
+        ("2026-01-02.md", date(2026, 1, 2)),
+        ("memory/2026-02-30.md", None),
+        ("memory/0026-01-02.md", None),
+        ("memory/2026-01-021.md", None),
+        ("memory/x-2026-01-02.md", None),
+        ("memory/2026-01-02/notes.md", None),
+        ("MEMORY.md", None),
+    ],
+)
+def test_the_day_shown_for_a_note(path, day):
+    assert shown_day(path) == day
+
+
+@given(st.text())
+def test_any_name_has_a_date_or_none(path):
+    assert (note_date(path).day is not None) == (note_date(path).basis == "name")
+    assert shown_day(path) is None or path.endswith(".md")

@@ -1,0 +1,531 @@
+"""A root that goes away, may not be read, or is another one now: every surface says so, and takes it back."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from memory_tui.cli import main
+from memory_tui.core import events
+from memory_tui.core.errors import WorkspaceError
+from memory_tui.engine.engine import Engine
+from memory_tui.index import mass_deletion, watch
+from memory_tui.mcp.tools import AnswerRules, memory_search
+from memory_tui.plan import Options
+from memory_tui.tui.app import MemoryApp
+from memory_tui.workspace import root_state
+from memory_tui.workspace.roots import Roots
+from tests.engine.test_engine import Heard
+from tests.support.tui import as_the_app_runs, make_app, settled, text_of, until
+from tests.support.waiting import LONG
+
+ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not ROOT, reason="only root may mount a file system, or give up its rights")
+
+
+def notes(folder: Path, count: int = 3) -> Path:
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("the printer stands in the hall\n")
+    for number in range(count):
+        (folder / "memory" / f"{number}.md").write_text(f"note {number} about gardens and coffee\n")
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return notes(tmp_path / "notes")
+
+
+@pytest.fixture
+def extra(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    (folder / "tea.md").write_text("green tea is in the vault\n")
+    return folder
+
+
+class Life:
+    """An engine that runs, and what it tells."""
+
+    def __init__(self, workspace: Path, *extra: Path) -> None:
+        self.heard = Heard()
+        self.options = Options(
+            workspace=str(workspace),
+            index=str(workspace.parent / "i" / "index.sqlite"),
+            provider="scripted",
+            extra=tuple(map(str, extra)),
+            changes=(("sync.watchDebounceMs", "50"),),
+        )
+        self.engine = Engine.open(self.options, self.heard)
+
+    def __enter__(self) -> Life:
+        self.engine.start()
+        self.heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
+        assert self.engine.indexer.writer.wait_idle(LONG)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.engine.close()
+
+    def state(self, path: str) -> str:
+        return {root.path: root.state for root in self.engine.indexer.root_watch.states()}.get(path, "")
+
+    def becomes(self, path: str, state: str) -> None:
+        self.heard.wait_for(lambda event: isinstance(event, events.RootsChanged) and self.state(path) == state)
+
+    def indexed(self) -> set[str]:
+        assert self.engine.indexer.writer.wait_idle(LONG)
+        return {row.path for row in self.engine.notes.files() if row.chunks}
+
+    def fresh(self) -> set[str]:
+        return {row.path for row in self.engine.notes.files() if row.state == "fresh"}
+
+    def comes_back(self, path: str, fresh: set[str]) -> None:
+        self.becomes(path, "there")
+        end = threading.Event()
+        for _ in range(int(LONG * 20)):
+            if self.fresh() == fresh and self.state(path) == "there":
+                return
+            end.wait(0.05)
+        raise AssertionError(f"fresh: {self.fresh()}")
+
+
+ALL = {"MEMORY.md", "memory/0.md", "memory/1.md", "memory/2.md"}
+
+
+def hidden(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}-hidden")
+
+
+def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(workspace, copy)
+    with Life(workspace) as life:
+        assert life.state(".") == "there"
+        # At once, as a rename: what is deleted note by note while the watcher listens is deleted.
+        workspace.rename(hidden(workspace))
+        shutil.rmtree(hidden(workspace))
+        life.becomes(".", "gone")
+        status = life.engine.status()
+        assert {root.state for root in status.roots} == {"gone"}
+        assert status.freshness.fresh == 0
+        assert {item.path for item in status.freshness.missing} == ALL
+        [notice] = [notice for notice in status.notices if notice.code == "root"]
+        assert str(workspace) in notice.message
+        assert life.indexed() == ALL
+        with pytest.raises(WorkspaceError):
+            life.engine.indexer.sync()
+        assert life.indexed() == ALL
+        answer = memory_search(life.engine, {"query": "printer"}, AnswerRules()).answer
+        assert answer["results"][0]["path"] == "MEMORY.md"
+        assert answer["stale"]
+        assert [(root["path"], root["state"]) for root in answer["roots"]] == [(".", "gone")]
+        assert "index keeps" in answer["warning"]
+        shutil.copytree(copy, workspace)
+        life.comes_back(".", ALL)
+        assert "roots" not in memory_search(life.engine, {"query": "printer"}, AnswerRules()).answer
+
+
+def test_a_workspace_renamed_and_back_is_indexed_again(workspace: Path) -> None:
+    with Life(workspace) as life:
+        workspace.rename(hidden(workspace))
+        life.becomes(".", "gone")
+        (hidden(workspace) / "memory" / "new.md").write_text("written while it was away\n")
+        hidden(workspace).rename(workspace)
+        life.comes_back(".", ALL | {"memory/new.md"})
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_deleted_folder_of_notes_is_no_deletion_of_few_notes(tmp_path: Path, count: int) -> None:
+    workspace = notes(tmp_path / "notes", count)
+    with Life(workspace) as life:
+        before = life.indexed()
+        (workspace / "memory").rename(hidden(workspace))
+        life.becomes("memory", "gone")
+        life.engine.indexer.sync()
+        assert life.indexed() == before
+        assert life.engine.status().freshness.shrink is not None
+        assert life.fresh() == {"MEMORY.md"}
+        life.engine.indexer.sync(reason="accept", accept_shrink=True)
+        assert life.indexed() == {"MEMORY.md"}
+        life.becomes("memory", "")
+
+
+def test_one_of_several_extra_paths(workspace: Path, extra: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "salt.md").write_text("salt is in the other folder\n")
+    everything = ALL | {"../vault/tea.md", "../other/salt.md"}
+    with Life(workspace, extra, other) as life:
+        assert life.fresh() == everything
+        extra.rename(hidden(extra))
+        life.becomes("../vault", "gone")
+        assert [root.path for root in root_state.lost(life.engine.indexer.root_watch.states())] == ["../vault"]
+        life.engine.indexer.sync()
+        assert life.indexed() == everything
+        assert life.fresh() == everything - {"../vault/tea.md"}
+        hidden(extra).rename(extra)
+        life.comes_back("../vault", everything)
+
+
+def test_a_link_in_place_of_an_extra_path_forgets_nothing(workspace: Path, extra: Path) -> None:
+    everything = ALL | {"../vault/tea.md"}
+    with Life(workspace, extra) as life:
+        extra.rename(hidden(extra))
+        extra.symlink_to(hidden(extra))
+        life.becomes("../vault", "unreadable")
+        life.engine.indexer.sync()
+        assert life.indexed() == everything
+        assert life.fresh() == ALL
+
+
+def test_a_single_note_as_extra_path_is_saved_by_replacing_it_without_alarm(workspace: Path, extra: Path) -> None:
+    note = extra / "tea.md"
+    with Life(workspace, note) as life:
+        before = len(life.heard.events)
+        for number in range(3):
+            beside = extra / ".tmp"
+            beside.write_text(f"black tea {number}\n")
+            beside.replace(note)
+            life.heard.wait_for(lambda event: isinstance(event, events.FileIndexed))
+            life.heard.events.clear()
+        assert life.engine.indexer.writer.wait_idle(LONG)
+        assert life.state("../vault/tea.md") == "there"
+        assert not [e for e in life.heard.events[before:] if isinstance(e, events.RootsChanged)]
+
+
+WITHOUT_OVERRIDE = """
+import ctypes, json, sys, time
+# root without the right to read what its permissions forbid
+header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.capget(header, data) == 0
+data[0] &= ~0b110
+assert libc.capset(header, data) == 0
+from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
+from memory_tui.core import events
+said = []
+engine = Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider="scripted"), said.append)
+engine.start()
+assert engine.indexer.writer.wait_idle(60)
+for line in sys.stdin:
+    wanted = line.strip()
+    end = time.monotonic() + 60
+    while time.monotonic() < end and {r.path: r.state for r in engine.indexer.root_watch.states()}["."] != wanted:
+        time.sleep(0.02)
+    while time.monotonic() < end and wanted == "there" and engine.status().freshness.fresh != 4:
+        time.sleep(0.02)
+    status = engine.status()
+    roots = engine.indexer.root_watch.states()
+    print(json.dumps({"state": {r.path: r.state for r in roots}, "fresh": status.freshness.fresh,
+                      "files": status.files, "detail": roots[0].detail}), flush=True)
+engine.close()
+"""
+
+
+@needs_root
+def test_a_workspace_that_may_not_be_read(workspace: Path, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT_OVERRIDE, str(workspace), str(tmp_path / "i" / "index.sqlite")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+
+    def facts(wanted: str) -> dict[str, object]:
+        print(wanted, file=child.stdin, flush=True)
+        found: dict[str, object] = json.loads(child.stdout.readline())
+        return found
+
+    try:
+        assert facts("there")["fresh"] == 4
+        workspace.chmod(0)
+        seen = facts("unreadable")
+        assert seen["state"] == {".": "unreadable"}
+        assert (seen["fresh"], seen["files"]) == (0, 4)
+        assert "Permission denied" in str(seen["detail"])
+        workspace.chmod(0o755)
+        assert facts("there")["fresh"] == 4
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
+    points: list[Path] = []
+
+    def mount(point: Path) -> None:
+        point.mkdir(exist_ok=True)
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=1m", "none", point], capture_output=True, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"tmpfs cannot be mounted here: {done.stderr.decode()}")
+        points.append(point)
+
+    yield mount
+    for point in points:
+        subprocess.run(["umount", "-l", point], capture_output=True, check=False)
+
+
+@needs_root
+def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path: Path, mounted: Callable[[Path], None]) -> None:
+    workspace = tmp_path / "notes"
+    mounted(workspace)
+    (workspace / "memory").mkdir()
+    (workspace / "memory" / "0.md").write_text("a note on a mounted disk\n")
+    with Life(workspace) as life:
+        assert life.fresh() == {"memory/0.md"}
+        subprocess.run(["umount", "-l", workspace], check=True)
+        life.becomes(".", "another device")
+        life.engine.indexer.sync()
+        assert life.indexed() == {"memory/0.md"}
+        assert life.fresh() == set()
+        assert life.state(".") == "another device"
+        mounted(workspace)
+        (workspace / "memory").mkdir()
+        (workspace / "memory" / "0.md").write_text("a note on a mounted disk\n")
+        life.comes_back(".", {"memory/0.md"})
+
+
+@needs_root
+def test_a_link_that_leads_to_another_device(tmp_path: Path, mounted: Callable[[Path], None]) -> None:
+    real, disk, link = notes(tmp_path / "real"), tmp_path / "disk", tmp_path / "notes"
+    mounted(disk)
+    link.symlink_to(real)
+    with Life(link) as life:
+        link.unlink()
+        link.symlink_to(disk)
+        life.becomes(".", "another device")
+        life.engine.indexer.sync()
+        assert life.indexed() == ALL
+        link.unlink()
+        link.symlink_to(real)
+        life.comes_back(".", ALL)
+
+
+def test_a_command_without_a_running_engine_knows_the_state(
+    workspace: Path, extra: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
+    where += ["--extra", str(extra)]
+    assert main.main(["index", *where]) == 0
+    capsys.readouterr()
+    assert main.main(["search", *where, "--json", "tea"]) == 0
+    assert json.loads(capsys.readouterr().out)["roots"] == []
+    extra.rename(hidden(extra))
+    assert main.main(["status", *where, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [(root["path"], root["state"]) for root in shown["roots"]][-1] == ("../vault", "gone")
+    assert shown["freshness"]["fresh"] == 4
+    assert main.main(["status", *where]) == 0
+    assert f"gone: ../vault  {extra} is not there" in capsys.readouterr().out
+    assert main.main(["search", *where, "--json", "tea"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(root["path"], root["state"]) for root in found["roots"]] == [("../vault", "gone")]
+    assert found["results"][0]["path"] == "../vault/tea.md"
+    assert main.main(["search", *where, "tea"]) == 0
+    assert f"{extra} is not there" in capsys.readouterr().err
+
+
+# --- the watcher -----------------------------------------------------------------------------------------------------
+
+
+dies = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
+
+def kill(name: str) -> None:
+    """Have the thread called `name` raise SystemExit, which ends it without a word."""
+    [thread] = [thread for thread in threading.enumerate() if thread.name == name]
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+    thread.join(LONG)
+    assert not thread.is_alive()
+
+
+@dies
+def test_the_death_of_the_watcher_is_told_and_it_is_begun_anew(workspace: Path) -> None:
+    with Life(workspace) as life:
+        kill("watcher")
+        life.becomes(".", "watcher stalled")
+        assert {root.state for root in life.engine.indexer.root_watch.states()} == {"watcher stalled"}
+        assert not life.engine.indexer.watcher.on
+        assert "has ended" in life.engine.indexer.root_watch.states()[0].detail
+        life.becomes(".", "there")
+        assert life.engine.indexer.watcher.on
+        (workspace / "memory" / "after.md").write_text("the new watcher sees this\n")
+        life.comes_back(".", ALL | {"memory/after.md"})
+
+
+def test_a_watcher_that_hangs_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, real = threading.Event(), watch._View.of
+
+    def hangs(roots: Roots) -> watch._View:
+        if stuck.is_set():
+            assert go_on.wait(LONG)
+        return real(roots)
+
+    stuck = threading.Event()
+    monkeypatch.setattr(watch._View, "of", hangs)
+    with Life(workspace) as life:
+        stuck.set()
+        life.becomes(".", "watcher stalled")
+        assert not life.engine.indexer.watcher.on
+        stuck.clear()
+        go_on.set()
+        life.becomes(".", "there")
+        assert life.engine.indexer.watcher.on
+
+
+def test_a_watcher_that_fails_says_why(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(roots: Roots) -> watch._View:
+        raise ValueError("a fault of ours")
+
+    with Life(workspace) as life:
+        real = watch._View.of
+        monkeypatch.setattr(watch._View, "of", fails)
+        life.becomes(".", "watcher stalled")
+        assert "ValueError a fault of ours" in life.engine.indexer.root_watch.states()[0].detail
+        assert "ValueError" in life.engine.status().watch_detail
+        monkeypatch.setattr(watch._View, "of", real)
+        life.becomes(".", "there")
+
+
+def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, stuck, real = threading.Event(), threading.Event(), root_state._examined
+
+    def hangs(root: root_state.RootState, expected: frozenset[str]) -> root_state.Probe:
+        if stuck.is_set():
+            assert go_on.wait(LONG)
+        return real(root, expected)
+
+    monkeypatch.setattr(root_state, "_examined", hangs)
+    with Life(workspace) as life:
+        stuck.set()
+        life.becomes(".", "unreadable")
+        assert "does not answer" in life.engine.indexer.root_watch.states()[0].detail
+        stuck.clear()
+        go_on.set()
+        life.becomes(".", "there")
+
+
+# --- the screen ------------------------------------------------------------------------------------------------------
+
+
+def watched(app: MemoryApp, steps: Callable[[Pilot[int]], Awaitable[None]]) -> None:
+    async def run() -> None:
+        as_the_app_runs()
+        async with app.run_test(size=(260, 40)) as pilot:
+            await settled(pilot)
+            await steps(pilot)
+
+    asyncio.run(run())
+
+
+def first_line(app: MemoryApp) -> str:
+    return text_of(app).split("\n")[0]
+
+
+def test_nothing_on_the_screen_is_green_when_the_workspace_is_gone(workspace: Path) -> None:
+    app = make_app(workspace, watch=True, query="gardens")
+
+    async def steps(_pilot: Pilot[int]) -> None:
+        app.switch_mode("browse")
+        await until(lambda: "✓" in text_of(app))
+        assert first_line(app).startswith(" HYBRID ")
+        assert "✓" in text_of(app)
+        workspace.rename(hidden(workspace))
+        await until(lambda: "NOTES GONE" in first_line(app))
+        await until(lambda: "✓" not in text_of(app))
+        assert "missing root" in text_of(app)
+        assert "the index keeps" in first_line(app)
+        app.switch_mode("index")
+        await until(lambda: "Not indexed as on disk" in text_of(app))
+        await until(lambda: "it was deleted, renamed" in text_of(app))
+        assert "Every note is indexed" not in text_of(app)
+        app.switch_mode("search")
+        await until(lambda: "Recalled 4 of 4, from the index alone: notes gone" in text_of(app))
+        hidden(workspace).rename(workspace)
+        await until(lambda: first_line(app).startswith(" HYBRID "))
+        await until(lambda: "from the index alone" not in text_of(app))
+        app.switch_mode("index")
+        await until(lambda: "Every note is indexed as it is on disk." in text_of(app))
+        app.switch_mode("browse")
+        await until(lambda: text_of(app).count("✓") == len(ALL))
+
+    watched(app, steps)
+
+
+@dies
+def test_the_first_line_names_the_extra_path_and_the_watcher(workspace: Path, extra: Path) -> None:
+    options = Options(
+        workspace=str(workspace),
+        index=str(workspace.parent / "index.sqlite"),
+        provider="scripted",
+        extra=(str(extra),),
+    )
+    app = MemoryApp(lambda listener: Engine.open(options, listener), name="notes")
+
+    async def steps(_pilot: Pilot[int]) -> None:
+        extra.rename(hidden(extra))
+        await until(lambda: "../vault gone" in first_line(app))
+        assert app.facts is not None
+        assert {row.path: row.state for row in app.facts.rows}["MEMORY.md"] == "fresh"
+        await until(lambda: {r.path: r.state for r in app.facts.rows}["../vault/tea.md"] == "missing root")
+        hidden(extra).rename(extra)
+        await until(lambda: "vault" not in first_line(app))
+        kill("watcher")
+        await until(lambda: "watcher stalled" in first_line(app))
+        await until(lambda: "watch on" in first_line(app))
+
+    watched(app, steps)
+
+
+def test_an_app_on_an_empty_workspace_that_goes_says_so(tmp_path: Path) -> None:
+    workspace = tmp_path / "notes"
+    workspace.mkdir()
+    app = make_app(workspace, watch=True)
+
+    async def steps(_pilot: Pilot[int]) -> None:
+        assert "There are no notes in notes/ yet." in text_of(app)
+        workspace.rmdir()
+        await until(lambda: "NOTES GONE" in first_line(app))
+        await until(lambda: "There are no notes" not in text_of(app))
+
+    watched(app, steps)
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+
+def test_the_workspace_stands_for_the_notes_within(workspace: Path, extra: Path) -> None:
+    roots = Roots.open(workspace, [str(extra)])
+    assert [one.root.path for one in root_state.probe(roots)] == [".", "memory", "../vault"]
+    shutil.rmtree(workspace)
+    lost = [one.root for one in root_state.probe(roots, {"memory"})]
+    assert [(root.path, root.state) for root in lost] == [(".", "gone"), ("../vault", "there")]
+    found = root_state.root_of("memory/a.md", lost)
+    assert found is not None
+    assert found.path == "."
+    assert root_state.root_of("../vault/tea.md", lost) == lost[1]
+    assert root_state.lost(lost) == (lost[0],)
+
+
+def test_the_index_remembers_the_device_of_the_workspace(workspace: Path) -> None:
+    roots = Roots.open(workspace)
+    assert mass_deletion.devices(roots)["."] == workspace.stat().st_dev
