@@ -33,7 +33,7 @@ from memory_tui.workspace.annotations import Annotations
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LexicalCache:
     """What of one corpus does not depend on the question: its paths, and what the annotations of rows say."""
 
     paths: PathIndex
@@ -43,10 +43,10 @@ class Known:
     """How many different words chunks have, by rowid, as far as anybody asked."""
 
 
-_known: WeakKeyDictionary[Corpus, Known] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Corpus, LexicalCache] = WeakKeyDictionary()
 
 
-def known(store: ChunkSource, corpus: Corpus, *, trigram: bool) -> Known:
+def known(store: ChunkSource, corpus: Corpus, *, trigram: bool) -> LexicalCache:
     """What is known of `corpus`, worked out once; the paths of the corpus before it stay where no note came or went."""
     found = _known.get(corpus)
     if found is None or found.paths.trigram != trigram:
@@ -60,7 +60,7 @@ def known(store: ChunkSource, corpus: Corpus, *, trigram: bool) -> Known:
         same = next((paths for paths in others if paths.is_of(corpus.files, gone) and paths.trigram == trigram), None)
         counted = next((other.distinct for other in list(_known.values()) if other.uuid == corpus.uuid), {})
         paths = same or PathIndex(corpus.files, gone, trigram=trigram)
-        found = _known[corpus] = Known(paths, said, corpus.uuid, counted)
+        found = _known[corpus] = LexicalCache(paths, said, corpus.uuid, counted)
     return found
 
 
@@ -84,7 +84,7 @@ class _Search:
 
     store: ChunkSource
     matcher: Matcher
-    seen: Known
+    seen: LexicalCache
     query: str
     texts: dict[int, str] = field(default_factory=dict)
     gains: dict[int, Boost] = field(default_factory=dict)

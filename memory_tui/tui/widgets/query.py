@@ -179,14 +179,14 @@ def milliseconds(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FunnelStage:
+class FunnelPiece:
     """A piece of the line; what was lost there, if it can be listed."""
 
     text: str
     cut: Cut | None = None
 
 
-def stages(trace: Trace, *, short: bool = False) -> list[FunnelStage]:
+def stages(trace: Trace, *, short: bool = False) -> list[FunnelPiece]:
     """`412 chunks > vec 24, text 18 > 31 together > 2 lost to age > 5 over 0.35 > top 6 = 5 recalled`."""
     funnel = trace.funnel
 
@@ -194,18 +194,18 @@ def stages(trace: Trace, *, short: bool = False) -> list[FunnelStage]:
         return "" if short else f" {text}"
 
     parts = [
-        FunnelStage(f"{funnel.chunks:,} chunks", "disk" if trace.unsearchable else None),
-        FunnelStage(f"vec {funnel.vector_pool}, text {funnel.text_pool}"),
-        FunnelStage(f"{funnel.candidates}{word('together')}", "pool"),
+        FunnelPiece(f"{funnel.chunks:,} chunks", "disk" if trace.unsearchable else None),
+        FunnelPiece(f"vec {funnel.vector_pool}, text {funnel.text_pool}"),
+        FunnelPiece(f"{funnel.candidates}{word('together')}", "pool"),
     ]
     if funnel.removed_by_decay:
-        parts.append(FunnelStage(f"{funnel.removed_by_decay} {'aged' if short else 'lost to age'}", "age"))
+        parts.append(FunnelPiece(f"{funnel.removed_by_decay} {'aged' if short else 'lost to age'}", "age"))
     if trace.floor > 0:
-        parts.append(FunnelStage(f"{funnel.over_gate} over {trace.floor:.2f}", "minScore"))
+        parts.append(FunnelPiece(f"{funnel.over_gate} over {trace.floor:.2f}", "minScore"))
     if funnel.displaced:
-        parts.append(FunnelStage(f"{funnel.displaced} {'mmr' if short else 'displaced by mmr'}", "mmr"))
+        parts.append(FunnelPiece(f"{funnel.displaced} {'mmr' if short else 'displaced by mmr'}", "mmr"))
     top = trace.settings.whole("query.maxResults")
-    return [*parts, FunnelStage(f"top {top} = {funnel.recalled}{word('recalled')}", "limit")]
+    return [*parts, FunnelPiece(f"top {top} = {funnel.recalled}{word('recalled')}", "limit")]
 
 
 def lost_at(trace: Trace, cut: Cut) -> list[int]:
@@ -271,7 +271,7 @@ class FunnelLine(Widget):
             return left.truncate(self.size.width, ellipsis=True)
         return Content.assemble(left, " " * gap, (f"{times} ", "$faint"))
 
-    def _fitted(self, trace: Trace) -> tuple[list[FunnelStage], str]:
+    def _fitted(self, trace: Trace) -> tuple[list[FunnelPiece], str]:
         every = "  ".join(f"{stage} {milliseconds(ms)}" for stage, ms in trace.timings.items()) + " ms"
         most = " ".join(f"{stage} {milliseconds(ms)}" for stage, ms in trace.timings.items() if stage != "read") + " ms"
         total = f"{milliseconds(sum(trace.timings.values()))} ms"
@@ -294,5 +294,5 @@ class FunnelLine(Widget):
             left += cell_len(part.text) + len(SEPARATOR)
 
 
-def _length(parts: Sequence[FunnelStage]) -> int:
+def _length(parts: Sequence[FunnelPiece]) -> int:
     return sum(cell_len(part.text) for part in parts) + len(SEPARATOR) * (len(parts) - 1)
