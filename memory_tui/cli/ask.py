@@ -164,7 +164,7 @@ def _config(given: argparse.Namespace) -> int:
     from memory_tui import plan as plans
     from memory_tui.render import as_text
 
-    as_text.config(plans.choose(options(given)).survey(), as_json=hasattr(given, "json"))
+    as_text.config(plans.choose(options(given)).summary(), as_json=hasattr(given, "json"))
     return 0
 
 

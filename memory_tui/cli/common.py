@@ -165,9 +165,9 @@ def moment(given: argparse.Namespace) -> float | None:
 def opened(given: argparse.Namespace) -> Engine:
     """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
     from memory_tui.engine.engine import Engine
-    from memory_tui.render.as_text import News
+    from memory_tui.render.as_text import CommandProgress
 
-    engine = Engine.open(options(given), News())
+    engine = Engine.open(options(given), CommandProgress())
     for named in getattr(given, "extra", ()):
         place = engine.plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
         if not place.exists():

@@ -11,11 +11,11 @@ from memory_tui.cli.common import Command, opened
 from memory_tui.providers.serving import as_recorded
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Agreement
+    from memory_tui.approval import Approval
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
     from memory_tui.providers.chain_member import MemberState
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.serving import ServingProvider
 
 _ALL = "all"
 
@@ -76,11 +76,11 @@ def _provider(given: argparse.Namespace) -> int:
 
 def _lines(
     engine: Engine,
-    who: Who,
+    who: ServingProvider,
     links: tuple[MemberState, ...],
-    agreements: tuple[Agreement, ...],
-    revoked: tuple[Agreement, ...],
-    agreed: Agreement | None,
+    agreements: tuple[Approval, ...],
+    revoked: tuple[Approval, ...],
+    agreed: Approval | None,
 ) -> list[str]:
     lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
     for link in links:

@@ -20,8 +20,8 @@ from memory_tui.providers.answer_rows import Malformed
 from memory_tui.providers.batch_format import BatchFormat, JobStatus, ResultLine
 from memory_tui.providers.failures import PASSING, RETRIED, Cause, ProviderFailure
 from memory_tui.providers.http_client import Background, Http
-from memory_tui.providers.protocol import Vectors
 from memory_tui.providers.provider_options import require_consent
+from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.providers.vector_math import unit_vectors
 
 if TYPE_CHECKING:

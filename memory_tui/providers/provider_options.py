@@ -299,7 +299,7 @@ def require_consent(name: str, host: str, settings: ProviderSettings) -> None:
     """Raises ProviderFailure unless notes may be sent to the provider `name` at `host`."""
     if not may_send(name, host, settings):
         raise ProviderFailure(
-            Cause.NO_CONSENT,
+            Cause.NEEDS_APPROVAL,
             f"Your notes would be sent to {host} ({name}), and you have not agreed to that yet; nothing was sent.",
         )
 

@@ -19,7 +19,7 @@ from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Agreement
+    from memory_tui.approval import Approval
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status
@@ -43,7 +43,7 @@ class ProvidersListing:
     status: Status
     proposal: MemberState | None
     forecast: Forecast | None
-    agreements: tuple[Agreement, ...]
+    agreements: tuple[Approval, ...]
 
 
 class ProvidersView(View):
