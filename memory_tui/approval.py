@@ -19,7 +19,7 @@ from memory_tui.core.errors import ApprovalUnsaved
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """That the notes of `workspace` may be sent to `provider` at `host`: since `at` (epoch seconds), and said `how`."""
+    """`provider` at `host` may get the notes of `workspace` since `at` (epoch seconds); approved `how`."""
 
     workspace: str
     provider: str
@@ -29,7 +29,7 @@ class Approval:
 
 
 class Approvals:
-    """The agreements about one workspace. Safe for any thread and process."""
+    """The approvals of one workspace. Safe for any thread and process."""
 
     def __init__(self, workspace: Path, folder: Path | None = None) -> None:
         self._workspace = os.path.realpath(workspace)
@@ -37,7 +37,7 @@ class Approvals:
 
     @property
     def folder(self) -> Path:
-        """Where the agreements are."""
+        """The folder with one file for each approval."""
         if self._folder is None:
             import platformdirs
 
@@ -45,11 +45,11 @@ class Approvals:
         return self._folder
 
     def find(self, provider: str, host: str) -> Approval | None:
-        """The agreement about `provider` at `host`; None when there is none, or it cannot be read."""
+        """The approval of `provider` at `host`; None when there is none, or it cannot be read."""
         return _read(self._file(provider, host), self._workspace, provider, host)
 
     def approve(self, provider: str, host: str, how: str) -> Approval:
-        """Remember that notes may be sent there; an agreement that is there stays. Raises ApprovalUnsaved."""
+        """Save an approval, unless there is one; returns it. Raises ApprovalUnsaved."""
         known = self.find(provider, host)
         if known is not None:
             return known
@@ -59,24 +59,24 @@ class Approvals:
             atomic.replace_file(self._file(provider, host), json.dumps(asdict(made)).encode("ascii"))
         except OSError as error:
             raise ApprovalUnsaved(
-                f"That {provider} may get your notes cannot be remembered: {error.strerror}.",
-                f"See to it that {self.folder} can be written.",
+                f"The approval of {provider} cannot be saved: {error.strerror}.",
+                f"Make {self.folder} writable.",
             ) from error
         return made
 
     def every(self) -> tuple[Approval, ...]:
-        """All agreements about this workspace, the oldest first."""
+        """All approvals of this workspace, the oldest first."""
         return tuple(sorted(self._every(), key=lambda made: (made.at, made.provider, made.host)))
 
     def revoke(self, provider: str = "") -> tuple[Approval, ...]:
-        """Forget the agreements about `provider`, or all; returns them. What was sent before stays where it is."""
+        """Delete the approvals of `provider`, or all; returns them. What it got before stays there."""
         gone = tuple(made for made in self.every() if provider in ("", made.provider))
         for made in gone:
             try:
                 atomic.remove_file(self._file(made.provider, made.host))
             except OSError as error:
                 raise ApprovalUnsaved(
-                    f"The agreement about {made.provider} cannot be taken back: {error.strerror}.",
+                    f"The approval of {made.provider} cannot be withdrawn: {error.strerror}.",
                     f"Delete the files in {self.folder}.",
                 ) from error
         return gone
@@ -93,7 +93,7 @@ class Approvals:
 
 
 def _read(path: Path, *expected: str) -> Approval | None:
-    """The agreement in `path`, when it is about what is `expected`: workspace, provider and host."""
+    """The approval in `path`, if its workspace, provider, host are those `expected`."""
     try:
         fields = json.loads(path.read_text("utf-8"))
         made = Approval(

@@ -2,7 +2,7 @@
 
 A configuration that names a remote provider was written for the agent, and a key in the environment for another
 program: following them silently would send every note to that host and cost money. So nothing is sent before a person
-has agreed once, for this workspace, provider and host; `--provider NAME` on the command line is such a word.
+approves it once, for this workspace, provider and host; `--provider NAME` on the command line is an approval, too.
 """
 
 from __future__ import annotations

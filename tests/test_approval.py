@@ -109,7 +109,7 @@ def test_the_agreement_of_another_workspace_put_into_its_place_is_none(approvals
 
 def test_what_cannot_be_remembered_is_said(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ApprovalUnsaved, match="cannot be remembered"):
+    with pytest.raises(ApprovalUnsaved, match="cannot be saved"):
         Approvals(workspace, tmp_path / "file").approve("openai", "api.openai.com", "index --yes")
 
 
@@ -222,7 +222,7 @@ def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace:
         Approvals(workspace).revoke()
         assert engine.queries.search("omada").mode == "keywords only"
         (workspace / "memory" / "new.md").write_text("quokka\n")
-        assert "agreed" in engine.indexer.sync().error
+        assert "approved" in engine.indexer.sync().error
         assert len(play.asked) == asked
 
 

@@ -64,7 +64,7 @@ def question_of(given: argparse.Namespace) -> str | None:
     return query if query.strip() else None
 
 
-def agreed(question: str, given: argparse.Namespace) -> bool:
+def confirmed(question: str, given: argparse.Namespace) -> bool:
     """Whether a person says yes: by `--yes`, or when asked; nothing, and no terminal to ask on, is no."""
     if hasattr(given, "yes"):
         return True

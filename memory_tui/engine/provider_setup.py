@@ -336,7 +336,9 @@ class Providers:
         chosen = next((member for member in waiting if member.name == name), None) if name else self.chain.proposal
         if name and chosen is None:
             known = next((member for member in members if member.name == name), None)
-            why = self.why_agreed(known) if known else f"{name} is not configured here, so there is nothing to approve."
+            why = (
+                self.why_approved(known) if known else f"{name} is not configured here, so there is nothing to approve."
+            )
             raise SettingError(
                 why,
                 f"Waiting for approval: {', '.join(member.name for member in waiting) or 'none'}.",
@@ -349,7 +351,7 @@ class Providers:
             self._changed()
         return made
 
-    def why_agreed(self, member: MemberState) -> str:
+    def why_approved(self, member: MemberState) -> str:
         """Why nothing has to be approved for `member`, as a sentence."""
         from memory_tui.providers import registry
 

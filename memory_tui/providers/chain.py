@@ -193,7 +193,7 @@ class Chain:
                 member.reset()
 
     def choose_again(self) -> None:
-        """Begin anew, because what decides the choice has changed: an agreement, a key, a file."""
+        """Begin anew, because what decides the choice has changed: an approval, a key, a file."""
         with self._lock:
             members, self._members, self._passed_over, self._passed = self._members, None, [], []
             self._active, self.fallback = 0, None

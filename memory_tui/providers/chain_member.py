@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, state_of
-from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_consent
+from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_approval
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
@@ -134,7 +134,7 @@ class ChainMember:
 
     def make(self) -> None:
         """Make the provider, once. Raises ProviderError, also when nobody agreed that it gets notes."""
-        require_consent(self.name, self.host, self.settings)
+        require_approval(self.name, self.host, self.settings)
         self._create()
 
     def batches(self) -> BatchService | None:
@@ -147,7 +147,7 @@ class ChainMember:
         """Why `auto` cannot choose it, if it cannot; asks nobody."""
         try:
             registry.check(self.name, self.settings)
-            require_consent(self.name, self.host, self.settings)
+            require_approval(self.name, self.host, self.settings)
         except ProviderError as error:
             return error
         return None
@@ -186,7 +186,7 @@ class ChainMember:
         return vectors, identity
 
     def preview(self) -> ProviderPreview:
-        """What can be told before it is asked anything. Raises ProviderError for what it lacks, agreement apart."""
+        """What can be told before it is asked anything. Raises ProviderError for what it lacks, approval apart."""
         model, key, dims, most = registry.preview(self.name, self.settings)
         return ProviderPreview(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_approval)
 
@@ -274,7 +274,7 @@ class ChainMember:
         self.texts += len(texts)
         try:
             # Agreement can be taken back at any time, by another process too.
-            require_consent(self.name, self.host, self.settings)
+            require_approval(self.name, self.host, self.settings)
             vectors = self._made.embed(texts, kind)
         except ProviderError as error:
             self._on_failure(self, error)

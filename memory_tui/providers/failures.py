@@ -50,7 +50,7 @@ OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
 ADVICE: Mapping[Cause, str] = {
     Cause.RATE_LIMIT: "Wait; memory-tui tries again by itself, with one request at a time.",
     Cause.QUOTA: "Look at plan and billing of the account, or choose another provider.",
-    Cause.NEEDS_APPROVAL: "See what would be sent: memory-tui index --dry-run. To agree: memory-tui index --yes.",
+    Cause.NEEDS_APPROVAL: "See what would be sent: memory-tui index --dry-run. To approve: memory-tui index --yes.",
     Cause.NO_KEY: "Put the key into the environment or into remote.apiKey, or choose another provider.",
     Cause.BAD_KEY: "Check the key, and that it may be used for embeddings.",
     Cause.UNKNOWN_MODEL: "Check model and remote.baseUrl.",

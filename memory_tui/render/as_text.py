@@ -310,8 +310,8 @@ def progress(event: SyncProgress) -> str:
     return f"{', '.join(parts)}; ctrl+c stops"
 
 
-def agreed(made: Approval | None, *, as_json: bool) -> None:
-    """What a person agreed to; None when nobody waited for it."""
+def approval(made: Approval | None, *, as_json: bool) -> None:
+    """The approval that was given; None when no provider needed one."""
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
         _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
