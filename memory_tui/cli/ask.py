@@ -68,7 +68,7 @@ def _index(given: argparse.Namespace) -> int:
 
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "yes"):
-            as_text.agreed(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
+            as_text.approval(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0
@@ -164,7 +164,7 @@ def _config(given: argparse.Namespace) -> int:
     from memory_tui import plan as plans
     from memory_tui.render import as_text
 
-    as_text.config(plans.choose(options(given)).survey(), as_json=hasattr(given, "json"))
+    as_text.config(plans.choose(options(given)).summary(), as_json=hasattr(given, "json"))
     return 0
 
 

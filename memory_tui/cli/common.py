@@ -64,7 +64,7 @@ def question_of(given: argparse.Namespace) -> str | None:
     return query if query.strip() else None
 
 
-def agreed(question: str, given: argparse.Namespace) -> bool:
+def confirmed(question: str, given: argparse.Namespace) -> bool:
     """Whether a person says yes: by `--yes`, or when asked; nothing, and no terminal to ask on, is no."""
     if hasattr(given, "yes"):
         return True
@@ -165,9 +165,9 @@ def moment(given: argparse.Namespace) -> float | None:
 def opened(given: argparse.Namespace) -> Engine:
     """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
     from memory_tui.engine.engine import Engine
-    from memory_tui.render.as_text import News
+    from memory_tui.render.as_text import CommandProgress
 
-    engine = Engine.open(options(given), News())
+    engine = Engine.open(options(given), CommandProgress())
     for named in getattr(given, "extra", ()):
         place = engine.plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
         if not place.exists():

@@ -19,7 +19,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import json_safe, one_line, safe
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Agreement
+    from memory_tui.approval import Approval
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memory_tui.index.sync import SyncReport
     from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.host_index import HostProblem
-    from memory_tui.plan import Survey
+    from memory_tui.plan import ConfigSummary
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
@@ -255,7 +255,7 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"memory-tui: {one_line(text)}")
 
 
-class News:
+class CommandProgress:
     """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
 
     The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none.
@@ -310,8 +310,8 @@ def progress(event: SyncProgress) -> str:
     return f"{', '.join(parts)}; ctrl+c stops"
 
 
-def agreed(made: Agreement | None, *, as_json: bool) -> None:
-    """What a person agreed to; None when nobody waited for it."""
+def approval(made: Approval | None, *, as_json: bool) -> None:
+    """The approval that was given; None when no provider needed one."""
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
         _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
@@ -569,7 +569,7 @@ def _compared(value: IndexComparison) -> None:
             _print(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
 
 
-def config(value: Survey, *, as_json: bool) -> None:
+def config(value: ConfigSummary, *, as_json: bool) -> None:
     """Every documented value of the configuration, with where it came from and what it does."""
     from memory_tui.explain import trace_json
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows

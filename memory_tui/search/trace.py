@@ -14,7 +14,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.serving import ServingProvider
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 UNKNOWN_WORDS = "unknown_words"
@@ -440,5 +440,5 @@ class Trace:
     """The vector pool in retrieval order: chunk, vector score."""
     timings: Mapping[str, float]
     """Milliseconds per stage: embed, vector, text, rank."""
-    who: Who | None = None
+    who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""

@@ -221,7 +221,7 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
             return "batch", f"{event.stage}: {done}{event.detail and '  '}{event.detail}", _BATCH[event.stage]
         case events.IndexingPaused():
             return "indexing", "paused" if event.on else "goes on", "warn" if event.on else ""
-        case events.KeeperChanged():
+        case events.LeaderChanged():
             return (
                 "keeper",
                 "this app keeps the index up to date"

@@ -16,7 +16,7 @@ from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Agreement
+    from memory_tui.approval import Approval
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status
@@ -40,11 +40,11 @@ class ProvidersListing:
     status: Status
     proposal: MemberState | None
     forecast: Forecast | None
-    agreements: tuple[Agreement, ...]
+    approvals: tuple[Approval, ...]
 
 
 class ProvidersView(View):
-    """The chain, the forecast and the agreements."""
+    """The chain, the forecast and the approvals."""
 
     PLACE = "supply"
     MORE_PLACES = ()
@@ -68,7 +68,7 @@ class ProvidersView(View):
         found = self.listing.found
         return {
             "proposal": found is not None and found.proposal is not None,
-            "agreed": found is not None and bool(found.agreements),
+            "agreed": found is not None and bool(found.approvals),
         }
 
     def _choose_used(self, found: ProvidersListing) -> None:
@@ -119,14 +119,14 @@ class ProvidersView(View):
             Confirm(
                 f"Send the notes to {name}?",
                 f"{host} would get {what}. Texts that look like secrets are kept back. The "
-                "agreement is remembered for this workspace and can be taken back here.",
+                "approval is remembered for this workspace and can be taken back here.",
                 "Send",
             ),
             answer,
         )
 
     def do_revoke(self) -> None:
-        """Take every agreement back."""
+        """Take every approval back."""
         self._approve(lambda engine: engine.providers.revoke())
 
     @task("consent", exclusive=False)
@@ -145,7 +145,7 @@ class ProvidersView(View):
     # --- words ---------------------------------------------------------------------------------------------------
 
     def _lines(self, found: ProvidersListing, width: int) -> list[Line]:
-        """The chain, the trial, the forecast, the agreements."""
+        """The chain, the trial, the forecast, the approvals."""
         status = found.status
         written = text(f"Requested: {status.requested_provider} ({status.provider_origin})", width)
         written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
@@ -157,11 +157,11 @@ class ProvidersView(View):
             written += [*text("", width), *text("One real call", width, "head"), *_trial(self._tried, width)]
         if found.forecast is not None:
             written += [*text("", width), *text("The next index run", width, "head"), *_forecast(found.forecast, width)]
-        if found.agreements:
+        if found.approvals:
             written += [*text("", width), *text("Approved", width, "head")]
             written += [
                 line
-                for made in found.agreements
+                for made in found.approvals
                 for line in text(
                     f"{made.provider} at {made.host} may get these notes since {_when(made.at)} ({made.how}).", width
                 )
