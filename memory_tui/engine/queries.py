@@ -182,6 +182,7 @@ class Queries:
                     unsearchable=unsearchable,
                     notices=notices,
                     first=self._indexer.made_for_query,
+                    projects=self._plan.projects,
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)

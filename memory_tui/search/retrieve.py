@@ -108,6 +108,8 @@ class SearchContext:
     unsearchable: tuple[Unsearchable, ...] = ()
     notices: tuple[Notice, ...] = ()
     first: bool = False
+    projects: frozenset[str] = frozenset()
+    """Keys of the projects that the agent works on."""
 
 
 @dataclass(slots=True)
@@ -184,6 +186,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
     found = lexical.search(context.store, matcher, asked) if newest else Lexical.none()
+    found = replace(found, active=context.projects)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
     cosine = None if vector is None else _cosine(context, vector, kept, matched)

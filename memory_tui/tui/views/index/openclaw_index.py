@@ -176,14 +176,14 @@ class CompareView(View):
         self.show_message("Every file is listed." if files.everything else "Only files that differ are listed.")
 
     def _show(self, value: IndexComparison | HostProblem) -> None:
-        from memory_tui.render import as_text
+        from memory_tui.render import host_text
 
         whole, files = self.query_one(Statements), self.query_one(ComparedFiles)
         if value.state != "ok":
             whole.show(
                 [
                     (label.lower().removeprefix("their "), home(words), "warn" if label == "State" else "")
-                    for label, words in as_text.refusal(value)
+                    for label, words in host_text.refusal(value)
                 ]
             )
             files.show((), "There is nothing to compare.")
@@ -192,11 +192,11 @@ class CompareView(View):
             [
                 *(
                     (label.lower().removeprefix("their "), home(words), "")
-                    for label, words in as_text.statements(value)
+                    for label, words in host_text.statements(value)
                 ),
                 *(
                     ("notice" if label == "Notice" else "differs", words, "warn")
-                    for label, words in as_text.objections(value)
+                    for label, words in host_text.objections(value)
                 ),
             ]
         )
