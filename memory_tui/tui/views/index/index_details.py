@@ -191,6 +191,12 @@ class Storage:
     estimate: Estimate
 
 
+def _measured(engine: Engine) -> Storage:
+    from memory_tui.engine import index_check
+
+    return Storage(engine.status(), index_check.tables(engine.queries), engine.providers.estimate())
+
+
 class StorageView(View):
     """Tables, files, processes, cost."""
 
@@ -205,7 +211,7 @@ class StorageView(View):
             self,
             title="The index file",
             waiting="Measuring the index ...",
-            gather=lambda engine: Storage(engine.status(), engine.queries.tables(), engine.providers.estimate()),
+            gather=_measured,
             lines=_storage,
             summary=_chunk_size,
         )
