@@ -141,13 +141,23 @@ class Queries:
 
         return rank(evidence, settings)
 
-    def gather(self, query: str, cancel: Stop | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+    def gather(
+        self,
+        query: str,
+        cancel: Stop | None = None,
+        source: str = "",
+        *,
+        by_words: bool = False,
+        now: float | None = None,
+    ) -> Evidence:
         """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
-        A damaged index is made again first, where nobody does that in the background.
+        Ages are counted from `now` (epoch seconds; None: the clock of the engine). A damaged index is made again first,
+        where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        return self._gathered_at(self._now(), query, cancel or Stop(), source, by_words=by_words)
+        at = self._now() if now is None else now
+        return self._gathered_at(at, query, cancel or Stop(), source, by_words=by_words)
 
     def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         try:
