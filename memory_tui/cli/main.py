@@ -189,6 +189,10 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
         ("--profile",),
         {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2"},
     ),
+    (
+        ("--project",),
+        {"metavar": "KEY", "action": "append", "help": "a project that the agent works on (2026.9); repeatable"},
+    ),
     (("--set",), {"metavar": "KEY=VALUE", "action": "append", "help": "change one setting; may be repeated"}),
     (("--now",), {"metavar": "ISO", "help": "the time that ages are counted from (default: now)"}),
     (("--read-only",), {"action": "store_true", "help": "never edit a note (the index is still kept up to date)"}),

@@ -16,7 +16,7 @@ from memory_tui.index.sync_run import cut
 from memory_tui.plan import Plan
 from memory_tui.providers import prices
 from memory_tui.providers.chain_member import ProviderPreview
-from memory_tui.providers.protocol import Identity
+from memory_tui.providers.provider_protocol import Identity
 from memory_tui.workspace import roots
 from memory_tui.workspace.scan import Scan
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from memory_tui import plan as plans
-from memory_tui.approval import Consents
+from memory_tui.approval import Approvals
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, ignore
 from memory_tui.engine.indexer import Indexer
@@ -138,7 +138,7 @@ class Engine:
         self.plan = plan
         """What was decided when it was opened: settings, workspace, configuration."""
         self._listener = listener
-        approvals = Consents(plan.workspace)
+        approvals = Approvals(plan.workspace)
         chain = Chain(plans.settings(plan, approvals), self._provider_failed)
         self.indexer = Indexer(plan, chain, approvals, self._emit)
         """Keeps the index up to date."""

@@ -36,7 +36,7 @@ from memory_tui.core.events import (
     RootsChanged,
     SyncProgress,
 )
-from memory_tui.core.locks import Keeping
+from memory_tui.core.locks import Leadership
 from memory_tui.engine.batch_runner import BatchRunner, combined
 from memory_tui.engine.index_changes import IndexChanges
 from memory_tui.engine.open_index import IndexOpener
@@ -52,14 +52,14 @@ from memory_tui.workspace.roots import reachable
 from memory_tui.workspace.scan import Scan
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Consents
+    from memory_tui.approval import Approvals
     from memory_tui.core.settings import Settings
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.protocol import Identity, Provider
+    from memory_tui.providers.provider_protocol import Identity, Provider
 
 _CHEAP_SECONDS = 0.015
 """A comparison that takes no longer than this is worth its time before every search."""
@@ -182,7 +182,7 @@ _MINUTE = 60.0
 class Indexer:
     """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
 
-    def __init__(self, plan: Plan, chain: Chain, approvals: Consents, emit: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, chain: Chain, approvals: Approvals, emit: Callable[[Event], None]) -> None:
         self.made_for_query = False
         """Whether the index was made for the question that is asked next."""
         self.freshness_check = FreshnessCheck(plan, chain)
@@ -212,7 +212,7 @@ class Indexer:
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.index_changes = IndexChanges(lambda: self.opener.path)
         self._scanner = Scanner(plan.roots)
-        self._keeping = Keeping(lambda: self.opener.path, self._emit)
+        self._leadership = Leadership(lambda: self.opener.path, self._emit)
         self._retry_later = False
         self._clock = EngineClock(self._tick, self.writer.closing)
         self._yielded = self._synced = 0.0
@@ -256,7 +256,7 @@ class Indexer:
         self.index_changes.close()
         self.writer.close(_GOODBYE_SECONDS)
         self.root_watch.join(_GOODBYE_SECONDS)
-        self._keeping.close()
+        self._leadership.close()
         self.opener.leave()
 
     # --- the writer ------------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ class Indexer:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
         return (who is not None and not who.is_this_process) or (
-            self._keeping.refused and not self.index_changes.begun()
+            self._leadership.refused and not self.index_changes.begun()
         )
 
     def catch_up(self) -> None:
@@ -419,7 +419,7 @@ class Indexer:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._sync_wanted = False
-        if reason in AUTOMATIC and (self.paused or not self._keeping.leads()):
+        if reason in AUTOMATIC and (self.paused or not self._leadership.leads()):
             self._compare_only(store)
             return
         self._check_paused()
@@ -554,8 +554,8 @@ class Indexer:
         minutes = self._plan.settings.whole("sync.intervalMinutes")
         if not self.opener.path.exists():
             return "lost" if self.opener.opened else ""
-        if self._keeping.refused:
-            return "takeover" if self._keeping.leads() else ""
+        if self._leadership.refused:
+            return "takeover" if self._leadership.leads() else ""
         if self._retry_later and locks.living(self.opener.path) is None:
             self._retry_later = False
             return "takeover"

@@ -35,7 +35,7 @@ class IndexOpener:
         self._plan = plan
         self._emit = emit
         self._last: tuple[int, int] | None = None
-        self._sealed: integrity.Seal | None = None
+        self._marker: integrity.ShutdownMarker | None = None
 
     def open(self, damage: str) -> Store:
         """The index, made if it is not there; checked first where it was not closed, or changed since.
@@ -57,15 +57,15 @@ class IndexOpener:
         return store
 
     def close(self, store: Store, whole: bool = True) -> None:
-        """Close the index, and seal it when nobody else has it open."""
+        """Close the index, and write its clean-shutdown marker when nobody else has it open."""
         from memory_tui.index import integrity
 
         self._last = store.identified
         moved = store.moved
         store.close()
         if whole and not moved and not self._shared():
-            integrity.put(store.path, self._sealed)
-        self._sealed = None
+            integrity.put(store.path, self._marker)
+        self._marker = None
 
     def leave(self) -> None:
         """Remove the temporary index that this process kept; nobody uses it any more.
@@ -142,7 +142,7 @@ class IndexOpener:
         there = path.exists() and path.stat().st_size > 0
         if self._shared():
             return ""
-        broken, self._sealed = integrity.take(path)
+        broken, self._marker = integrity.take(path)
         if there:
             return broken
         if self._last is not None or broken != integrity.UNCLOSED:

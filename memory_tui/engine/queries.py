@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.protocol import Identity
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.provider_protocol import Identity
+    from memory_tui.providers.serving import ServingProvider
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.retrieve import Asked, Dates
@@ -40,7 +40,7 @@ _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
 
 
-def with_provider_notice(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
+def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tuple[Notice, ...]:
     """`notices` with that of `who`, which is not repeated where the question met the same failure."""
     notice = provider_notice(who)
     if notice is None or any(one.code == notice.code and one.message.startswith(notice.message) for one in notices):
@@ -182,6 +182,7 @@ class Queries:
                     unsearchable=unsearchable,
                     notices=notices,
                     first=self._indexer.made_for_query,
+                    projects=self._plan.projects,
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)

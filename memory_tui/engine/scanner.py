@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from memory_tui.core.cancel import Stop
-from memory_tui.workspace.incremental import Picture
+from memory_tui.workspace.incremental import FullScan
 
 if TYPE_CHECKING:
     from memory_tui.index.freshness import Freshness
@@ -32,8 +32,8 @@ class Scanner:
         self._lock = threading.Lock()
         self._named: set[str] = set()
         self._everything = True
-        self._picture: Picture | None = None
-        self._reliable: Picture | None = None
+        self._last: FullScan | None = None
+        self._reliable: FullScan | None = None
         self._incremental = False
         self._paths: set[str] = set()
 
@@ -59,21 +59,21 @@ class Scanner:
 
         A full scan is full the second time: what it found, and what was not indexed of that, is nowhere written down.
         """
-        return self._scan(store, self._picture if self._incremental else None)
+        return self._scan(store, self._last if self._incremental else None)
 
     def rely_on_last(self, store: Store, freshness: Freshness) -> None:
         """Base the next scan on the last one, if by `freshness` every note of it is indexed, and nothing else is."""
-        picture, self._picture = self._picture, None
+        last, self._last = self._last, None
         whole = not (freshness.pending or freshness.of("missing root") or freshness.rebuild or freshness.shrink)
-        if picture is not None and whole and picture.scan.total == len(store.known()):
-            self._reliable = picture
+        if last is not None and whole and last.scan.total == len(store.known()):
+            self._reliable = last
 
-    def _scan(self, store: Store, before: Picture | None) -> Scan:
-        known, self._picture = store.known(), None
-        incremental = before and before.again(self._roots, self._paths, known.unsettled, known.settled)
+    def _scan(self, store: Store, before: FullScan | None) -> Scan:
+        known, self._last = store.known(), None
+        incremental = before and before.updated(self._roots, self._paths, known.unsettled, known.settled)
         self._incremental = incremental is not None
-        self._picture = incremental or Picture.taken(self._roots, known.settled)
-        return self._picture.scan
+        self._last = incremental or FullScan.of(self._roots, known.settled)
+        return self._last.scan
 
 
 _TICK_SECONDS = 0.5

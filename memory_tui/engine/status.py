@@ -22,7 +22,7 @@ from memory_tui.index.index_write import VEC0_FROM
 from memory_tui.index.store import Store
 from memory_tui.plan import Plan
 from memory_tui.providers.chain_member import MemberState
-from memory_tui.providers.serving import Who
+from memory_tui.providers.serving import ServingProvider
 from memory_tui.search.trace import Notice
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace.notes import Document, shown_day
@@ -125,7 +125,7 @@ class Status:
     read_only: bool
     freshness: Freshness
     embedding_probe: dict[str, Any] | None
-    who: Who
+    who: ServingProvider
     """Who answers questions by meaning, and why it is not who was asked for."""
     notices: tuple[Notice, ...]
     keeper: WriterProcess | None = None
@@ -146,11 +146,11 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Supplied:
+class EmbeddingState:
     """Who makes the vectors: every provider that was looked at, who answers, and chunks found in the cache so far."""
 
     links: tuple[MemberState, ...]
-    who: Who
+    who: ServingProvider
     cache_hits: int
 
 
@@ -303,7 +303,7 @@ def status(
     watching: tuple[bool, str],
     probe: dict[str, Any] | None,
     notices: Sequence[Notice],
-    supplied: Supplied,
+    supplied: EmbeddingState,
     paused: bool = False,
     roots: tuple[RootState, ...] = (),
 ) -> Status:

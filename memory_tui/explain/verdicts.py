@@ -79,13 +79,15 @@ class NoWord:
 class NotMatched:
     """Full-text search did not match: of `words` the chunk lacks `absent`, and `nowhere` occur in no chunk at all.
 
-    `join` AND needs all of them, OR any.
+    `join` AND needs all of them, OR any. Of those that it lacks the text holds the letters of `hidden`, but inside of
+    what the tokenizer takes for a longer word.
     """
 
     words: tuple[str, ...]
     absent: tuple[str, ...]
     nowhere: tuple[str, ...]
     join: Literal["AND", "OR"]
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

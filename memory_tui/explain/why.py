@@ -10,7 +10,7 @@ from typing import Literal
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
-from memory_tui.explain.wording import label, ordinal, sentence
+from memory_tui.explain.wording import against, label, number, ordinal, sentence
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
@@ -487,12 +487,7 @@ def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
     order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
-    return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
-
-
-def against(score: float, floor: float) -> str:
-    """`score` with enough digits to see on which side of `floor` it is."""
-    return f"{score:.{_fewest(3, lambda digits: (_rounded(score, digits) >= floor) == (score >= floor))}f}"
+    return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {number(floor)}{order}  {label(verdict)}")
 
 
 AROUND = 2

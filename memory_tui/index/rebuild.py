@@ -26,7 +26,7 @@ from memory_tui.index.index_file import SIDES, is_private, kind
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync_run import cut
-from memory_tui.providers.protocol import Provider
+from memory_tui.providers.provider_protocol import Provider
 from memory_tui.source.rows import NewNotes
 from memory_tui.workspace import notes as workspace_notes
 

@@ -21,8 +21,8 @@ from memory_tui.index.freshness import PATIENT
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import Orders, SyncRun
-from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.index.sync_run import SyncOptions, SyncRun
+from memory_tui.providers.provider_protocol import Identity, Provider
 from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import Roots
@@ -130,8 +130,8 @@ def sync(
     if force:
         embedding.forget(store)
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
-    orders = Orders(roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner)
-    job = _Job(store, recipe, provider, orders, force, outage)
+    options = SyncOptions(roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner)
+    job = _Job(store, recipe, provider, options, force, outage)
     started, before, error = time.monotonic(), store.generation(), ""
     try:
         job.do(scan)
@@ -169,7 +169,7 @@ class _Job:
         store: Store,
         recipe: Recipe,
         provider: Provider | None,
-        orders: Orders,
+        options: SyncOptions,
         force: bool,
         outage: str,
     ) -> None:
@@ -177,7 +177,7 @@ class _Job:
         self._store = store
         self._recipe = recipe
         self._provider = provider
-        self._orders = orders
+        self._options = options
         self._force = force
         self._outage = outage
         self._live: SyncRun | None = None
@@ -195,7 +195,7 @@ class _Job:
             has = recipe
         anew = has != recipe or (bool(store.known()) and self._force) or rebuild.waits(store, recipe)
         same_space = self._provider is not None and has.identity == recipe.identity
-        self._live = SyncRun(store, has, self._provider if same_space else None, self._orders)
+        self._live = SyncRun(store, has, self._provider if same_space else None, self._options)
         self._live.all_of(scan)
         if not anew:
             rebuild.discard(store.path)
@@ -208,15 +208,15 @@ class _Job:
             self._make_anew(scan)
 
     def _make_anew(self, scan: Scan) -> None:
-        orders = replace(self._orders, patience=None, rebuilding=True)
-        other = rebuild.begin(self._store, self._recipe, orders.stop)
+        options = replace(self._options, patience=None, rebuilding=True)
+        other = rebuild.begin(self._store, self._recipe, options.stop)
         try:
-            self._anew = SyncRun(other, self._recipe, self._provider, orders)
-            scan = look(orders.roots) if scan.quiet else scan
+            self._anew = SyncRun(other, self._recipe, self._provider, options)
+            scan = look(options.roots) if scan.quiet else scan
             for _ in range(_PASSES):
                 self._anew.check()
                 self._anew.all_of(scan)
-                scan = look(orders.roots)
+                scan = look(options.roots)
                 known = other.known()
                 if not any(difference(note, known.get(note.path)) for note in scan.found):
                     break
@@ -225,9 +225,9 @@ class _Job:
                 self._shrink = shrunk
             elif self._provider is not None and not self._anew.embedder.working:
                 self._postponed = self._anew.embedder.error
-            elif not rebuild.publish(self._store, other, orders.stop):
+            elif not rebuild.publish(self._store, other, options.stop):
                 raise Cancelled
-            elif orders.terms:
+            elif options.terms:
                 self._vectors_of(self._anew)
         finally:
             other.close()
@@ -237,14 +237,14 @@ class _Job:
         here, new = {note.path for note in scan.found}, other.known()
         had = [path for path, row in self._store.known().items() if row.chunks and path in here]
         lost = sorted(path for path in had if (row := new.get(path)) is None or not row.chunks)
-        if self._orders.accepted or len(lost) < MANY or 2 * len(lost) <= len(had):
+        if self._options.accepted or len(lost) < MANY or 2 * len(lost) <= len(had):
             return None
         reason = f"The new index would lack {len(lost):,} of {len(had):,} notes that are on disk"
         return Shrink(len(lost), len(had), reason, tuple(lost[:MANY]))
 
     def _vectors_of(self, anew: SyncRun) -> None:
         """Leave the texts of the index that was published to jobs, or embed them where they are few."""
-        rest = SyncRun(self._store, self._recipe, self._provider, self._orders)
+        rest = SyncRun(self._store, self._recipe, self._provider, self._options)
         rest.give_vectors()
         anew.embedder.embedded += rest.embedder.embedded
         anew.embedder.error = rest.embedder.error
@@ -255,10 +255,10 @@ class _Job:
         live, anew = self._live, self._anew
         run = anew or live
         if run is None or live is None:
-            return SyncReport(self._orders.reason, cancelled=self.cancelled, error=self._outage, seconds=seconds)
+            return SyncReport(self._options.reason, cancelled=self.cancelled, error=self._outage, seconds=seconds)
         tally = run.tally
         return SyncReport(
-            reason=self._orders.reason,
+            reason=self._options.reason,
             found=tally.found,
             indexed=tally.indexed,
             touched=tally.touched,

@@ -24,16 +24,16 @@ from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewChunk, NewFile
-from memory_tui.index.mass_deletion import Gone
+from memory_tui.index.mass_deletion import VanishedNotes
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.providers.provider_protocol import Identity, Provider
 from memory_tui.source.note_state import Thresholds, difference, touched, waits
 from memory_tui.source.rows import CHANGED, IndexedNote
 from memory_tui.workspace import chunking_2026_9, roots, transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
-from memory_tui.workspace.chunking_2026_9 import Noted, chunk_note
+from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
 from memory_tui.workspace.notes import ChangedWhileRead, Document
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import Found, Scan
@@ -139,13 +139,13 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
 
 
-def _cut(read: Document, source: str, recipe: Recipe) -> list[Noted]:
+def _cut(read: Document, source: str, recipe: Recipe) -> list[AnnotatedChunk]:
     """The chunks of `read` by the rules of the release that `recipe` names, each with what its annotations say."""
     if recipe.chunking == chunking_2026_9.VERSION:
         # Only notes have annotations and entries, and those of a transcript would be somebody's words.
         return chunk_note(read.text, read.path, limit=recipe.chunk_bytes, plain=source == transcripts.SOURCE)
     pieces = cap_bytes(chunk_text(read.text, recipe.chunk_tokens, recipe.chunk_overlap), recipe.chunk_bytes)
-    return [Noted(piece, NOTHING_SAID) for piece in pieces]
+    return [AnnotatedChunk(piece, NOTHING_SAID) for piece in pieces]
 
 
 def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
@@ -180,7 +180,7 @@ _END = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class SyncOptions:
     """What a run is told: whom to tell, when to stop, why it runs, and what it may take for granted.
 
     `patience` lets transcripts wait until they have grown; `accepted` says that a person agreed to forget notes that
@@ -218,14 +218,14 @@ class SyncCounts:
 class SyncRun:
     """One run of `provider` over `store`, whose chunks are made after `recipe`."""
 
-    def __init__(self, store: Store, recipe: Recipe, provider: Provider | None, orders: Orders) -> None:
+    def __init__(self, store: Store, recipe: Recipe, provider: Provider | None, options: SyncOptions) -> None:
         self.tally = SyncCounts()
-        self.gone = Gone()
+        self.gone = VanishedNotes()
         self._store = store
         self._recipe = recipe
-        self._orders = orders
-        self._tell = orders.listener
-        self.embedder = Embedder(store, recipe.identity, provider, self.check, orders.manner)
+        self._options = options
+        self._tell = options.listener
+        self.embedder = Embedder(store, recipe.identity, provider, self.check, options.manner)
         self._waiting: list[NewFile] = []
         self._waiting_rows = 0
         self._touching: list[IndexedNote] = []
@@ -239,7 +239,7 @@ class SyncRun:
         index_write.prepare_vec0(store, self._recipe.identity.dims)
         index_write.prepare_full_text(store, database.tokenizer(self._recipe.fts_tokenizer))
         known = store.known()
-        patience = self._orders.patience
+        patience = self._options.patience
         differing = [note for note in scan.found if difference(note, known.get(note.path))]
         todo = (
             differing
@@ -249,7 +249,7 @@ class SyncRun:
         tally.found = scan.total
         tally.waiting, tally.unchanged = len(differing) - len(todo), tally.found - len(differing)
         self._meter = Meter(len(todo), sum(note.size for note in todo))
-        self._tell(events.SyncStarted(time.time(), self._orders.reason, len(todo)))
+        self._tell(events.SyncStarted(time.time(), self._options.reason, len(todo)))
         self._forget(scan)
         self.give_vectors(self._read(todo, known))
         if todo:
@@ -260,19 +260,19 @@ class SyncRun:
         for note in todo:
             self.check()
             self._look_at(note, known.get(note.path))
-            if self._waiting_rows + len(self._touching) >= max(BATCH, self._orders.manner.texts):
+            if self._waiting_rows + len(self._touching) >= max(BATCH, self._options.manner.texts):
                 self._flush()
                 yield
         self._flush()
 
     def check(self) -> None:
         """Raises Cancelled when the work is to be given up."""
-        self._orders.stop.check()
+        self._options.stop.check()
 
     def _forget(self, scan: Scan) -> None:
-        store, orders = self._store, self._orders
+        store, options = self._store, self._options
         before = mass_deletion.from_text(store.meta(mass_deletion.KEY))
-        self.gone = mass_deletion.sort_out(scan, store.known(), orders.roots, before, orders.accepted)
+        self.gone = mass_deletion.sort_out(scan, store.known(), options.roots, before, options.accepted)
         if (held := self.gone.shrink) is not None:
             self._tell(events.ShrinkHeld(time.time(), held.missing, held.known, held.reason))
         for batch in _batches(self.gone.deleted, lambda row: row.chunks):
@@ -281,7 +281,7 @@ class SyncRun:
             self.tally.removed += len(batch)
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
-        now = mass_deletion.devices(orders.roots)
+        now = mass_deletion.devices(options.roots)
         if now != before and not self.gone.retained:
             index_write.remember(store, mass_deletion.KEY, mass_deletion.to_text(now))
 
@@ -326,7 +326,7 @@ class SyncRun:
         if not waiting:
             return
         texts = {chunk.hash: chunk.text for new in waiting for chunk in new.chunks}
-        ids, asked = self.embedder.ids(texts, ask=self._orders.terms is None and not self._orders.manner.later)
+        ids, asked = self.embedder.ids(texts, ask=self._options.terms is None and not self._options.manner.later)
         for some in _batches(waiting, lambda new: len(new.chunks)):
             index_write.replace_files(self._store, some, self._recipe.identity.model, ids)
         for new in waiting:
@@ -340,12 +340,12 @@ class SyncRun:
 
     def give_vectors(self, reading: Iterator[None] | None = None) -> None:
         """Make the missing vectors, or leave them to batch jobs; a slow provider works while notes are read."""
-        space, terms = None, self._orders.terms
-        if terms or not self._orders.manner.later:
+        space, terms = None, self._options.terms
+        if terms or not self._options.manner.later:
             for _ in reading or ():
                 self.check()
         if terms and self.embedder.working:
-            if self._orders.rebuilding:
+            if self._options.rebuilding:
                 return
             space = self._recipe.identity
             for rows in self._without_vector(space):
@@ -369,7 +369,7 @@ class SyncRun:
 
     def _without_vector(self, space: Identity | None, reading: Iterator[None] | None = None) -> Iterator[Rows]:
         """The chunks that lack a vector, in pieces, for as long as one can be made; more come while `reading`."""
-        self._after, most, more = 0, max(BATCH, self._orders.manner.texts), True
+        self._after, most, more = 0, max(BATCH, self._options.manner.texts), True
         while more:
             # When the notes are read, what was written last is still to be looked at.
             more = next(reading, _END) is not _END if reading else False
@@ -392,7 +392,7 @@ class SyncRun:
                     self.tally.chunks,
                     meter.rate,
                     meter.seconds_left,
-                    self._orders.rebuilding,
+                    self._options.rebuilding,
                 )
             )
 

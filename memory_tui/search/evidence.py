@@ -17,8 +17,8 @@ from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unse
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.providers.protocol import Vectors
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.provider_protocol import Vectors
+    from memory_tui.providers.serving import ServingProvider
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -166,7 +166,7 @@ class Evidence:
     """What the question was kept to: memory, sessions, or empty for all."""
     vector: Vectors | None = None
     """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
-    who: Who | None = None
+    who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     of_chunks: int = 0
     """How many chunks the index has, where this is the evidence of some of them alone."""

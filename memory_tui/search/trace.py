@@ -14,7 +14,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.serving import ServingProvider
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 UNKNOWN_WORDS = "unknown_words"
@@ -306,12 +306,16 @@ class Elsewhere:
 
     `uncut` stand in the text of indexed chunks, inside of what the tokenizer takes for one word. `held` names for a
     word the first note that holds it and waits to be indexed. Of `waiting` notes `unread` were not looked through.
+    Only of the words `looked` is all of this known. `parts` names for a word that no text holds a part of it that one
+    does.
     """
 
     uncut: tuple[str, ...] = ()
     held: tuple[tuple[str, str], ...] = ()
     waiting: int = 0
     unread: int = 0
+    looked: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def clause(self) -> str:
@@ -432,7 +436,10 @@ class NothingMatched:
 
 @dataclass(frozen=True, slots=True)
 class AllBelowGate:
-    """`candidates` chunks were found, but the best scored `best`, below the `floor`; `decayed` of them only by age."""
+    """`candidates` chunks were found, but the best scored `best`, below minScore, which is `floor`.
+
+    Without their age `decayed` of them would reach it.
+    """
 
     candidates: int
     best: float
@@ -478,5 +485,5 @@ class Trace:
     """The vector pool in retrieval order: chunk, vector score."""
     timings: Mapping[str, float]
     """Milliseconds per stage: embed, vector, text, rank."""
-    who: Who | None = None
+    who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""

@@ -85,10 +85,10 @@ class Carry:
 
 def spot_of(plan: Planner, path: str, first: int, last: int | None, seen: Sequence[str]) -> Spot:
     """The lines that a person meant on a page with the lines `seen`, wherever others have moved them since."""
-    from memory_tui.curate.changes import Seen
+    from memory_tui.curate.changes import ShownLines
     from memory_tui.tui.note_page import shown_line
 
-    return plan.spot(path, first, last, Seen(seen, shown_line))
+    return plan.spot(path, first, last, ShownLines(seen, shown_line))
 
 
 def carried(engine: Engine, carry: Carry) -> Planned:

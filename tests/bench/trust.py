@@ -26,7 +26,7 @@ from memory_tui.core import events
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.providers.protocol import Health, Identity, identity_key
+from memory_tui.providers.provider_protocol import Health, Identity, identity_key
 from memory_tui.workspace.roots import Roots, scan
 
 

@@ -464,7 +464,7 @@ def test_a_note_with_two_names_keeps_the_other_as_it_was(folder):
 
 def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
     monkeypatch.setattr("memory_tui.core.atomic._exchange_call", lambda: None)
-    monkeypatch.setattr(lease, "_try", lambda descriptor, **how: lease.Quiet.UNKNOWN)
+    monkeypatch.setattr(lease, "_try", lambda descriptor, **how: lease.WriterState.UNKNOWN)
     one = curator(folder)
     before = one.read("MEMORY.md")
     one.apply(put("MEMORY.md", before, b"# Other\n"))

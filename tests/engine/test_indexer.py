@@ -16,7 +16,7 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.locks import Keeping
+from memory_tui.core.locks import Leadership
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
@@ -234,7 +234,7 @@ def keeper(workspace: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def named(pid: int) -> Callable[[events.Event], bool]:
-    return lambda event: isinstance(event, events.KeeperChanged) and event.pid == pid
+    return lambda event: isinstance(event, events.LeaderChanged) and event.pid == pid
 
 
 def test_a_second_app_reads_and_takes_over_when_the_first_ends(
@@ -442,7 +442,7 @@ def test_a_sync_that_finds_everything_done_tells_who_did_it(
 
 def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Path, heard: Heard) -> None:
     index = tmp_path / "index.sqlite"
-    first, second = Keeping(lambda: index, heard), Keeping(lambda: index, heard)
+    first, second = Leadership(lambda: index, heard), Leadership(lambda: index, heard)
     assert first.leads()
     assert not second.leads()
     (tmp_path / "index.sqlite.keeper").unlink()

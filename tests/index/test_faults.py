@@ -499,7 +499,7 @@ def answers(engine: Engine) -> list[tuple[str, int, int, str, float]]:
 
 
 def flipped(whole_file: bytes, at: int, index: Path, times: tuple[int, int]) -> None:
-    """The index with one byte flipped, and the time that its seal knows."""
+    """The index with one byte flipped, and the time that its marker knows."""
     for path in index.parent.glob(f"{index.name}-*"):
         path.unlink()
     index.write_bytes(whole_file[:at] + bytes([whole_file[at] ^ 0xFF]) + whole_file[at + 1 :])

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
 from memory_tui.providers.provider_row import ProviderRow
 
 if TYPE_CHECKING:

@@ -224,7 +224,7 @@ class HitList(RowList):
         self._grade = grade
         self.refresh()
 
-    def say(self, sentence: str, *next_steps: str) -> None:
+    def show_sentences(self, sentence: str, *next_steps: str) -> None:
         """List nothing but a sentence and what to do next."""
         self.rows = guide(sentence, *next_steps)
         self.rows_changed()
