@@ -99,6 +99,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         recommended=kept(evidence.recommended),
         keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
         lexical=evidence.lexical.moved(place),
+        of_chunks=evidence.indexed,
     ), rows
 
 

@@ -168,6 +168,8 @@ class Evidence:
     """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    of_chunks: int = 0
+    """How many chunks the index has, where this is the evidence of some of them alone."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Where words stand that no chunk was found to hold."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
@@ -175,8 +177,13 @@ class Evidence:
 
     @property
     def chunks(self) -> int:
-        """Chunks in the index."""
+        """Chunks that this is the evidence of: those in the index, unless some were picked out."""
         return len(self.file_of)
+
+    @property
+    def indexed(self) -> int:
+        """Chunks in the index."""
+        return self.of_chunks or self.chunks
 
 
 DAY_SECONDS = 86_400.0
