@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.serving import Who
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
+    from memory_tui.search.postings import PostingLists
     from memory_tui.search.retrieve import Asked, Dates
     from memory_tui.source.rows import TableSize
 
@@ -71,6 +72,7 @@ class Queries:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
+        self._lists: PostingLists | None = None
         self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
@@ -170,7 +172,7 @@ class Queries:
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
             asked = self._embedded(query, store.identity(), by_words=by_words)
-            with self._state(store) as (corpus, dates):
+            with self._state(store) as (corpus, dates, lists):
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
@@ -182,6 +184,7 @@ class Queries:
                     unsearchable=unsearchable,
                     notices=notices,
                     first=self._indexer.made_for_query,
+                    lists=lists,
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)
@@ -259,7 +262,7 @@ class Queries:
         with self._borrowed() as store:
             if store is None:
                 return None
-            with self._state(store) as (corpus, _):
+            with self._state(store) as (corpus, _, _):
                 pass
         if not corpus.dims:
             return None
@@ -276,7 +279,7 @@ class Queries:
 
     def sample(self) -> tuple[ChunkRef, str] | None:
         """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
-        with self.reader() as store, self._state(store) as (corpus, _):
+        with self.reader() as store, self._state(store) as (corpus, _, _):
             return _sample(store, corpus)
 
     def remeasured(self) -> tuple[str, float] | None:
@@ -287,7 +290,7 @@ class Queries:
         from memory_tui.search.corpus import vectors_of
         from memory_tui.search.formulas import cosine
 
-        with self.reader() as store, self._state(store) as (corpus, _):
+        with self.reader() as store, self._state(store) as (corpus, _, _):
             found = _sample(store, corpus)
             provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
             if found is None or provider is None or corpus.identity != provider.identity:
@@ -311,7 +314,7 @@ class Queries:
         return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
 
     @contextmanager
-    def _state(self, store: Store) -> Iterator[tuple[Corpus, Dates]]:
+    def _state(self, store: Store) -> Iterator[tuple[Corpus, Dates, PostingLists | None]]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.
@@ -320,16 +323,22 @@ class Queries:
                 current = self._current(store)
             yield current
 
-    def _current(self, store: Store) -> tuple[Corpus, Dates]:
-        """The chunks in memory, brought up to the state that `store` holds."""
+    def _current(self, store: Store) -> tuple[Corpus, Dates, PostingLists | None]:
+        """The chunks and the postings in memory, brought up to the state that `store` holds.
+
+        A command that asks once lets FTS5 weigh the matches: it needs no lengths of chunks then.
+        """
         from memory_tui.search.corpus import Corpus
+        from memory_tui.search.postings import PostingLists
         from memory_tui.search.retrieve import Dates
 
         first = Corpus.load_once if self._plan.once else Corpus.load
         corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
         if corpus is not self._corpus or self._dates is None:
             self._corpus, self._dates = corpus, Dates.of(corpus)
-        return corpus, self._dates
+        if not self._plan.once:
+            self._lists = self._lists.refresh(store) if self._lists else PostingLists.of(store)
+        return corpus, self._dates, self._lists
 
 
 def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
