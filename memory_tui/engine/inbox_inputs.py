@@ -45,7 +45,7 @@ def chunks_of(queries: Queries) -> Chunks | None:
     with queries.reader_or_none() as store:
         if store is None:
             return None
-        with queries.state(store) as (corpus, _):
+        with queries.state(store) as (corpus, _, _):
             pass
     if not corpus.dims:
         return None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.serving import ServingProvider
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
+    from memory_tui.search.postings import PostingLists
     from memory_tui.search.retrieve import Asked, Dates
 
 Outcome = TypeVar("Outcome")
@@ -68,6 +69,7 @@ class Queries:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
+        self._lists: PostingLists | None = None
         self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
@@ -178,7 +180,7 @@ class Queries:
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
             asked = self._embedded(query, store.identity(), by_words=by_words)
-            with self.state(store) as (corpus, dates):
+            with self.state(store) as (corpus, dates, lists):
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
@@ -191,6 +193,7 @@ class Queries:
                     notices=notices,
                     first=self._indexer.made_for_query,
                     projects=self._plan.projects,
+                    lists=lists,
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)
@@ -262,7 +265,7 @@ class Queries:
         )
 
     @contextmanager
-    def state(self, store: Store) -> Iterator[tuple[Corpus, Dates]]:
+    def state(self, store: Store) -> Iterator[tuple[Corpus, Dates, PostingLists | None]]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.
@@ -271,13 +274,19 @@ class Queries:
                 current = self._current(store)
             yield current
 
-    def _current(self, store: Store) -> tuple[Corpus, Dates]:
-        """The chunks in memory, brought up to the state that `store` holds."""
+    def _current(self, store: Store) -> tuple[Corpus, Dates, PostingLists | None]:
+        """The chunks and the postings in memory, brought up to the state that `store` holds.
+
+        A command that asks once lets FTS5 weigh the matches: it needs no lengths of chunks then.
+        """
         from memory_tui.search.corpus import Corpus
+        from memory_tui.search.postings import PostingLists
         from memory_tui.search.retrieve import Dates
 
         first = Corpus.load_once if self._plan.once else Corpus.load
         corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
         if corpus is not self._corpus or self._dates is None:
             self._corpus, self._dates = corpus, Dates.of(corpus)
-        return corpus, self._dates
+        if not self._plan.once:
+            self._lists = self._lists.refresh(store) if self._lists else PostingLists.of(store)
+        return corpus, self._dates, self._lists
