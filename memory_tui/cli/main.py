@@ -193,7 +193,7 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
         {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2"},
     ),
     (
-        ("--project",),
+        ("--active-project",),
         {"metavar": "KEY", "action": "append", "help": "a project that the agent works on (2026.9); repeatable"},
     ),
     (("--set",), {"metavar": "KEY=VALUE", "action": "append", "help": "change one setting; may be repeated"}),
