@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memory_tui.tune.judgments import Notebook
 
 FELL_SHORT = 3
-"""Exit code of an evaluation that misses what was asked of it."""
+"""Exit code of an evaluation whose score is below the limit that the command line sets."""
 
 
 def _declare_why(parser: argparse.ArgumentParser) -> None:
