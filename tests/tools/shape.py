@@ -471,7 +471,9 @@ def _stops(package: Package) -> set[str]:
                 value = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
                 target = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else [node.targets[0]]
                 for event, made in zip(target, value, strict=False):
-                    stops = re.search(r"stop|clos|end|cancel|quit|gone", ast.unparse(event)) or ast.unparse(event) in asked
+                    stops = (
+                        re.search(r"stop|clos|end|cancel|quit|gone", ast.unparse(event)) or ast.unparse(event) in asked
+                    )
                     if stops and ast.unparse(made) == "threading.Event()":
                         found.add(name)
     return found
