@@ -58,8 +58,8 @@ def spoken(text: str) -> str:
         return text
 
 
-def question_of(given: argparse.Namespace) -> str | None:
-    """The question, or None where there is none, or a blank one."""
+def query_of(given: argparse.Namespace) -> str | None:
+    """The query, or None where there is none, or a blank one."""
     query: str = getattr(given, "query", "")
     return query if query.strip() else None
 
