@@ -10,7 +10,9 @@ from typing import Literal
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
-from memory_tui.explain.wording import against, label, number, ordinal, sentence
+from memory_tui.explain import claims
+from memory_tui.explain.elsewhere import holds
+from memory_tui.explain.wording import against, label, left_out, number, ordinal, sentence
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
@@ -207,11 +209,13 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         if chunk is not None and added
         else {}
     )
-    present, missing = [], []
+    present: list[str] = []
+    missing: list[str] = []
+    unseen: list[str] = []
     for run, own in _by_run(count.counts, trace).items():
         held = [word for word in own if count.counts[word] or dated.get(word)]
         if not held:
-            missing.append(run)
+            (unseen if holds(text, run) else missing).append(run)
         elif own == [run]:
             present.append(_times(run, count.counts[run], dated.get(run, 0)))
         else:
@@ -221,7 +225,9 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
         below = chunk is not None and added and chunk.start_line > 1
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
-    if dropped := _left_out(count.dropped, trace):
+    if unseen:
+        parts.append(f"inside of longer words, not seen: {', '.join(unseen)}")
+    if dropped := [left_out(one, _whole(one.words, trace)) for one in claims.left_out(trace.plan, trace.profile)]:
         parts.append(f"left out: {', '.join(dropped)}")
     if say_how and trace.plan.time:
         parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
@@ -229,12 +235,12 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 
 
-def _left_out(dropped: Sequence[str], trace: Trace) -> list[str]:
-    """What was not searched for; of pairs of characters, which are no words, how many of which run."""
+def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
+    """Words as a person asked them; of pairs of characters, which are no words, how many of which run."""
     whole = {word: tokens.as_asked([word], trace.query)[0] for word in dropped}
     pairs = Counter(run for word, run in whole.items() if run != word)
     return [word for word, run in whole.items() if run == word] + [
-        f"{plural(count, 'common pair')} of characters of {run}" for run, count in pairs.items()
+        f"{plural(count, 'pair')} of characters of {run}" for run, count in pairs.items()
     ]
 
 
@@ -353,8 +359,13 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
         return ScoreLine("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
     score, weight = product_shown(part.score, part.weight, part.points, digits)
+    if not part.score and not part.in_pool and rules.text_score != "magnitude":
+        outside = f"not among the {trace.funnel.text_pool} candidates, counts 0"
+        return ScoreLine("text", f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}  {outside}", "+", 0.0, digits)
     if rules.text_score == "magnitude":
         steps = _divided("bm25", relevance, trace.text_scale, score, 2)
+    elif rules.text_score == "saturated" and relevance <= 0:
+        steps = [f"bm25 {-relevance:g}", f"1/(1+r) = {score}"]
     elif rules.text_score == "saturated":
         places = len(score.partition(".")[2])
         (own,) = made_of((relevance,), 2, lambda r: _same(r[0] / (1 + r[0]), float(score), places))
@@ -400,12 +411,39 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
     multiplies = profiles.get(trace.profile).age == "multiply"
     operation: Operation = "x" if multiplies else "+"
     value = part.factor if multiplies else part.points
+    weight, most = "", trace.settings.number("recency.weight")
+    shown = f"{value:.{digits}f}"
+    if not multiplies:
+        # What age adds is a weight times what age leaves of 1.
+        shown, most_shown = product_shown(left_by_age(part.age_days, half_life), most, part.points, digits)
+        weight = f"{shown} x {most_shown}  "
     if part.age_days is None:
-        return [ScoreLine("age", "evergreen, never fades", operation, value, digits)]
+        return [ScoreLine("age", f"{weight}evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
-    old = f"{part.age_days:.0f} d old" if part.age_days >= 0 else f"dated {-part.age_days:,.0f} d ahead, so not aged"
-    detail = f"{old}{source}, half-life {half_life} d"
-    return [ScoreLine("decay" if multiplies else "recency", detail, operation, value, digits)]
+    old = _days(part.age_days, half_life, shown)
+    return [
+        ScoreLine(
+            "decay" if multiplies else "recency",
+            f"{weight}{old}{source}, half-life {half_life} d",
+            operation,
+            value,
+            digits,
+        )
+    ]
+
+
+def left_by_age(age_days: float | None, half_life: float) -> float:
+    """What age leaves of 1 after so many days; all of it without an age."""
+    return 1.0 if age_days is None else 0.5 ** (max(0.0, age_days) / half_life)
+
+
+def _days(age_days: float, half_life: float, factor: str) -> str:
+    """An age with as many decimals as it takes to get at `factor` by the half-life."""
+    if age_days < 0:
+        return f"dated {-age_days:,.0f} d ahead, so not aged"
+    places = len(factor.partition(".")[2])
+    digits = _fewest(0, lambda n: _same(left_by_age(_rounded(age_days, n), half_life), float(factor), places))
+    return f"{age_days:.{digits}f} d old"
 
 
 def _mmr(candidate: Candidate) -> ScoreLine:
@@ -421,12 +459,20 @@ def _mmr(candidate: Candidate) -> ScoreLine:
 
 def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     verdict = candidate.verdict
-    floor = trace.floor if isinstance(verdict, Recalled) else getattr(verdict, "floor", trace.floor)
+    floor = _floor(candidate, trace)
     sign = ">=" if candidate.score >= floor else "<"
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
     order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
     return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {number(floor)}{order}  {label(verdict)}")
+
+
+def _floor(candidate: Candidate, trace: Trace) -> float:
+    """What the score of `candidate` had to reach."""
+    verdict = candidate.verdict
+    if isinstance(verdict, Recalled) and verdict.rescued:
+        return trace.settings.number("query.minScore")
+    return float(getattr(verdict, "floor", trace.floor))
 
 
 AROUND = 2
@@ -491,10 +537,12 @@ def stages(candidate: Candidate, trace: Trace) -> Iterator[FunnelStage]:
             yield _parted(candidate, order[at - 1] if at else order[1], above=at > 0)
     if candidate.mmr is not None:
         yield _mmr_stage(candidate, trace)
+    floor = _floor(candidate, trace)
     yield FunnelStage(
         "Gate",
         (
-            f"{candidate.score:.4f} against {trace.floor:g}, {trace.settings.whole('query.maxResults')} hits at most",
+            f"{against(candidate.score, floor)} against {number(floor)}, "
+            f"{trace.settings.whole('query.maxResults')} hits at most",
             sentence(candidate.verdict),
         ),
     )
@@ -542,14 +590,20 @@ def _text_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
 
 def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> FunnelStage:
     """Algolia's question: what separates this hit from the one above."""
-    total = candidate.score - other.score
-    lines = [f"{gap.part:<7}{gap.own:.3f} - {gap.other:.3f} = {gap.difference:+.3f}" for gap in gaps(candidate, other)]
+    lines = [f"{gap.part:<7}{_subtracted(gap.own, gap.other)}" for gap in gaps(candidate, other)]
     where = "above" if above else "below"
     return FunnelStage(
         f"Against the one {where}, {other.chunk.citation}",
-        (*lines, f"{'score':<7}{candidate.score:.3f} - {other.score:.3f} = {total:+.3f}"),
+        (*lines, f"{'score':<7}{_subtracted(candidate.score, other.score)}"),
         len(lines),
     )
+
+
+def _subtracted(own: float, other: float) -> str:
+    """`0.832 - 0.811 = +0.021`, with as many decimals as it takes for the difference to be that of what is shown."""
+    digits = _fewest(3, lambda n: _same(_rounded(own, n) - _rounded(other, n), own - other, n - 1))
+    shown = _rounded(own, digits) - _rounded(other, digits)
+    return f"{own:.{digits}f} - {other:.{digits}f} = {shown:+.{digits}f}"
 
 
 def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
@@ -558,11 +612,15 @@ def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
         return FunnelStage("MMR", ("chosen first, so there was nothing to resemble",))
     balance = trace.settings.number("query.hybrid.mmr.lambda")
     value = balance * part.relevance - (1 - balance) * part.similarity
+    digits = _fewest(
+        3,
+        lambda n: _same(balance * _rounded(part.relevance, n) - (1 - balance) * _rounded(part.similarity, n), value, 3),
+    )
     return FunnelStage(
         f"MMR: chosen {ordinal(part.place)}",
         (
-            f"{balance:.2f} x relevance {part.relevance:.3f} - {1 - balance:.2f} x likeness {part.similarity:.3f} "
-            f"= {value:.3f}",
+            f"{number(balance)} x relevance {part.relevance:.{digits}f} - {number(1 - balance)} x likeness "
+            f"{part.similarity:.{digits}f} = {value:.3f}",
             f"most like {part.twin.citation}",
         ),
     )
@@ -588,8 +646,11 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
         more += f" + {age.points:.{digits.total}f} age"
     if candidate.date_points:
         more += f" + {candidate.date_points:.{digits.total}f} day"
-    more += f" = {candidate.score:.3f}" if more else ""
-    floor = getattr(candidate.verdict, "floor", trace.floor)
+    floor = _floor(candidate, trace)
+    last = against(candidate.score, floor)
+    # The sum alone is not enough where it seems to lie on the other side of what it had to reach.
+    if more or (float(formula.rpartition(" ")[2]) >= floor) != (candidate.score >= floor):
+        more += f" = {last}"
     place = getattr(candidate.verdict, "place", None)
     order = f"  {ordinal(place)} of {trace.settings.whole('query.maxResults')}" if place else ""
-    return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {floor:g}{order}"
+    return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"
