@@ -36,7 +36,7 @@ from memory_tui.explain.verdicts import (
     UnreadableProject,
     WordsOff,
 )
-from memory_tui.providers.protocol import Vectors
+from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES
@@ -100,6 +100,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         recommended=kept(evidence.recommended),
         keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
         lexical=evidence.lexical.moved(place),
+        of_chunks=evidence.indexed,
     ), rows
 
 
@@ -342,11 +343,11 @@ class Inquest:
 
     def _outside(self, postings: Postings, row: int) -> OutsideTextPool | None:
         """The place of `row` among the matches, with the worst that got into the pool."""
-        there = np.flatnonzero(postings.rows == row)
-        if not len(there):
+        place = postings.rank_of(row)
+        if place is None:
             return None
         pool = min(self.trace.candidate_limit, len(postings.rows))
-        return OutsideTextPool(int(there[0]) + 1, pool, float(postings.bm25[there[0]]), float(postings.bm25[pool - 1]))
+        return OutsideTextPool(place[0], pool, place[1], float(postings.bm25[pool - 1]))
 
     def _text_gate(self, row: int, text: str) -> TextGate:
         plan = self._side.plan

@@ -130,6 +130,11 @@ class ServedMemory:
         except MemoryTuiError:
             return "auto"
 
+    def profile(self) -> str:
+        """The profile that ranks the answers; empty while the memory cannot be opened."""
+        with self._lock:
+            return "" if self._memory is None else self._memory.plan.settings.word("profile")
+
     def _manner(self, memory: Engine, session_key: str) -> AnswerRules:
         from memory_tui.mcp.tools import AnswerRules
 
