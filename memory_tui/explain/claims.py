@@ -150,6 +150,9 @@ class LeftOut:
     reason: LeftOutReason
 
 
+LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | LeftOut
+"""What is said of a line beside its verdict."""
+
 GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(
     {"decay": "query.hybrid.temporalDecay.enabled", "mmr": "query.hybrid.mmr.enabled"}
 )

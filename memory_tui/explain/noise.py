@@ -240,7 +240,7 @@ def _passing(asked: Sequence[NoiseQuery], settings: Settings, floors: Sequence[f
         own = [row for row in range(probe.evidence.chunks) if probe.evidence.refs[row].rowid in probe.right]
         passed = Reranking(probe.evidence, own).passing(tried)
         count += [bool(rows.intersection(own) if probe.right else rows) for rows in passed]
-    return (count / max(1, len(asked))).tolist()
+    return [float(passed) / max(1, len(asked)) for passed in count]
 
 
 def _share(rising: Floats, floor: float) -> float:

@@ -13,6 +13,7 @@ from memory_tui.explain.claims import (
     InvisibleToTokenizer,
     LeftOut,
     LeftOutReason,
+    LineClaim,
     NoChunkHoldsAll,
     NoChunkMatches,
     NoSingleKnob,
@@ -477,6 +478,19 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
             )
         case _ as never:
             assert_never(never)
+
+
+def claim(said: WordClaim | LineClaim) -> str:
+    """What a claim says, as a sentence."""
+    match said:
+        case StoppedByAlone() | StillLostWithout():
+            return without(said)
+        case NoSingleKnob():
+            return no_single_knob(said)
+        case LeftOut():
+            return f"Not searched for: {left_out(said, said.words)}."
+        case _:
+            return word_claim(said)
 
 
 def word_claim(claim: WordClaim) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.why import ScoreLine, explain, in_a_line, parts, stages
+from memory_tui.explain.stages import parts, stages
+from memory_tui.explain.why import ScoreLine, explain, in_a_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
 from tests.support.tui import NOW, sample
