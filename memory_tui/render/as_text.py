@@ -41,7 +41,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 
     where = value.best.chunk.citation if value.best is not None else value.place.path
     yield f"{wording.label(value.fate)}  {where}"
-    yield wording.sentence(value.fate)
+    yield wording.account(value)
     if value.place.remark:
         yield value.place.remark
     if value.best is not None:
@@ -59,13 +59,13 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 def _changes(value: Flips) -> Iterator[str]:
     from memory_tui.explain import wording
 
-    if not value.found:
-        yield f"{wording.no_flip(recalled=value.recalled)}."
+    if value.none is not None:
+        yield wording.no_single_knob(value.none)
     for found in value.found:
         also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
         yield f"With {'   '.join([wording.flip(found), *also])}"
-    for knob in value.not_alone:
-        yield f"N{wording.not_alone(knob)[1:]}"
+    if value.not_alone:
+        yield wording.none_alone(value.not_alone)
 
 
 def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
@@ -110,6 +110,8 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
     yield f"now        {_trade(floor.now)}"
     if floor.suggested is not None:
         yield f"suggested  {_trade(floor.suggested)}"
+    else:
+        yield f"suggested  {wording.no_suggestion(relative=floor.relative)}"
     for found in floor.doubts:
         yield wording.doubt(found)
 
@@ -117,7 +119,7 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
 def _trade(trade: Trade) -> str:
     return (
         f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-        f"{trade.related:.0%} of the right chunks reach it"
+        f"{trade.related:.0%} of the right chunks pass"
     )
 
 
