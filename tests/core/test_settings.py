@@ -15,7 +15,7 @@ def test_every_default_is_accepted_by_its_own_knob() -> None:
 
 
 def test_the_tune_strip_has_no_knob_that_needs_a_new_index() -> None:
-    assert all(key.startswith(("query.", "recency", "dateBoost", "profile")) for key in TUNE_KEYS)
+    assert all(key.startswith(("query.", "recency", "dateBoost", "secondStage", "profile")) for key in TUNE_KEYS)
 
 
 @pytest.mark.parametrize(
