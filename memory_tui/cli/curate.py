@@ -160,7 +160,7 @@ def _journal(given: argparse.Namespace) -> int:
         entry = next((entry for entry in curator.journal.entries() if entry.id == given.show), None)
         if entry is None:
             raise EditRefused(f"The journal has no change {given.show}.", "Run memory-tui journal to list them.")
-        change = curator.change_of(entry)
+        change = curator.journal.change_of(entry)
         if hasattr(given, "json"):
             as_text.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
         else:

@@ -263,10 +263,6 @@ class Curator:
         """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""
         return tuple(entry for entry in self.undoable() if entry.kind == "trash")
 
-    def change_of(self, entry: JournalEntry) -> Change:
-        """A change of the journal with its texts, for a diff. Raises EditRefused when a text is gone."""
-        return self.journal.change_of(entry)
-
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _undo(self, number: int | None) -> tuple[JournalEntry, Change]:

@@ -125,7 +125,9 @@ class Inbox:
         from memory_tui.engine import inbox_inputs
         from memory_tui.inbox.examine import examine
 
-        found = examine(inbox_inputs.view(self._plan(), self._now(), self._queries.chunks()), progress, stopped)
+        found = examine(
+            inbox_inputs.view(self._plan(), self._now(), inbox_inputs.chunks_of(self._queries)), progress, stopped
+        )
         return found if every else self.decisions.open(found, self._now())
 
 

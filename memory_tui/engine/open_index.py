@@ -37,6 +37,13 @@ class IndexOpener:
         self._last: tuple[int, int] | None = None
         self._marker: integrity.ShutdownMarker | None = None
 
+    @property
+    def file(self) -> tuple[int, int] | None:
+        """Device and inode of the index file; None where there is none."""
+        from memory_tui.index import index_file
+
+        return index_file.file_at(self.path)
+
     def open(self, damage: str) -> Store:
         """The index, made if it is not there; checked first where it was not closed, or changed since.
 
@@ -173,7 +180,7 @@ class IndexOpener:
 
         with self._lock():
             # Another process may have done it meanwhile: then there is another file.
-            if self._last is not None and index_file.file_at(self.path) == self._last:
+            if self._last is not None and self.file == self._last:
                 copy = index_file.move_aside(self.path)
                 self._report(f"{why} It is kept as {copy}; memory-tui rebuilds it from the notes.")
 

@@ -16,7 +16,7 @@ from memory_tui.search.trace import EmptyReason, NothingMatched
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class AbsentWords:
     """No text holds any of `words`: an ASCII word as a word of its own, another one anywhere.
 
     `indexed` tells that this is said of the indexed notes alone, because others wait.
@@ -64,7 +64,7 @@ class NoChunkMatches:
     """No chunk was found to hold a word of the question, and meaning proposed none."""
 
 
-WordClaim = Absent | InvisibleToTokenizer | WaitingNoteHolds | NotLookedThrough | NoChunkHoldsAll | NoChunkMatches
+WordClaim = AbsentWords | InvisibleToTokenizer | WaitingNoteHolds | NotLookedThrough | NoChunkHoldsAll | NoChunkMatches
 
 
 def of_empty(reason: EmptyReason, profile: str) -> tuple[EmptyReason | WordClaim, ...]:
@@ -85,7 +85,7 @@ def _of_words(reason: NothingMatched, profile: str) -> Iterator[WordClaim]:
     absent = tuple(word for word in missing if word not in unseen and word not in held)
     parts = [(word, part) for word, part in elsewhere.parts if word in absent]
     if absent:
-        yield Absent(absent, waits is not None)
+        yield AbsentWords(absent, waits is not None)
     if unseen:
         yield InvisibleToTokenizer(unseen, profile)
     elif parts:

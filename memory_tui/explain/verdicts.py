@@ -150,11 +150,23 @@ class LostInTheirIndex:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotDelivered:
+    """A logged search ranked it as number `place`, but only the first `delivered` hits went out to the agent.
+
+    `most_characters` is the bound on snippets that stopped it; 0 where none did.
+    """
+
+    place: int
+    delivered: int
+    most_characters: int
+
+
 FileGate = OutsideRoots | Excluded | NoSuchFile | UnreadableFile | ChangedSinceIndexed | InNoChunk
 PoolGate = (
     NoVector | ModelMismatch | OutsideVectorPool | WordsOff | NoWord | NotMatched | OutsideTextPool | UnreadableProject
 )
-Fate = FileGate | PoolGate | Verdict | LostInTheirIndex
+Fate = FileGate | PoolGate | Verdict | LostInTheirIndex | NotDelivered
 
 
 @dataclass(frozen=True, slots=True)

@@ -340,11 +340,11 @@ class Inquest:
 
     def _outside(self, postings: Postings, row: int) -> OutsideTextPool | None:
         """The place of `row` among the matches, with the worst that got into the pool."""
-        there = np.flatnonzero(postings.rows == row)
-        if not len(there):
+        place = postings.rank_of(row)
+        if place is None:
             return None
         pool = min(self.trace.candidate_limit, len(postings.rows))
-        return OutsideTextPool(int(there[0]) + 1, pool, float(postings.bm25[there[0]]), float(postings.bm25[pool - 1]))
+        return OutsideTextPool(place[0], pool, place[1], float(postings.bm25[pool - 1]))
 
     def _text_gate(self, row: int, text: str) -> TextGate:
         plan = self._side.plan

@@ -9,7 +9,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.profiles import OWN
 from memory_tui.core.settings import BY_KEY, Scalar, show
 from memory_tui.explain.claims import (
-    Absent,
+    AbsentWords,
     InvisibleToTokenizer,
     NoChunkHoldsAll,
     NoChunkMatches,
@@ -32,6 +32,7 @@ from memory_tui.explain.verdicts import (
     LostInTheirIndex,
     ModelMismatch,
     NoSuchFile,
+    NotDelivered,
     NotMatched,
     NoVector,
     NoWord,
@@ -137,6 +138,8 @@ def gate(fate: Fate) -> str:  # noqa: C901
             return "in no chunk"
         case LostInTheirIndex():
             return "lost in OpenClaw's index"
+        case NotDelivered():
+            return "not delivered"
         case _ as never:
             assert_never(never)
 
@@ -187,6 +190,9 @@ def sentence(fate: Fate) -> str:
                 f"From the notes on disk it would be the {ordinal(fate.place)} hit, but OpenClaw's own index cannot "
                 f"recall it: {fate.detail}"
             )
+        case NotDelivered():
+            bound = f"fit in {fate.most_characters:,} characters" if fate.most_characters else "went out"
+            return f"It was ranked {ordinal(fate.place)}, but only the first {plural(fate.delivered, 'hit')} {bound}."
         case _ as never:
             assert_never(never)
 
@@ -409,7 +415,7 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
 def word_claim(claim: WordClaim) -> str:
     """What is said of the words of a question that found nothing, as a sentence."""
     match claim:
-        case Absent():
+        case AbsentWords():
             words = "the word" if len(claim.words) == 1 else "the words"
             return f"No {'indexed ' if claim.indexed else ''}note contains {words} {_listed(claim.words)}."
         case InvisibleToTokenizer():
@@ -439,7 +445,7 @@ def _next_word(said: Sequence[object]) -> str:
         return f"Use the profile {OWN}, or store.fts.tokenizer trigram."
     if kinds & {WaitingNoteHolds, NotLookedThrough}:
         return "Ask again when it is indexed, or run memory-tui index."
-    if Absent in kinds:
+    if AbsentWords in kinds:
         return "Try another word for it."
     if NoChunkHoldsAll in kinds:
         return "Use fewer words, or the profile recommended, which accepts any of them."

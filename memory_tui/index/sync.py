@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memory_tui.core import events, profiles
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.core.events import Listener
-from memory_tui.core.settings import Settings
 from memory_tui.index import database, embedding, index_write, rebuild, schema
-from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.embedding import HERE, EmbeddingMode
 from memory_tui.index.freshness import PATIENT
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
-from memory_tui.index.store import Store
 from memory_tui.index.sync_run import SyncOptions, SyncRun
-from memory_tui.providers.provider_protocol import Identity, Provider
 from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
-from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.roots import scan as look
-from memory_tui.workspace.scan import Scan
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.index.batch_jobs import BatchTerms
+    from memory_tui.index.store import Store
+    from memory_tui.providers.provider_protocol import Identity, Provider
+    from memory_tui.workspace.roots import Roots
+    from memory_tui.workspace.scan import Scan
 
 __all__ = ["SyncReport", "recipe_for", "sync"]
 
@@ -145,20 +148,22 @@ def sync(
         raise
     finally:
         report = job.report(time.monotonic() - started)
-        listener(
-            events.SyncFinished(
-                time.time(),
-                reason,
-                report.indexed,
-                report.removed,
-                len(report.failed),
-                report.embedded,
-                report.seconds,
-                error or report.error or ("stopped" if report.cancelled else ""),
-            )
-        )
+        listener(_finished(report, error))
     after = store.generation()
     return replace(report, changed=after != before, generation=after)
+
+
+def _finished(report: SyncReport, error: str) -> events.SyncFinished:
+    return events.SyncFinished(
+        time.time(),
+        report.reason,
+        report.indexed,
+        report.removed,
+        len(report.failed),
+        report.embedded,
+        report.seconds,
+        error or report.error or ("stopped" if report.cancelled else ""),
+    )
 
 
 class _Job:
@@ -214,7 +219,7 @@ class _Job:
             self._anew = SyncRun(other, self._recipe, self._provider, options)
             scan = look(options.roots) if scan.quiet else scan
             for _ in range(_PASSES):
-                self._anew.check()
+                options.stop.check()
                 self._anew.all_of(scan)
                 scan = look(options.roots)
                 known = other.known()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
@@ -13,6 +13,7 @@ from memory_tui.providers.provider_options import ProviderSettings, may_send, on
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.http_provider import Breaker
     from memory_tui.providers.provider_protocol import Health, Identity, Provider, Vectors
 
 Role = Literal["chosen", "automatic", "fallback"]
@@ -73,24 +74,6 @@ class ProviderPreview:
         return Identity(self.provider, self.model, self.key, self.dims)
 
 
-@runtime_checkable
-class Pausing(Protocol):
-    """A provider that is left alone for a while after a failure."""
-
-    @property
-    def next_try(self) -> float | None:
-        """Epoch second before which it is not asked."""
-        ...
-
-    def reset(self) -> None:
-        """Ask again at once."""
-        ...
-
-    def leave(self, failure: ProviderFailure, until: float) -> None:
-        """Do not ask before epoch second `until`, because of `failure`."""
-        ...
-
-
 class ChainMember:
     """A provider of the chain; `embed` and `identity` report to the chain how they went. Safe for any thread."""
 
@@ -129,8 +112,7 @@ class ChainMember:
     @property
     def next_try(self) -> float | None:
         """Epoch second before which it is not asked."""
-        pausing = self._pausing
-        return pausing.next_try if pausing else None
+        return self._breaker.next_try if self._breaker else None
 
     def make(self) -> None:
         """Make the provider, once. Raises ProviderError, also when nobody agreed that it gets notes."""
@@ -194,15 +176,15 @@ class ChainMember:
         """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""
         found = ProviderFailure(Cause(failure.state), failure.message, failure.next_step)
         self.make()
-        if (pausing := self._pausing) is not None and failure.next_try is not None:
-            pausing.leave(found, failure.next_try)
+        if (breaker := self._breaker) is not None and failure.next_try is not None:
+            breaker.leave(found, failure.next_try)
             self.error, self.failed_at = found, failure.at
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
         self.error = None
-        if (pausing := self._pausing) is not None:
-            pausing.reset()
+        if (breaker := self._breaker) is not None:
+            breaker.worked()
 
     def show(self, active: bool, before: bool) -> MemberState:
         """Its state, where it is the `active` one or comes `before` that."""
@@ -294,9 +276,10 @@ class ChainMember:
             self._provider.close()
 
     @property
-    def _pausing(self) -> Pausing | None:
-        provider: object = self._provider
-        return provider if isinstance(provider, Pausing) else None
+    def _breaker(self) -> Breaker | None:
+        """The breaker of a provider that is left alone for a while after a failure; None for the others."""
+        found: Breaker | None = getattr(self._provider, "breaker", None)
+        return found
 
     @property
     def _made(self) -> Provider:

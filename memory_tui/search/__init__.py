@@ -8,6 +8,8 @@
 - lexical: Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts. -> search
 - passages: Passages are what a chunk is made of: its lines, windows of whole lines, its letters. -> cut
 - path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex
+- postings: Postings in memory give the bm25 of words without asking FTS5 for every match of every query.
+  -> PostingLists
 - question_dates: The time that a question speaks of: a day, a week, a month or any span. -> time_in
 - rank: Ranking: evidence becomes a trace under one set of settings. -> rank
 - retrieve: Retrieval: a query becomes evidence for any profile, any knob. -> gather

@@ -241,6 +241,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
+        uuid=evidence.uuid,
     )
 
 

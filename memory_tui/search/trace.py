@@ -487,3 +487,5 @@ class Trace:
     """Milliseconds per stage: embed, vector, text, rank."""
     who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    uuid: str = ""
+    """Of the index that was searched."""

@@ -151,7 +151,7 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
         raise EditRefused(
             "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.", "H shows what was changed."
         )
-    made = curator.change_of(entry)
+    made = curator.journal.change_of(entry)
     if kind == "redo":
         return planned(engine, replace(made, kind="redo", title=f"Redo: {entry.title}"))
     back = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))

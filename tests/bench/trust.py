@@ -204,7 +204,7 @@ def looking(place: Path, files: int) -> None:
 
 def after_a_save(folder: Path, index: str) -> None:
     """The look that a sync takes when the watcher has named one note."""
-    from memory_tui.engine.scanner import Scanner
+    from memory_tui.engine.change_watch import Scanner
     from memory_tui.index.freshness import compare
     from memory_tui.index.store import Store
 

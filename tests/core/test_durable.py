@@ -149,7 +149,7 @@ def healed(stage: Stage, notes: Path, *allowed: dict[str, bytes]) -> None:
     assert hidden(notes) == []
     assert {entry.state for entry in one.journal.entries()} <= {"done", "refused"}
     for entry in one.journal.entries():
-        one.change_of(entry)
+        one.journal.change_of(entry)
     if now == stage.old:
         assert len(one.undoable()) == before
         stage.change(one)

@@ -210,7 +210,7 @@ def test_a_text_that_touches_theirs_is_not_written_but_kept_as_a_draft(folder):
     assert one.read("MEMORY.md") == before.replace(b"- one", b"- theirs")
     draft = one.drafts()[0]
     assert draft.id == caught.value.draft
-    mine, theirs = one.change_of(draft).files
+    mine, theirs = one.journal.change_of(draft).files
     assert (mine.before, mine.after) == (before, before.replace(b"- one", b"- mine"))
     assert theirs.after == before.replace(b"- one", b"- theirs")
 
@@ -351,7 +351,7 @@ def test_a_writer_in_between_who_touches_the_change_gets_the_note_back(folder, m
     assert note.read_bytes() == theirs
     view = caught.value.views[0]
     assert (view.base, view.mine, view.theirs) == (before, mine, theirs)
-    assert one.change_of(one.drafts()[0]).files[0].after == mine
+    assert one.journal.change_of(one.drafts()[0]).files[0].after == mine
     assert hidden(folder) == []
     assert one.undoable() == ()
 

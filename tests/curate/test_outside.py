@@ -135,7 +135,7 @@ def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch)
     (entry,) = again.history(PATH)
     assert (entry.kind, entry.title) == ("edit", f"Edit {PATH} in the outside editor vim")
     assert "whoever wrote it" in entry.reason
-    assert [(file.before, file.after) for file in again.change_of(entry).files] == [(ODD, after)]
+    assert [(file.before, file.after) for file in again.journal.change_of(entry).files] == [(ODD, after)]
     again.undo()
     assert note.read_bytes() == ODD
     again.redo()

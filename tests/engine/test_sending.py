@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from memory_tui.approval import Approvals
 from memory_tui.cli import main
+from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers import prices
@@ -173,7 +174,7 @@ def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, options
     (workspace / "MEMORY.md").unlink()
     with Engine.open(replace(options, provider="openai")) as engine:
         engine.indexer.sync()
-        assert engine.queries.remeasured() is None
+        assert index_check.remeasured(engine.queries, engine.providers.chain) is None
     assert SECRET not in sent(play)
 
 

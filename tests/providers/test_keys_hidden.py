@@ -15,6 +15,7 @@ import pytest
 from memory_tui import plan
 from memory_tui.cli import main
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers.provider_protocol import Identity
@@ -148,7 +149,7 @@ def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: 
             engine.providers.forecast,
             engine.providers.members,
             engine.providers.chain.try_out,
-            engine.queries.remeasured,
+            lambda: index_check.remeasured(engine.queries, engine.providers.chain),
             lambda: engine.status(deep=True),
             engine.notices,
             engine.providers.fallback,

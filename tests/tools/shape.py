@@ -325,27 +325,73 @@ def _wide(package: Package) -> set[str]:
 
 
 def _hand_on(package: Package) -> set[str]:
-    """Public methods that only hand a call on.
+    """Public methods that only hand a call on to a part of ours, which could be public itself.
 
-    A property that names a field of a part is no call; a life starts and ends through its owner, parts and all. A key
-    and a message know a name alone (HOOKS), and a base class calls what it declares, so neither can know the part.
+    A property shows a fact, and callers must not get the part that they could change it by; a life starts and ends
+    through its owner, parts and all; what is made of the arguments first is work; a part that a library made is hidden
+    on purpose; and a class that has every method of one of our protocols stands for its part. A key and a message know
+    a name alone (HOOKS), and a base class calls what it declares, so neither can know the part.
     """
+    protocols = [
+        {item.name for item in node.body if isinstance(item, Function)}
+        for _, node in package.classes()
+        if any(ast.unparse(base) == "Protocol" for base in node.bases)
+    ]
+    ours = {node.name for _, node in package.classes()} | {name.rpartition(".")[2] for name in package.trees}
     declared = {
         node.name: {item.name for item in node.body if isinstance(item, Function)} for _, node in package.classes()
     }
-    bases = {
-        f"{module}.{node.name}": [ast.unparse(base).partition("[")[0] for base in node.bases]
-        for module, node in package.classes()
-    }
-    return {
-        f"{name}.{item.name}"
-        for name, items in package.methods()
-        for item in items
-        if hands_on(item)
-        and not item.name.startswith(("_", "start", "stop", "close", *HOOKS))
-        and not any(item.name in declared.get(base, ()) for base in bases[name])
-        and "(" in ast.unparse(item.body[-1])
-    }
+    found = set()
+    for module, node in package.classes():
+        items = [item for item in node.body if isinstance(item, Function)]
+        names = {item.name for item in items}
+        stands_for = set().union(*(protocol for protocol in protocols if protocol and protocol <= names))
+        inherited = set().union(*(declared.get(ast.unparse(base).partition("[")[0], set()) for base in node.bases))
+        for item in items:
+            if (
+                hands_on(item)
+                and not item.name.startswith(("_", "start", "stop", "close", *HOOKS))
+                and item.name not in stands_for | inherited
+                and not any(ast.unparse(mark) in ("property", "cached_property") for mark in item.decorator_list)
+                and _passes_on_arguments(item)
+                and not _made_by_a_library(node, item, ours)
+            ):
+                found.add(f"{module}.{node.name}.{item.name}")
+    return found
+
+
+def _call_of(item: Function) -> ast.Call | None:
+    """The call that a method which hands on consists of; None where it only names a field."""
+    value = getattr(item.body[-1], "value", None)
+    value = value.value if isinstance(value, ast.Await) else value
+    return value if isinstance(value, ast.Call) else None
+
+
+def _passes_on_arguments(item: Function) -> bool:
+    """Whether the call gets nothing but names, as they came."""
+    call = _call_of(item)
+    if call is None:
+        return False
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return all(isinstance(value, ast.Name | ast.Starred | ast.Constant | ast.UnaryOp) for value in values)
+
+
+def _made_by_a_library(owner: ast.ClassDef, item: Function, ours: set[str]) -> bool:
+    """Whether the part that `item` calls is of a class that is not `ours`, as far as `owner` names its class."""
+    part, called = re.findall(r"self\.(\w+)(\(?)", ast.unparse(item.body[-1]))[0]
+    named: list[ast.expr | None] = []
+    for node in (one for one in owner.body if isinstance(one, Function)):
+        if called and node.name == part:
+            named.append(node.returns)
+        annotations = {arg.arg: arg.annotation for arg in node.args.args}
+        for line in ast.walk(node):
+            if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == f"self.{part}":
+                named.append(line.annotation)
+            elif isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == f"self.{part}":
+                value = line.value
+                named.append(value.func if isinstance(value, ast.Call) else annotations.get(ast.unparse(value)))
+    kinds = {kind.strip() for one in named if one for kind in ast.unparse(one).split("|")} - {"None"}
+    return bool(kinds) and not any(re.split(r"[.\[]", kind)[0] in ours for kind in kinds)
 
 
 def _many_imports(package: Package) -> set[str]:

@@ -181,7 +181,7 @@ class Local(GuardedProvider):
         Raises ProviderFailure, Cancelled.
         """
         if self._identity is None:
-            self.check()
+            self.breaker.check()
             self._loaded()
         assert self._identity is not None
         return self._identity
@@ -201,7 +201,7 @@ class Local(GuardedProvider):
 
         Raises ProviderFailure, with the vectors that were made before it, and Cancelled.
         """
-        self.check()
+        self.breaker.check()
         started = time.perf_counter()
         limits = self._settings.batches
         seconds = limits.query_seconds or _QUERY_SECONDS if kind == "query" else limits.batch_seconds or _BATCH_SECONDS

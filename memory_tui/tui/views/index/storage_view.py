@@ -16,6 +16,7 @@ from memory_tui.tui.widgets.rowlist import Line, text
 
 if TYPE_CHECKING:
     from memory_tui.engine.costs import Estimate
+    from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status, WriterProcess
     from memory_tui.source.rows import TableSize
 
@@ -27,6 +28,12 @@ class Storage:
     status: Status
     tables: tuple[TableSize, ...]
     estimate: Estimate
+
+
+def _measured(engine: Engine) -> Storage:
+    from memory_tui.engine import index_check
+
+    return Storage(engine.status(), index_check.tables(engine.queries), engine.providers.estimate())
 
 
 class StorageView(View):
@@ -42,7 +49,7 @@ class StorageView(View):
             self,
             title="The index file",
             waiting="Measuring the index ...",
-            gather=lambda engine: Storage(engine.status(), engine.queries.tables(), engine.providers.estimate()),
+            gather=_measured,
             lines=_storage,
             summary=_chunk_size,
         )
