@@ -91,7 +91,7 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class AnswerSignals:
     """What tells whether anything answers, whatever the best hit: the best that any of the first candidates has.
 
     `coverage` of the question's words, bm25 of a `line` and of a `window` over the summed idf of the question, and the
@@ -288,12 +288,12 @@ class SecondStage:
         self._known.update(zip(rows, measure(self.asked, passages, self._table), strict=True))
 
     @cached_property
-    def signals(self) -> Signals:
+    def signals(self) -> AnswerSignals:
         """The best of the reference by each signal of an answer."""
         found = [self._known[row] for row in self._reference]
         mass = sum(self.asked.stems.values()) or 1.0
         window, line, cosine = (max((one.values[at] for one in found), default=0.0) for at in (0, 1, 2))
-        return Signals(max((one.coverage for one in found), default=0.0), line / mass, window / mass, cosine)
+        return AnswerSignals(max((one.coverage for one in found), default=0.0), line / mass, window / mass, cosine)
 
     def best(self, row: int) -> Best:
         """What was measured at `row`."""
