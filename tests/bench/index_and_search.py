@@ -14,11 +14,11 @@ import statistics
 import tempfile
 import time
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
-import numpy as np
 from corpus import questions, write
 
 from memory_tui.engine.engine import Engine
@@ -116,6 +116,9 @@ def searching(folder: Path, place: Path, kind: str) -> None:
 
 def against_the_machine(index: Path, ours: float) -> None:
     """The same rows by a bandwidth probe, by sqlite-vec's own scan, and by the documented SQL."""
+    # Not at the top: the engine says how many threads numpy may start, before it is imported.
+    import numpy as np
+
     from memory_tui.index.store import Store
     from memory_tui.search.corpus import Corpus, cosines
 
@@ -148,7 +151,7 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="98,000 chunks for the search part")
     given = parser.parse_args()
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    print(f"SQLite {apsw.sqlite_lib_version()}, numpy {np.__version__}, {os.cpu_count()} cores, load {load}\n")
+    print(f"SQLite {apsw.sqlite_lib_version()}, numpy {version('numpy')}, {os.cpu_count()} cores, load {load}\n")
     notes = (98_000 if given.large else given.chunks) // 4 + 1
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
