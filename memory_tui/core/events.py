@@ -119,7 +119,7 @@ class NotesChanged(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class KeeperChanged(Event):
+class LeaderChanged(Event):
     """Who keeps the index up to date: process `pid`, which is this one where `ours`."""
 
     pid: int

@@ -13,6 +13,7 @@ import numpy as np
 from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.core.settings import Settings
+from memory_tui.explain.elsewhere import holds
 from memory_tui.explain.verdicts import (
     ChangedSinceIndexed,
     Excluded,
@@ -34,7 +35,7 @@ from memory_tui.explain.verdicts import (
     UnreadableProject,
     WordsOff,
 )
-from memory_tui.providers.protocol import Vectors
+from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES
@@ -98,6 +99,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         recommended=kept(evidence.recommended),
         keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
         lexical=evidence.lexical.moved(place),
+        of_chunks=evidence.indexed,
     ), rows
 
 
@@ -361,7 +363,8 @@ class Inquest:
         every, lacking, unknown = (tokens.as_asked(found, query) for found in (plan.words, lacks, nowhere))
         # Of notes that wait and were not read nobody knows what they hold.
         seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
-        return NotMatched(every, lacking, tuple(word for word in unknown if word not in seen), join)
+        known = tuple(word for word in unknown if word in elsewhere.looked and word not in seen)
+        return NotMatched(every, lacking, known, join, tuple(word for word in lacking if holds(text, word)))
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:

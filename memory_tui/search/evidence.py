@@ -17,8 +17,8 @@ from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unse
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.providers.protocol import Vectors
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.provider_protocol import Vectors
+    from memory_tui.providers.serving import ServingProvider
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -197,8 +197,10 @@ class Evidence:
     """What the question was kept to: memory, sessions, or empty for all."""
     vector: Vectors | None = None
     """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
-    who: Who | None = None
+    who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    of_chunks: int = 0
+    """How many chunks the index has, where this is the evidence of some of them alone."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Where words stand that no chunk was found to hold."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
@@ -206,8 +208,13 @@ class Evidence:
 
     @property
     def chunks(self) -> int:
-        """Chunks in the index."""
+        """Chunks that this is the evidence of: those in the index, unless some were picked out."""
         return len(self.file_of)
+
+    @property
+    def indexed(self) -> int:
+        """Chunks in the index."""
+        return self.of_chunks or self.chunks
 
 
 DAY_SECONDS = 86_400.0

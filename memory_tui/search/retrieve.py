@@ -12,7 +12,7 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
@@ -112,6 +112,8 @@ class SearchContext:
     unsearchable: tuple[Unsearchable, ...] = ()
     notices: tuple[Notice, ...] = ()
     first: bool = False
+    projects: frozenset[str] = frozenset()
+    """Keys of the projects that the agent works on."""
     lists: PostingLists | None = None
 
 
@@ -189,6 +191,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
     found = lexical.search(context.store, matcher, asked) if newest else Lexical.none()
+    found = replace(found, active=context.projects)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
     cosine = None if vector is None else _cosine(context, vector, kept, matched)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Literal, Protocol
 
 from memory_tui.core.errors import IndexDamaged
-from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.source.rows import (
     ChunkCounts,
     ChunkPage,

@@ -638,8 +638,8 @@ def test_an_answer_in_json_is_short_without_explain(run: Callable, workspace: Pa
         (("search", " "), "What is the question?"),
         (("why", "", "MEMORY.md:1"), "What is the question?"),
         (("get", "memory/empty.md", "--from", "9999"), "memory/empty.md is empty; there is no line 9,999."),
-        (("provider", "--provider", "builtin", "--agree", "builtin"), "builtin needs no approval: it runs inside"),
-        (("provider", "--agree", "scripted"), "scripted is not configured here"),
+        (("provider", "--provider", "builtin", "--approve", "builtin"), "builtin needs no approval: it runs inside"),
+        (("provider", "--approve", "scripted"), "scripted is not configured here"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(

@@ -21,9 +21,9 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index.index_write import NewChunk, NewFile
+from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
-from memory_tui.index.sync_run import cut
-from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.source.rows import (
     ChunkCounts,
     ChunkPage,

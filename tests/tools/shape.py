@@ -26,6 +26,12 @@ from pathlib import Path
 PACKAGE = "memory_tui"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 HOOKS = ("do_", "on_", "action_")
+"""How a method begins that a key or a message calls by its name."""
+OVERRIDES = {
+    *("compose", "render", "render_line", "render_lines", "get_content_height", "get_content_width"),
+    *("get_selection", "selection_updated", "notify_style_update", "watch_cursor"),
+}
+"""What Textual calls on a widget: its interface, not one of ours."""
 LISTS = {
     "providers": ("openai", "gemini", "voyage", "mistral", "ollama", "builtin"),
     "knobs": ("query.minScore", "query.maxResults", "query.hybrid.mmr.lambda", "recency.weight", "dateBoost"),
@@ -310,26 +316,82 @@ def _deep(package: Package) -> set[str]:
 
 
 def _wide(package: Package) -> set[str]:
+    """Classes with many public methods; those that Textual calls by their names are counted by nobody who reads it."""
     return {
         name
         for name, items in package.methods()
-        if sum(not item.name.startswith(("_", *HOOKS)) for item in items) > MOST_METHODS
+        if sum(not item.name.startswith(("_", *HOOKS)) and item.name not in OVERRIDES for item in items) > MOST_METHODS
     }
 
 
 def _hand_on(package: Package) -> set[str]:
-    """Public methods that only hand a call on.
+    """Public methods that only hand a call on to a part of ours, which could be public itself.
 
-    A property that names a field of a part is no call; a life starts and ends through its owner, parts and all.
+    A property shows a fact, and callers must not get the part that they could change it by; a life starts and ends
+    through its owner, parts and all; what is made of the arguments first is work; a part that a library made is hidden
+    on purpose; and a class that has every method of one of our protocols stands for its part. A key and a message know
+    a name alone (HOOKS), and a base class calls what it declares, so neither can know the part.
     """
-    return {
-        f"{name}.{item.name}"
-        for name, items in package.methods()
-        for item in items
-        if hands_on(item)
-        and not item.name.startswith(("_", "start", "stop", "close"))
-        and "(" in ast.unparse(item.body[-1])
+    protocols = [
+        {item.name for item in node.body if isinstance(item, Function)}
+        for _, node in package.classes()
+        if any(ast.unparse(base) == "Protocol" for base in node.bases)
+    ]
+    ours = {node.name for _, node in package.classes()} | {name.rpartition(".")[2] for name in package.trees}
+    declared = {
+        node.name: {item.name for item in node.body if isinstance(item, Function)} for _, node in package.classes()
     }
+    found = set()
+    for module, node in package.classes():
+        items = [item for item in node.body if isinstance(item, Function)]
+        names = {item.name for item in items}
+        stands_for = set().union(*(protocol for protocol in protocols if protocol and protocol <= names))
+        inherited = set().union(*(declared.get(ast.unparse(base).partition("[")[0], set()) for base in node.bases))
+        for item in items:
+            if (
+                hands_on(item)
+                and not item.name.startswith(("_", "start", "stop", "close", *HOOKS))
+                and item.name not in stands_for | inherited
+                and not any(ast.unparse(mark) in ("property", "cached_property") for mark in item.decorator_list)
+                and _passes_on_arguments(item)
+                and not _made_by_a_library(node, item, ours)
+            ):
+                found.add(f"{module}.{node.name}.{item.name}")
+    return found
+
+
+def _call_of(item: Function) -> ast.Call | None:
+    """The call that a method which hands on consists of; None where it only names a field."""
+    value = getattr(item.body[-1], "value", None)
+    value = value.value if isinstance(value, ast.Await) else value
+    return value if isinstance(value, ast.Call) else None
+
+
+def _passes_on_arguments(item: Function) -> bool:
+    """Whether the call gets nothing but names, as they came."""
+    call = _call_of(item)
+    if call is None:
+        return False
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return all(isinstance(value, ast.Name | ast.Starred | ast.Constant | ast.UnaryOp) for value in values)
+
+
+def _made_by_a_library(owner: ast.ClassDef, item: Function, ours: set[str]) -> bool:
+    """Whether the part that `item` calls is of a class that is not `ours`, as far as `owner` names its class."""
+    part, called = re.findall(r"self\.(\w+)(\(?)", ast.unparse(item.body[-1]))[0]
+    named: list[ast.expr | None] = []
+    for node in (one for one in owner.body if isinstance(one, Function)):
+        if called and node.name == part:
+            named.append(node.returns)
+        annotations = {arg.arg: arg.annotation for arg in node.args.args}
+        for line in ast.walk(node):
+            if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == f"self.{part}":
+                named.append(line.annotation)
+            elif isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == f"self.{part}":
+                value = line.value
+                named.append(value.func if isinstance(value, ast.Call) else annotations.get(ast.unparse(value)))
+    kinds = {kind.strip() for one in named if one for kind in ast.unparse(one).split("|")} - {"None"}
+    return bool(kinds) and not any(re.split(r"[.\[]", kind)[0] in ours for kind in kinds)
 
 
 def _many_imports(package: Package) -> set[str]:

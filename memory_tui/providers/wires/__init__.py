@@ -7,7 +7,7 @@
 - llama_worker: The process that holds a local model, so that a crash of native code ends nothing else. -> main
 - local: The provider `local`: a GGUF model on this machine. -> LOCAL
 - mistral: Mistral's embedding endpoint. -> mistral
-- none: The provider `none`: no vectors on purpose; search uses words alone. -> Absent
+- none: The provider `none`: no vectors on purpose; search uses words alone. -> NoProvider
 - ollama: Ollama's embedding endpoint. -> ollama
 - openai: OpenAI's embedding endpoints, single or batch, and what the providers compatible with it share. -> openai
 - scripted: A provider for tests: vectors are hashes of words. -> Scripted
