@@ -1,4 +1,4 @@
-"""Private methods for the plugin in OpenClaw's memory slot: what the host itself asks, beside the agent's tools.
+"""Private methods for the plugin in OpenClaw's memory slot: what the host asks beside the agent's tools.
 
 Shapes are those of OpenClaw's memory manager (2026.9.6). A hit carries the annotations of the one entry that it stands
 in; a piece that holds several entries carries none, because triggers of one say nothing about the others.
