@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -29,6 +29,9 @@ from memory_tui.workspace.notes import Document, shown_day
 from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import PathVerdict
 from memory_tui.workspace.scan import Scan
+
+if TYPE_CHECKING:
+    from memory_tui.openclaw.trust import TrustReport
 
 GET_LINES = 120
 GET_CHARACTERS = 12_000
@@ -143,6 +146,8 @@ class Status:
     """Every provider that was looked at, with its last error and how long its last call took."""
     roots: tuple[RootState, ...] = ()
     """The workspace, and every other place where notes are read: whether they can be."""
+    trust: TrustReport | None = None
+    """What OpenClaw's ledger says of the notes; None where OpenClaw keeps none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +311,7 @@ def status(
     supplied: Supplied,
     paused: bool = False,
     roots: tuple[RootState, ...] = (),
+    trust: TrustReport | None = None,
 ) -> Status:
     """The whole state; `probe` is the outcome of a deep check."""
     counts = store.counts()
@@ -366,6 +372,7 @@ def status(
         refused=refused,
         links=supplied.links,
         roots=roots,
+        trust=trust,
     )
 
 

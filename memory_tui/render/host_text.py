@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.render.as_text import data, dumps
+from memory_tui.render.as_text import data, dumps, trust_summary
 
 if TYPE_CHECKING:
     from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.host_index import HostProblem
+    from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import Survey
 
 _ERAS: Mapping[str, str] = {
@@ -114,6 +115,15 @@ def config(value: Survey, *, as_json: bool) -> None:
         effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
         gone = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
         _out(f"    {one_line(row.meaning)}. {effect}.{gone}")
+
+
+def trust_lines(value: TrustReport) -> Iterator[str]:
+    """The trust of every note, and what can be done."""
+    yield f"Ledger: {value.ledger}"
+    yield f"Trust: {trust_summary(value)}."
+    yield from value.remarks
+    for file in value.files:
+        yield f"  {file.path}: {file.words}"
 
 
 def _out(text: str) -> None:
