@@ -36,6 +36,7 @@ def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
         yield "Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}"
     vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
     words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
+    yield "State", value.standing
     yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
     yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
     yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
@@ -82,6 +83,8 @@ def _compared(value: IndexComparison) -> None:
     for file in value.files:
         if file.differences or not file.compared:
             _out(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
+        for chunk in file.differing:
+            _out(f"    lines {chunk.start_line}-{chunk.end_line}: {chunk.difference}  {one_line(chunk.detail)}")
 
 
 def config(value: Survey, *, as_json: bool) -> None:
