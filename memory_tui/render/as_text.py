@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.score_lines import ScoreLine
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
+    from memory_tui.openclaw.trust import TrustReport
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
@@ -313,6 +315,7 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Cache", f"{plural(value.cache.entries, 'vector')}, {plural(value.cache.hits, 'hit')}"),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
+        *([("Trust", trust_summary(value.trust))] if value.trust and value.trust.ledger else []),
     ]
     for label, text in rows:
         _print(f"{label + ':':<16}{one_line(str(text))}")
@@ -343,6 +346,17 @@ def status(value: Status, *, as_json: bool) -> None:
         )
     for notice in value.notices:
         _print(f"Notice: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+
+
+def trust_summary(value: TrustReport) -> str:
+    """How many notes OpenClaw trusts, in one sentence."""
+    if value.problem:
+        return f"{value.problem} {value.next_step}"
+    counts = Counter(file.state for file in value.files)
+    words = {"edited": "agent, edited since", "unrecorded": "not recorded yet", "ignored": "a link"}
+    told = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
+    kept = "edits made here move the ledger along" if value.approved else "the ledger is only read"
+    return f"{told or 'no note is covered'}; {kept}"
 
 
 def _freshness(value: Status) -> str:
