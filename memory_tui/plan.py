@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 
 from memory_tui.config import keys, model, places, provider_accounts, release
 from memory_tui.config import load as configuration
+from memory_tui.config.migration import Migration, migrations
 from memory_tui.config.model import Agent, Config, Problem
-from memory_tui.core import profiles
+from memory_tui.core import jsstring, profiles
 from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.providers import registry
 from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
+from memory_tui.workspace.annotations import project_key
 from memory_tui.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ class Options:
     """Whether one question will be asked and no more, so that little should be read for it."""
     extra: tuple[str, ...] = ()
     """Notes and folders of notes besides those that the configuration names."""
+    projects: tuple[str, ...] = ()
+    """Keys of the projects that the agent works on, as a person writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class ConfigSummary:
     openclaw_index: str
     values: tuple[model.KeyRow, ...]
     problems: tuple[Problem, ...]
+    migrations: tuple[Migration, ...]
+    """What OpenClaw 2026.9's doctor would change in the file; memory-tui never does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,7 @@ class Choices:
             openclaw_index=str(self.config.store_path),
             values=tuple(model.rows(self.config, self.settings, registry.NAMES)),
             problems=self.config.found,
+            migrations=migrations(self.config.tree) if self.config.tree and self.config.kind == "openclaw" else (),
         )
 
 
@@ -145,6 +152,11 @@ class Plan(Choices):
     read_only: bool
     now: float | None
     once: bool
+
+    @property
+    def projects(self) -> frozenset[str]:
+        """Keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
+        return frozenset(project_key(jsstring.trim(key)) for key in self.asked.projects)
 
 
 def choose(options: Options) -> Choices:

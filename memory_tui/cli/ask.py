@@ -162,9 +162,9 @@ def _get(given: argparse.Namespace) -> int:
 
 def _config(given: argparse.Namespace) -> int:
     from memory_tui import plan as plans
-    from memory_tui.render import as_text
+    from memory_tui.render import host_text
 
-    as_text.config(plans.choose(options(given)).summary(), as_json=hasattr(given, "json"))
+    host_text.config(plans.choose(options(given)).summary(), as_json=hasattr(given, "json"))
     return 0
 
 
@@ -180,12 +180,12 @@ def _compare_index(given: argparse.Namespace) -> int:
 
     from memory_tui import plan as plans
     from memory_tui.openclaw import compare
-    from memory_tui.render import as_text
+    from memory_tui.render import host_text
 
     plan = plans.plan(options(given))
     path = Path(given.db).expanduser() if hasattr(given, "db") else None
     outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
-    as_text.comparison(outcome, as_json=hasattr(given, "json"))
+    host_text.comparison(outcome, as_json=hasattr(given, "json"))
     return {"ok": 0, "missing": 2}.get(outcome.state, 1)
 
 

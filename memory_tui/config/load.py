@@ -16,7 +16,7 @@ from pathlib import Path
 
 from memory_tui.config.agents import AgentList, agent_list
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.config.keys import BY_PATH, FILE, NEWER_PROVIDERS, OWN, PROVIDERS, SEARCH, Key
+from memory_tui.config.keys import BY_PATH, FILE, NEWER_PROVIDERS, OWN, PROVIDERS, SEARCH, Key, retired
 from memory_tui.config.model import Agent, Config, ConfigValue, Position, Problem, only_agent
 from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_path, own_path
 from memory_tui.config.secret_refs import Secrets
@@ -301,6 +301,7 @@ OLDER, NEWER = "agents.defaults.memorySearch", "memory.search"
 _STRICT = ("memory", "agents.defaults.compaction.memoryFlush")
 """Sections of the file that are about memory alone, where a key that is not documented is a mistake."""
 _IGNORED = "nothing of it is used"
+_REJECTED = "OpenClaw 2026.9 rejects the file until openclaw doctor --fix removes it"
 _ALONE = "memory-tui answers by the built-in rules"
 
 
@@ -369,7 +370,7 @@ class ConfigFile:
                 OLDER, f"{OLDER} and {NEWER} are both there.", Position.of(stray, OLDER), f"only {NEWER} is used"
             )
         if (section := general[layout]) is not None:
-            layers.add(section, layout, SEARCH)
+            layers.add(section, layout, SEARCH, newer=layout == NEWER)
         if entry := self.agent_list.entry(agent):
             for name in ("mode", "workspaceAccess"):
                 if (node := entry.node.get("sandbox", name)) is not None:
@@ -377,7 +378,7 @@ class ConfigFile:
                     layers.take(key, node, Position.of(node, f"{entry.path}.sandbox.{name}"))
             for keys in (("memory", "search"), ("memorySearch",)):
                 if (section := entry.node.get(*keys)) is not None:
-                    layers.add(section, f"{entry.path}.{'.'.join(keys)}", SEARCH)
+                    layers.add(section, f"{entry.path}.{'.'.join(keys)}", SEARCH, newer=len(keys) > 1)
                     break
         return layout
 
@@ -449,8 +450,12 @@ class _Layers:
         *,
         strict: tuple[str, ...] = ("",),
         others: tuple[str, ...] = (),
+        newer: bool = False,
     ) -> None:
-        """Take the values of `keys` below `section`; elsewhere below one of `strict` nothing may be, but `others`."""
+        """Take the values of `keys` below `section`; elsewhere below one of `strict` nothing may be, but `others`.
+
+        A `newer` section is one that only OpenClaw from 2026.8 on reads, which took some of the keys away.
+        """
         table = {key.path: key for key in keys}
         if not isinstance(section.value, dict):
             self.report(path, f"{path} holds settings, so it is an object.", Position.of(section, path), _IGNORED)
@@ -463,6 +468,10 @@ class _Layers:
                 self.report(
                     whole, f"{whole} is there more than once.", Position.of(node, whole), "the last one is used"
                 )
+            elif newer and (fixed := retired(below)):
+                self.report(whole, f"{whole} is retired: {fixed}.", Position.of(node, whole), _REJECTED)
+                if below in table:
+                    self.take(table[below], node, Position.of(node, whole))
             elif below in table:
                 self.take(table[below], node, Position.of(node, whole))
             elif not _inside(below, strict) or below in others:

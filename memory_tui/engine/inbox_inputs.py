@@ -45,7 +45,7 @@ def chunks_of(queries: Queries) -> Chunks | None:
     with queries.reader_or_none() as store:
         if store is None:
             return None
-        with queries.state(store) as (corpus, _):
+        with queries.state(store) as (corpus, _, _):
             pass
     if not corpus.dims:
         return None
@@ -92,8 +92,8 @@ def _notes(roots: Roots) -> Iterator[DatedNote]:
 
 
 def _recalled(plan: Plan) -> frozenset[str] | None:
-    """The paths that logged recalls returned; None where too few were logged to tell what is never recalled."""
+    """The paths that logged recalls and reads delivered; None where too few were logged to tell."""
     entries = recall_log.read(recall_log.recall_log_path(plan.roots.workspace)).entries
     if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_DAYS * _DAY_SECONDS:
         return None
-    return frozenset(hit.path for entry in entries for hit in entry.hits)
+    return frozenset(path for entry in entries for path in entry.delivered)

@@ -30,7 +30,7 @@ def tables(queries: Queries) -> tuple[TableSize, ...]:
 
 def sample(queries: Queries) -> tuple[ChunkRef, str] | None:
     """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
-    with queries.reader() as store, queries.state(store) as (corpus, _):
+    with queries.reader() as store, queries.state(store) as (corpus, _, _):
         return _sample(store, corpus)
 
 
@@ -42,7 +42,7 @@ def remeasured(queries: Queries, chain: Chain) -> tuple[str, float] | None:
     from memory_tui.search.corpus import vectors_of
     from memory_tui.search.formulas import cosine
 
-    with queries.reader() as store, queries.state(store) as (corpus, _):
+    with queries.reader() as store, queries.state(store) as (corpus, _, _):
         found = _sample(store, corpus)
         provider = chain.of_space(corpus.identity) if corpus.identity is not None else None
         if found is None or provider is None or corpus.identity != provider.identity:

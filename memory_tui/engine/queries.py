@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
-from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
+from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import UnindexedTexts, words_elsewhere
 from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice, Trace
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.serving import ServingProvider
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
+    from memory_tui.search.postings import PostingLists
     from memory_tui.search.retrieve import Asked, Dates
 
 Outcome = TypeVar("Outcome")
@@ -68,6 +69,7 @@ class Queries:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
+        self._lists: PostingLists | None = None
         self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
@@ -141,13 +143,23 @@ class Queries:
 
         return rank(evidence, settings)
 
-    def gather(self, query: str, cancel: Stop | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+    def gather(
+        self,
+        query: str,
+        cancel: Stop | None = None,
+        source: str = "",
+        *,
+        by_words: bool = False,
+        now: float | None = None,
+    ) -> Evidence:
         """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
-        A damaged index is made again first, where nobody does that in the background.
+        Ages are counted from `now` (epoch seconds; None: the clock of the engine). A damaged index is made again first,
+        where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        return self._gathered_at(self._now(), query, cancel or Stop(), source, by_words=by_words)
+        at = self._now() if now is None else now
+        return self._gathered_at(at, query, cancel or Stop(), source, by_words=by_words)
 
     def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         try:
@@ -168,7 +180,7 @@ class Queries:
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
             asked = self._embedded(query, store.identity(), by_words=by_words)
-            with self.state(store) as (corpus, dates):
+            with self.state(store) as (corpus, dates, lists):
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
@@ -180,6 +192,8 @@ class Queries:
                     unsearchable=unsearchable,
                     notices=notices,
                     first=self._indexer.made_for_query,
+                    projects=self._plan.projects,
+                    lists=lists,
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)
@@ -223,13 +237,10 @@ class Queries:
         """
         from memory_tui.curate.what_if import preview
         from memory_tui.index.rebuild import trial
-        from memory_tui.providers import registry
 
         with self.reader() as store, store.snapshot(), trial(store) as copy:
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
-            # A text that is not saved is sent to nobody.
-            here = provider if identity is not None and not registry.sends(identity.provider) else None
             return preview(
                 copy,
                 change,
@@ -237,7 +248,8 @@ class Queries:
                 settings or self._plan.settings,
                 self._now(),
                 asking=provider,
-                writing=here,
+                # A text that is not saved is sent to nobody.
+                writing=provider if identity is not None and embeds_here(identity) else None,
             )
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
@@ -251,7 +263,7 @@ class Queries:
         )
 
     @contextmanager
-    def state(self, store: Store) -> Iterator[tuple[Corpus, Dates]]:
+    def state(self, store: Store) -> Iterator[tuple[Corpus, Dates, PostingLists | None]]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.
@@ -260,13 +272,19 @@ class Queries:
                 current = self._current(store)
             yield current
 
-    def _current(self, store: Store) -> tuple[Corpus, Dates]:
-        """The chunks in memory, brought up to the state that `store` holds."""
+    def _current(self, store: Store) -> tuple[Corpus, Dates, PostingLists | None]:
+        """The chunks and the postings in memory, brought up to the state that `store` holds.
+
+        A command that asks once lets FTS5 weigh the matches: it needs no lengths of chunks then.
+        """
         from memory_tui.search.corpus import Corpus
+        from memory_tui.search.postings import PostingLists
         from memory_tui.search.retrieve import Dates
 
         first = Corpus.load_once if self._plan.once else Corpus.load
         corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
         if corpus is not self._corpus or self._dates is None:
             self._corpus, self._dates = corpus, Dates.of(corpus)
-        return corpus, self._dates
+        if not self._plan.once:
+            self._lists = self._lists.refresh(store) if self._lists else PostingLists.of(store)
+        return corpus, self._dates, self._lists

@@ -1,5 +1,6 @@
 """Explanations of a ranking: why, why not, what would change it. Nothing here writes.
 
+- claims: Claims: each statement of an explanation as a value that carries its evidence. -> of_empty
 - counterfactuals: Counterfactuals find the setting or the word that would change whether a chunk is recalled. -> flips
 - decay: Decay over time: which hits age will drop, on which day, at which gate. -> fading
 - elsewhere: Where words of a query stand that the index does not hold. -> words_elsewhere

@@ -99,6 +99,7 @@ def components(value: Candidate) -> dict[str, Any]:
         "hybrid": value.hybrid,
         "age": plain(value.age),
         "datePoints": value.date_points,
+        **({"second": plain(value.second)} if value.second else {}),
         "mmr": plain(value.mmr) if value.mmr else None,
         **(terms if value.factors else {}),
         "score": value.score,

@@ -10,7 +10,7 @@ from typing import Literal
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
-from memory_tui.explain.wording import label, ordinal, sentence
+from memory_tui.explain.wording import against, label, number, ordinal, sentence
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 Operation = Literal["+", "x", "=", ""]
@@ -46,7 +46,11 @@ class ScoreLine:
     @property
     def shown(self) -> str:
         """The operation and the value, with as many digits as redoing the sum takes; empty on lines without."""
-        return f"{self.operation or ' '} {self.value:.{self.digits}f}" if self.value is not None else ""
+        if self.value is None:
+            return ""
+        if self.operation == "+" and self.value < 0:
+            return f"- {-self.value:.{self.digits}f}"
+        return f"{self.operation or ' '} {self.value:.{self.digits}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,9 @@ class Digits:
 
         def score(digits: int) -> bool:
             hybrid = 1.0 if named else _rounded(candidate.hybrid, digits)
+            if (second := candidate.second) is not None:
+                hybrid = hybrid * _rounded(candidate.first_share, 2) + _rounded(second.points, digits)
+                hybrid -= _rounded(second.lost, digits)
             if not multiplies:
                 hybrid += _rounded(age.points, digits)
             elif not named:
@@ -163,6 +170,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         _text(candidate, trace, digits.points),
         ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
     ]
+    lines += _second(candidate, digits.total)
     lines += _named(candidate, digits.total) if _is_named(candidate) else _age(candidate, trace, digits.total)
     lines += [
         ScoreLine(one.term, one.said or f"no {one.term} marker", "x", one.value, digits.total)
@@ -173,6 +181,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     if candidate.date_points:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
+    lines += _beside(candidate, digits.total)
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
     if above and candidate.factors:
         above = "above 1, because of its factors"
@@ -180,6 +189,58 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
+
+
+def _second(candidate: Candidate, digits: int) -> list[ScoreLine]:
+    """What the second stage found inside of the chunk, and what both stages count; nothing where none ran."""
+    part = candidate.second
+    if part is None:
+        return []
+    share = ScoreLine("first stage", "its share beside the second stage", "x", candidate.first_share, 2)
+    if not part.measures:
+        return [share, ScoreLine("second", "not among the first candidates, which are looked into", "+", 0.0, digits)]
+    score, weight = product_shown(part.score, part.weight, part.points, digits)
+    places = len(score.partition(".")[2])
+    shown = _added([one.points for one in part.measures], float(score), places)
+    lines = []
+    for one, points in zip(part.measures, shown, strict=True):
+        if not one.points:
+            lines.append(ScoreLine(one.name, "nothing"))
+            continue
+        ratio, own = product_shown(one.share, one.weight, float(points), len(points.partition(".")[2]))
+        detail = "  ".join([*_divided(_UNIT[one.name], one.value, one.best, ratio, 3), f"x {own} = {points}"])
+        lines.append(ScoreLine(one.name, detail))
+    first, last = part.window
+    where = f"line {part.line}" + (f" in {first}-{last}" if last > first else "")
+    return [
+        share,
+        *lines,
+        ScoreLine("second", f"{' + '.join(shown)} = {score}, best at {where}  x {weight}", "+", part.points, digits),
+    ]
+
+
+_UNIT = {
+    "window words": "bm25",
+    "line words": "bm25",
+    "window meaning": "cosine",
+    "line meaning": "cosine",
+    "letters": "bm25",
+}
+"""What each measure of the second stage is measured in."""
+
+
+def _added(values: Sequence[float], total: float, least: int) -> list[str]:
+    """`values` with the fewest decimals with which they add up to `total`, which has `least` of them."""
+    digits = _fewest(least, lambda n: _same(sum(_rounded(value, n) for value in values), total, least))
+    return [f"{value:.{digits}f}" for value in values]
+
+
+def _beside(candidate: Candidate, digits: int) -> list[ScoreLine]:
+    """What a chunk loses beside a better one of the same note."""
+    part = candidate.second
+    if part is None or part.beside is None:
+        return []
+    return [ScoreLine("neighbour", f"beside {part.beside.citation}, which is better", "+", -part.lost, digits)]
 
 
 def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
@@ -426,12 +487,7 @@ def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
     order = f"  {ordinal(place)} {'<=' if place <= limit else '>'} {limit}" if place else ""
-    return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {floor:g}{order}  {label(verdict)}")
-
-
-def against(score: float, floor: float) -> str:
-    """`score` with enough digits to see on which side of `floor` it is."""
-    return f"{score:.{_fewest(3, lambda digits: (_rounded(score, digits) >= floor) == (score >= floor))}f}"
+    return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {number(floor)}{order}  {label(verdict)}")
 
 
 AROUND = 2
@@ -467,8 +523,10 @@ def parts(candidate: Candidate) -> dict[str, float]:
         return {"vector": 0.0, "text": 0.0, "path": candidate.score, "age": 0.0, "day": 0.0}
     factor = candidate.age.factor * math.prod(one.value for one in candidate.factors)
     return {
-        "vector": candidate.vector.points * factor,
-        "text": candidate.text.points * factor,
+        "vector": candidate.vector.points * factor * candidate.first_share,
+        "text": candidate.text.points * factor * candidate.first_share,
+        "second": candidate.second.points if candidate.second else 0.0,
+        "beside": -candidate.second.lost if candidate.second else 0.0,
         "path": 0.0,
         "age": candidate.age.points,
         "day": candidate.date_points,
@@ -582,6 +640,9 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     )
     formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
+    if (second := candidate.second) is not None:
+        more += f" x {candidate.first_share:.2f} + {second.points:.{digits.total}f} second"
+        more += f" - {second.lost:.{digits.total}f} neighbour" if second.lost else ""
     if _is_named(candidate):
         formula = f"named by the question: {1:.{digits.total}f}"
     elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:

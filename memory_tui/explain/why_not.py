@@ -13,6 +13,7 @@ import numpy as np
 from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.core.settings import Settings
+from memory_tui.explain.elsewhere import holds
 from memory_tui.explain.verdicts import (
     ChangedSinceIndexed,
     Excluded,
@@ -98,6 +99,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         recommended=kept(evidence.recommended),
         keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
         lexical=evidence.lexical.moved(place),
+        of_chunks=evidence.indexed,
     ), rows
 
 
@@ -338,11 +340,11 @@ class Inquest:
 
     def _outside(self, postings: Postings, row: int) -> OutsideTextPool | None:
         """The place of `row` among the matches, with the worst that got into the pool."""
-        there = np.flatnonzero(postings.rows == row)
-        if not len(there):
+        place = postings.rank_of(row)
+        if place is None:
             return None
         pool = min(self.trace.candidate_limit, len(postings.rows))
-        return OutsideTextPool(int(there[0]) + 1, pool, float(postings.bm25[there[0]]), float(postings.bm25[pool - 1]))
+        return OutsideTextPool(place[0], pool, place[1], float(postings.bm25[pool - 1]))
 
     def _text_gate(self, row: int, text: str) -> TextGate:
         plan = self._side.plan
@@ -361,7 +363,8 @@ class Inquest:
         every, lacking, unknown = (tokens.as_asked(found, query) for found in (plan.words, lacks, nowhere))
         # Of notes that wait and were not read nobody knows what they hold.
         seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
-        return NotMatched(every, lacking, tuple(word for word in unknown if word not in seen), join)
+        known = tuple(word for word in unknown if word in elsewhere.looked and word not in seen)
+        return NotMatched(every, lacking, known, join, tuple(word for word in lacking if holds(text, word)))
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:

@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING, assert_never
 from memory_tui.core.formatting import plural
 from memory_tui.core.profiles import OWN
 from memory_tui.core.settings import BY_KEY, Scalar, show
+from memory_tui.explain.claims import (
+    AbsentWords,
+    InvisibleToTokenizer,
+    NoChunkHoldsAll,
+    NoChunkMatches,
+    NotLookedThrough,
+    WaitingNoteHolds,
+    WordClaim,
+    of_empty,
+)
 from memory_tui.explain.verdicts import (
     AboveRight,
     BelowNoise,
@@ -22,6 +32,7 @@ from memory_tui.explain.verdicts import (
     LostInTheirIndex,
     ModelMismatch,
     NoSuchFile,
+    NotDelivered,
     NotMatched,
     NoVector,
     NoWord,
@@ -127,6 +138,8 @@ def gate(fate: Fate) -> str:  # noqa: C901
             return "in no chunk"
         case LostInTheirIndex():
             return "lost in OpenClaw's index"
+        case NotDelivered():
+            return "not delivered"
         case _ as never:
             assert_never(never)
 
@@ -177,6 +190,9 @@ def sentence(fate: Fate) -> str:
                 f"From the notes on disk it would be the {ordinal(fate.place)} hit, but OpenClaw's own index cannot "
                 f"recall it: {fate.detail}"
             )
+        case NotDelivered():
+            bound = f"fit in {fate.most_characters:,} characters" if fate.most_characters else "went out"
+            return f"It was ranked {ordinal(fate.place)}, but only the first {plural(fate.delivered, 'hit')} {bound}."
         case _ as never:
             assert_never(never)
 
@@ -234,10 +250,10 @@ def _text(gate: TextGate) -> str:
             left = f" (left out: {', '.join(gate.dropped)})" if gate.dropped else ""
             return f"the query has no word to search for{left}"
         case NotMatched(join="OR"):
-            return f"none of {_listed(gate.absent)} stands in it{_nowhere(gate)}"
+            return f"{_lacked(gate)}{_nowhere(gate)}"
         case NotMatched():
             every = f"all {len(gate.words)} words are" if len(gate.words) > 1 else "the word is"
-            return f"{every} needed, and it lacks {_listed(gate.absent)}{_nowhere(gate)}"
+            return f"{every} needed, and {_lacked(gate)}{_nowhere(gate)}"
         case OutsideTextPool():
             return (
                 f"it is only the {ordinal(gate.rank)} by bm25 ({-gate.bm25:.2f}), and the {gate.pool} best are "
@@ -245,6 +261,20 @@ def _text(gate: TextGate) -> str:
             )
         case _ as never:
             assert_never(never)
+
+
+def _lacked(gate: NotMatched) -> str:
+    """What a chunk lacks, and what it holds where its tokenizer cannot see it."""
+    lacks = tuple(word for word in gate.absent if word not in gate.hidden)
+    said = []
+    if lacks and gate.join == "OR":
+        said.append(f"none of {_listed(lacks)} stands in it")
+    elif lacks:
+        said.append(f"it lacks {_listed(lacks)}")
+    if gate.hidden:
+        inside = "inside of a longer word" if len(gate.hidden) == 1 else "inside of longer words"
+        said.append(f"it holds {_listed(gate.hidden)} only {inside}, where this tokenizer cannot see it")
+    return "; ".join(said)
 
 
 def _nowhere(gate: NotMatched) -> str:
@@ -344,7 +374,7 @@ def doubt(found: Doubt) -> str:
             assert_never(never)
 
 
-def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:  # noqa: C901
+def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
     """Why nothing was recalled under `profile`, and what to do next."""
     match reason:
         case BlankQuery():
@@ -369,35 +399,68 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:  # noqa: C901
         case NoUsableWord():
             return "The query has no word to search for, and there are no vectors to go by.", "Add a word."
         case NothingMatched():
-            elsewhere = reason.elsewhere
-            absent = tuple(word for word in reason.missing if word not in elsewhere.uncut)
-            waits = f" {elsewhere.clause[0].upper()}{elsewhere.clause[1:]}." if elsewhere.clause else ""
-            if unseen := [word for word in reason.missing if word in elsewhere.uncut]:
-                return (
-                    f"Notes hold {_listed(unseen)}, but only inside of longer words, where profile {profile} cannot "
-                    f"see {'it' if len(unseen) == 1 else 'them'}.{waits}",
-                    f"Use the profile {OWN}, or store.fts.tokenizer trigram.",
-                )
-            if waits:
-                found = f"contains {_listed(absent)}" if absent else "holds these words"
-                return f"No indexed note {found}.{waits}", "Ask again when it is indexed, or run memory-tui index."
-            if absent:
-                return f"No note contains {_listed(absent)}.", "Try another word for it."
-            if reason.join == "AND":
-                return (
-                    "No chunk contains all of these words, and no vector is near.",
-                    "Use fewer words, or the profile recommended, which accepts any of them.",
-                )
-            return "No chunk matches.", "Try other words."
+            said = of_empty(reason, profile)
+            return " ".join(word_claim(one) for one in said if isinstance(one, WordClaim)), _next_word(said)
         case AllBelowGate():
-            fade = f" {reason.decayed} of them only because of their age." if reason.decayed else ""
+            fade = f" Without age {reason.decayed} of them would reach it." if reason.decayed else ""
             return (
-                f"{plural(reason.candidates, 'chunk')} found, but all score below {reason.floor:g}; "
-                f"the best has {reason.best:.3f}.{fade}",
+                f"{plural(reason.candidates, 'chunk')} found, but all score below minScore {number(reason.floor)}; "
+                f"the best has {against(reason.best, reason.floor)}.{fade}",
                 "Lower minScore." if profile == OWN else f"Lower minScore, or try the profile {OWN}.",
             )
         case _ as never:
             assert_never(never)
+
+
+def word_claim(claim: WordClaim) -> str:
+    """What is said of the words of a question that found nothing, as a sentence."""
+    match claim:
+        case AbsentWords():
+            words = "the word" if len(claim.words) == 1 else "the words"
+            return f"No {'indexed ' if claim.indexed else ''}note contains {words} {_listed(claim.words)}."
+        case InvisibleToTokenizer():
+            them = "it" if len(claim.words) == 1 else "them"
+            part = f", part of {_listed(claim.part_of)}" if claim.part_of else ""
+            return (
+                f"Notes hold {_listed(claim.words)}{part}, but only inside of longer words, where profile "
+                f"{claim.profile} cannot see {them}."
+            )
+        case WaitingNoteHolds():
+            return f'The note {claim.path}, which is not indexed yet, holds "{claim.word}".'
+        case NotLookedThrough():
+            notes = "note waits" if claim.waiting == 1 else "notes wait"
+            return f"{claim.waiting:,} {notes} to be indexed, and {claim.unread:,} of them were not looked through."
+        case NoChunkHoldsAll():
+            return "No chunk was found to hold all of these words, and meaning found none."
+        case NoChunkMatches():
+            return "No chunk matches."
+        case _ as never:
+            assert_never(never)
+
+
+def _next_word(said: Sequence[object]) -> str:
+    """What to do next where words found nothing."""
+    kinds = {type(one) for one in said}
+    if InvisibleToTokenizer in kinds:
+        return f"Use the profile {OWN}, or store.fts.tokenizer trigram."
+    if kinds & {WaitingNoteHolds, NotLookedThrough}:
+        return "Ask again when it is indexed, or run memory-tui index."
+    if AbsentWords in kinds:
+        return "Try another word for it."
+    if NoChunkHoldsAll in kinds:
+        return "Use fewer words, or the profile recommended, which accepts any of them."
+    return "Try other words."
+
+
+def number(value: float) -> str:
+    """A setting as it was given, without the digits that arithmetic adds."""
+    return f"{value:.10g}"
+
+
+def against(score: float, floor: float) -> str:
+    """`score` with enough digits to see on which side of `floor` it is."""
+    ways = (f"{score:.{digits}f}" for digits in range(3, 18))
+    return next((shown for shown in ways if (float(shown) >= floor) == (score >= floor)), repr(score))
 
 
 def mode(value: Mode) -> str:

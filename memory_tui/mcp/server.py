@@ -24,6 +24,7 @@ from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import dispatch
 from memory_tui.mcp.dispatch import Caller, Connection, Method, Refusal, ServerInterface
 from memory_tui.mcp.schemas import UNTRUSTED, recorded
@@ -130,7 +131,8 @@ class Handlers:
             for late, seconds in ((False, PATIENCE_SECONDS), (True, LAST_SECONDS)):
                 answer = await self._within(seconds, functools.partial(_ask, run, late))
                 if answer is not None:
-                    return _result(answer)
+                    told = {PROFILE: self.host.profile()} if caller.meta.get(PROFILE) else {}
+                    return {**_result(answer), **({"_meta": told} if told else {})}
             return _result(_timed_out(name, str(given.get("path", ""))))
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())

@@ -77,7 +77,7 @@ def hand_over(view: View) -> None:
         return
     path, line = place[0], view.line_in_note()
     if any(row.path == path and row.source == "sessions" for row in (home.facts.rows if home.facts else ())):
-        view.say("A transcript records a session, so memory-tui does not edit it.")
+        view.show_message("A transcript records a session, so memory-tui does not edit it.")
         return
     with view.app.suspend():
         begun, problem = None, ""
@@ -89,7 +89,7 @@ def hand_over(view: View) -> None:
     if not engine.indexer.watcher.on:
         engine.indexer.request_sync()
     if begun is None:
-        view.say(problem)
+        view.show_message(problem)
         return
     _keep(view, begun, path, problem)
 
@@ -103,9 +103,9 @@ async def _keep(view: View, begun: ExternalEdit, path: str, problem: str) -> Non
     )
     if isinstance(done, MemoryTuiError):
         left = f"{one_line(path)} is as {name} left it, and not in the journal:"
-        view.say(f"{problem} {left} {done.message} {done.next_step}".strip())
+        view.show_message(f"{problem} {left} {done.message} {done.next_step}".strip())
     else:
-        view.say(f"{problem} {_outcome(done, path, name)}".strip())
+        view.show_message(f"{problem} {_outcome(done, path, name)}".strip())
         view.home.jobs.refresh()
 
 

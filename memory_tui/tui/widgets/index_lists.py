@@ -99,7 +99,7 @@ class Statements(RowList):
         self.border_title = title
         self._said: list[tuple[str, str, str]] = []
 
-    def say(self, statements: Iterable[tuple[str, str, str]]) -> None:
+    def show(self, statements: Iterable[tuple[str, str, str]]) -> None:
         """Say `statements`: label, words, style."""
         self._said = [(label, one_line(words), style) for label, words, style in statements]
         self.rows_changed(max(0, self.cursor))

@@ -5,15 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.keymap import bindings
-from memory_tui.tui.views.index.index_details import Listing
+from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import task
@@ -49,7 +46,6 @@ class ProvidersListing:
 class ProvidersView(View):
     """The chain, the forecast and the approvals."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("supply"))
     PLACE = "supply"
     MORE_PLACES = ()
     AUTO_FOCUS = "#listing"
@@ -88,13 +84,13 @@ class ProvidersView(View):
         """One real call, with a sentence of our own, to the provider under the cursor or the one in use."""
         link = self._link()
         if link is not None and link.state == "passed over":
-            self.say(f"{link.name} cannot be asked: {one_line(link.detail)}")
+            self.show_message(f"{link.name} cannot be asked: {one_line(link.detail)}")
             return
         name = "" if link is None else link.name
-        self.say(f"Asking {name or 'the provider'} ...")
+        self.show_message(f"Asking {name or 'the provider'} ...")
         found = await self.home.jobs.attempt(lambda engine: engine.providers.chain.try_out(name))
         self._tried = {"ok": False, "error": found.message} if isinstance(found, MemoryTuiError) else found
-        self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
+        self.show_message("The provider answered." if self._tried["ok"] else "The provider failed the test.")
         self.listing.show()
 
     def _link(self) -> MemberState | None:
@@ -137,7 +133,7 @@ class ProvidersView(View):
     async def _approve(self, change: Callable[[Engine], object]) -> None:
         """Change what a provider may get, then look at what there is now."""
         found = await self.home.jobs.attempt(change)
-        self.say(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
+        self.show_message(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
         self.listing.do_again()
 
     def do_again(self) -> None:
