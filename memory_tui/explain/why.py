@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
+from memory_tui.explain import claims
+from memory_tui.explain.elsewhere import holds
 from memory_tui.explain.score_lines import (
     Operation,
     ScoreLine,
@@ -21,7 +22,7 @@ from memory_tui.explain.score_lines import (
     same,
     second_lines,
 )
-from memory_tui.explain.wording import against, label, number, ordinal, sentence
+from memory_tui.explain.wording import against, label, left_out, number, ordinal
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
 
 _SIDES: dict[Mode, tuple[str, str]] = {
@@ -55,7 +56,7 @@ class Digits:
     def of(cls, candidate: Candidate, trace: Trace) -> Digits:
         """The fewest that do, from 3 on."""
         age, multiplies = candidate.age, profiles.get(trace.profile).age == "multiply"
-        named = _is_named(candidate)
+        named = is_named(candidate)
 
         def score(digits: int) -> bool:
             hybrid = 1.0 if named else rounded(candidate.hybrid, digits)
@@ -78,14 +79,14 @@ class Digits:
         return cls(total, fewest(total, hybrid))
 
 
-def _is_named(candidate: Candidate) -> bool:
+def is_named(candidate: Candidate) -> bool:
     """Whether the question names its note, so that what it holds counts only among such notes."""
     return candidate.level > 0
 
 
 def _counted(candidate: Candidate) -> list[Factor]:
     """What multiplies the score beside age: of a named note its projects alone."""
-    return [one for one in candidate.factors if one.term == "project" or not _is_named(candidate)]
+    return [one for one in candidate.factors if one.term == "project" or not is_named(candidate)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +126,12 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
     ]
     lines += second_lines(candidate, digits.total)
-    lines += _named(candidate, digits.total) if _is_named(candidate) else _age(candidate, trace, digits.total)
+    lines += _named(candidate, digits.total) if is_named(candidate) else _age(candidate, trace, digits.total)
     lines += [
         ScoreLine(one.term, one.said or f"no {one.term} marker", "x", one.value, digits.total)
         for one in _counted(candidate)
     ]
-    if not candidate.hybrid and candidate.merit and not _is_named(candidate):
+    if not candidate.hybrid and candidate.merit and not is_named(candidate):
         lines.append(ScoreLine("order", f"0 points; it stands by its words alone, {candidate.merit:.3f}"))
     if candidate.date_points:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
@@ -170,11 +171,13 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         if chunk is not None and added
         else {}
     )
-    present, missing = [], []
+    present: list[str] = []
+    missing: list[str] = []
+    unseen: list[str] = []
     for run, own in _by_run(count.counts, trace).items():
         held = [word for word in own if count.counts[word] or dated.get(word)]
         if not held:
-            missing.append(run)
+            (unseen if holds(text, run) else missing).append(run)
         elif own == [run]:
             present.append(_times(run, count.counts[run], dated.get(run, 0)))
         else:
@@ -184,7 +187,9 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
         below = chunk is not None and added and chunk.start_line > 1
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
-    if dropped := _left_out(count.dropped, trace):
+    if unseen:
+        parts.append(f"inside of longer words, not seen: {', '.join(unseen)}")
+    if dropped := [left_out(one, _whole(one.words, trace)) for one in claims.left_out(trace.plan, trace.profile)]:
         parts.append(f"left out: {', '.join(dropped)}")
     if say_how and trace.plan.time:
         parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
@@ -192,12 +197,12 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 
 
-def _left_out(dropped: Sequence[str], trace: Trace) -> list[str]:
-    """What was not searched for; of pairs of characters, which are no words, how many of which run."""
+def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
+    """Words as a person asked them; of pairs of characters, which are no words, how many of which run."""
     whole = {word: tokens.as_asked([word], trace.query)[0] for word in dropped}
     pairs = Counter(run for word, run in whole.items() if run != word)
     return [word for word, run in whole.items() if run == word] + [
-        f"{plural(count, 'common pair')} of characters of {run}" for run, count in pairs.items()
+        f"{plural(count, 'pair')} of characters of {run}" for run, count in pairs.items()
     ]
 
 
@@ -305,8 +310,13 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
         return ScoreLine("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
     score, weight = product_shown(part.score, part.weight, part.points, digits)
+    if not part.score and not part.in_pool and rules.text_score != "magnitude":
+        outside = f"not among the {trace.funnel.text_pool} candidates, counts 0"
+        return ScoreLine("text", f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}  {outside}", "+", 0.0, digits)
     if rules.text_score == "magnitude":
         steps = divided("bm25", relevance, trace.text_scale, score, 2)
+    elif rules.text_score == "saturated" and relevance <= 0:
+        steps = [f"bm25 {-relevance:g}", f"1/(1+r) = {score}"]
     elif rules.text_score == "saturated":
         places = len(score.partition(".")[2])
         (own,) = made_of((relevance,), 2, lambda r: same(r[0] / (1 + r[0]), float(score), places))
@@ -352,12 +362,39 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
     multiplies = profiles.get(trace.profile).age == "multiply"
     operation: Operation = "x" if multiplies else "+"
     value = part.factor if multiplies else part.points
+    weight, most = "", trace.settings.number("recency.weight")
+    shown = f"{value:.{digits}f}"
+    if not multiplies:
+        # What age adds is a weight times what age leaves of 1.
+        shown, most_shown = product_shown(left_by_age(part.age_days, half_life), most, part.points, digits)
+        weight = f"{shown} x {most_shown}  "
     if part.age_days is None:
-        return [ScoreLine("age", "evergreen, never fades", operation, value, digits)]
+        return [ScoreLine("age", f"{weight}evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
-    old = f"{part.age_days:.0f} d old" if part.age_days >= 0 else f"dated {-part.age_days:,.0f} d ahead, so not aged"
-    detail = f"{old}{source}, half-life {half_life} d"
-    return [ScoreLine("decay" if multiplies else "recency", detail, operation, value, digits)]
+    old = _days(part.age_days, half_life, shown)
+    return [
+        ScoreLine(
+            "decay" if multiplies else "recency",
+            f"{weight}{old}{source}, half-life {half_life} d",
+            operation,
+            value,
+            digits,
+        )
+    ]
+
+
+def left_by_age(age_days: float | None, half_life: float) -> float:
+    """What age leaves of 1 after so many days; all of it without an age."""
+    return 1.0 if age_days is None else 0.5 ** (max(0.0, age_days) / half_life)
+
+
+def _days(age_days: float, half_life: float, factor: str) -> str:
+    """An age with as many decimals as it takes to get at `factor` by the half-life."""
+    if age_days < 0:
+        return f"dated {-age_days:,.0f} d ahead, so not aged"
+    places = len(factor.partition(".")[2])
+    digits = fewest(0, lambda n: same(left_by_age(rounded(age_days, n), half_life), float(factor), places))
+    return f"{age_days:.{digits}f} d old"
 
 
 def _mmr(candidate: Candidate) -> ScoreLine:
@@ -373,7 +410,7 @@ def _mmr(candidate: Candidate) -> ScoreLine:
 
 def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     verdict = candidate.verdict
-    floor = trace.floor if isinstance(verdict, Recalled) else getattr(verdict, "floor", trace.floor)
+    floor = floor_of(candidate, trace)
     sign = ">=" if candidate.score >= floor else "<"
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
@@ -381,145 +418,12 @@ def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {number(floor)}{order}  {label(verdict)}")
 
 
-AROUND = 2
-"""Neighbours that are named on each side."""
-
-
-@dataclass(frozen=True, slots=True)
-class FunnelStage:
-    """One stage: a title, and lines of text of which number `own` (from 0, or -1) is about the candidate itself."""
-
-    title: str
-    lines: tuple[str, ...]
-    own: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """One part of two scores: what it gave this candidate, what it gave the other, and the difference."""
-
-    part: str
-    own: float
-    other: float
-
-    @property
-    def difference(self) -> float:
-        """This minus the other."""
-        return self.own - self.other
-
-
-def parts(candidate: Candidate) -> dict[str, float]:
-    """What each part gave to the score in the end; they add up to it."""
-    if _is_named(candidate):
-        return {"vector": 0.0, "text": 0.0, "path": candidate.score, "age": 0.0, "day": 0.0}
-    factor = candidate.age.factor * math.prod(one.value for one in candidate.factors)
-    return {
-        "vector": candidate.vector.points * factor * candidate.first_share,
-        "text": candidate.text.points * factor * candidate.first_share,
-        "second": candidate.second.points if candidate.second else 0.0,
-        "beside": -candidate.second.lost if candidate.second else 0.0,
-        "path": 0.0,
-        "age": candidate.age.points,
-        "day": candidate.date_points,
-    }
-
-
-def gaps(candidate: Candidate, other: Candidate) -> list[Gap]:
-    """What parts `candidate` from `other`, the greatest first; the differences add up to that of the scores."""
-    mine, theirs = parts(candidate), parts(other)
-    found = [Gap(part, mine[part], theirs[part]) for part in mine if mine[part] or theirs[part]]
-    return sorted(found, key=lambda gap: -abs(gap.difference))
-
-
-def stages(candidate: Candidate, trace: Trace) -> Iterator[FunnelStage]:
-    """Every stage that the candidate went through, in order, with those next to it there."""
-    order = [*trace.recalled, *trace.lost]
-    at = next((i for i, one in enumerate(order) if one.chunk.rowid == candidate.chunk.rowid), None)
-    yield _vector_stage(candidate, trace)
-    yield _text_stage(candidate, trace)
-    if at is not None:
-        yield _around(
-            "Final order", order, at, lambda one: f"{one.score:.3f}  {one.chunk.citation}  {label(one.verdict).lower()}"
-        )
-        if len(order) > 1:
-            yield _parted(candidate, order[at - 1] if at else order[1], above=at > 0)
-    if candidate.mmr is not None:
-        yield _mmr_stage(candidate, trace)
-    yield FunnelStage(
-        "Gate",
-        (
-            f"{candidate.score:.4f} against {trace.floor:g}, {trace.settings.whole('query.maxResults')} hits at most",
-            sentence(candidate.verdict),
-        ),
-    )
-
-
-def _around(title: str, items: Sequence[Candidate], at: int, say: Callable[[Candidate], str]) -> FunnelStage:
-    first = max(0, at - AROUND)
-    lines = tuple(f"{i + 1:>4}  {say(items[i])}" for i in range(first, min(len(items), at + AROUND + 1)))
-    return FunnelStage(title, lines, at - first)
-
-
-def _vector_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
-    part, ranks = candidate.vector, trace.vector_ranks
-    title = f"By meaning: {len(ranks)} of {trace.funnel.vector_matches:,} with a vector proposed"
-    if part.cosine is None:
-        return FunnelStage(title, ("no cosine to go by",))
-    if part.rank is None or part.rank > len(ranks):
-        edge = f"; the last that was has {ranks[-1][1]:.3f}" if ranks else ""
-        place = f"{ordinal(part.rank)} with " if part.rank else ""
-        return FunnelStage(title, (f"{place}cosine {part.cosine:.4f}, not proposed{edge}",))
-    first = max(0, part.rank - 1 - AROUND)
-    near = ranks[first : part.rank + AROUND]
-    lines = tuple(f"{first + i:>4}  {score:.3f}  {ref.citation}" for i, (ref, score) in enumerate(near, 1))
-    return FunnelStage(title, lines, part.rank - 1 - first)
-
-
-def _text_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
-    part, ranks = candidate.text, trace.keyword_ranks
-    if trace.mode == "vectors only":
-        return FunnelStage("By words", (words_off(trace),))
-    title = f"By words: {len(ranks)} of {trace.funnel.text_matches:,} matches proposed"
-    query = (f"asked: {trace.plan.fts_query}",) if trace.plan.fts_query else ("no word to ask for",)
-    at = next((i for i, (ref, _, _) in enumerate(ranks) if ref.rowid == candidate.chunk.rowid), None)
-    if at is None:
-        why = "not matched" if part.bm25 is None else f"bm25 {-part.bm25:.2f}, not proposed"
-        return FunnelStage(title, (*query, why))
-    first = max(0, at - AROUND)
-    near = ranks[first : at + AROUND + 1]
-    lines = tuple(
-        f"{first + i:>4}  {f'{-bm25:.2f}' if bm25 == bm25 else 'path'} -> {score:.3f}  {ref.citation}"
-        for i, (ref, bm25, score) in enumerate(near, 1)
-    )
-    return FunnelStage(title, (*query, *lines), at - first + len(query))
-
-
-def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> FunnelStage:
-    """Algolia's question: what separates this hit from the one above."""
-    total = candidate.score - other.score
-    lines = [f"{gap.part:<7}{gap.own:.3f} - {gap.other:.3f} = {gap.difference:+.3f}" for gap in gaps(candidate, other)]
-    where = "above" if above else "below"
-    return FunnelStage(
-        f"Against the one {where}, {other.chunk.citation}",
-        (*lines, f"{'score':<7}{candidate.score:.3f} - {other.score:.3f} = {total:+.3f}"),
-        len(lines),
-    )
-
-
-def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
-    part = candidate.mmr
-    if part is None or part.twin is None:
-        return FunnelStage("MMR", ("chosen first, so there was nothing to resemble",))
-    balance = trace.settings.number("query.hybrid.mmr.lambda")
-    value = balance * part.relevance - (1 - balance) * part.similarity
-    return FunnelStage(
-        f"MMR: chosen {ordinal(part.place)}",
-        (
-            f"{balance:.2f} x relevance {part.relevance:.3f} - {1 - balance:.2f} x likeness {part.similarity:.3f} "
-            f"= {value:.3f}",
-            f"most like {part.twin.citation}",
-        ),
-    )
+def floor_of(candidate: Candidate, trace: Trace) -> float:
+    """What the score of `candidate` had to reach."""
+    verdict = candidate.verdict
+    if isinstance(verdict, Recalled) and verdict.rescued:
+        return trace.settings.number("query.minScore")
+    return float(getattr(verdict, "floor", trace.floor))
 
 
 def in_a_line(candidate: Candidate, trace: Trace) -> str:
@@ -534,7 +438,7 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     if (second := candidate.second) is not None:
         more += f" x {candidate.first_share:.{digits.total}f} first + {second.points:.{digits.total}f} second"
         more += f" - {second.lost:.{digits.total}f} beside" if second.lost else ""
-    if _is_named(candidate):
+    if is_named(candidate):
         formula = f"named by the question: {1:.{digits.total}f}"
     elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
         more += f" x {age.factor:.{digits.total}f} age"
@@ -545,8 +449,11 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
         more += f" + {age.points:.{digits.total}f} age"
     if candidate.date_points:
         more += f" + {candidate.date_points:.{digits.total}f} day"
-    more += f" = {candidate.score:.3f}" if more else ""
-    floor = getattr(candidate.verdict, "floor", trace.floor)
+    floor = floor_of(candidate, trace)
+    last = against(candidate.score, floor)
+    # The sum alone is not enough where it seems to lie on the other side of what it had to reach.
+    if more or (float(formula.rpartition(" ")[2]) >= floor) != (candidate.score >= floor):
+        more += f" = {last}"
     place = getattr(candidate.verdict, "place", None)
     order = f"  {ordinal(place)} of {trace.settings.whole('query.maxResults')}" if place else ""
-    return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {floor:g}{order}"
+    return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"

@@ -377,8 +377,8 @@ class _Ranking:
         ordered = groups(numbers, scores.merit[0], scores.total[0])
         self.order = np.concatenate([*ordered, np.empty(0, dtype=np.int64)])
         merit = np.empty(len(self.order))
-        # Those over the gate stand in this order where variety changes nothing.
-        merit[self.order] = scores.total[0, self.order] if len(ordered) < 2 else -np.arange(len(self.order))
+        # Those over the gate stand in this order where variety changes nothing; of equal scores one is the first.
+        merit[self.order] = -np.arange(len(self.order))
         self.choices: list[MmrPart | None] = [None] * len(self.order)
         passing = gate.pass_gate(scores.total, numbers, [rules], mode, lambda: keyword_hits(evidence, numbers))
         self._is_whole = whole or not rules.profile.exact_paths
