@@ -165,5 +165,5 @@ Listener = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """The listener of those who do not listen."""
+    """Drop the event: for callers that need no listener."""
     del event

@@ -7,7 +7,7 @@ measured best on labelled chat logs at low cost.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -86,19 +86,8 @@ OPENCLAW_2026_3 = Profile(
     ignores=_NO_ADDITIONS,
 )
 
-OPENCLAW_2026_2 = Profile(
-    name="openclaw-2026.2",
-    title="OpenClaw 2026.2.26",
-    join="AND",
-    text_score="clamped",
-    vector_score="cosine",
-    age="multiply",
-    relaxed_floor=False,
-    fewest_candidates=1,
-    missing_side="zero",
-    snippet="head",
-    faults=True,
-    ignores=_NO_ADDITIONS,
+OPENCLAW_2026_2 = replace(
+    OPENCLAW_2026_3, name="openclaw-2026.2", title="OpenClaw 2026.2.26", text_score="clamped", relaxed_floor=False
 )
 
 _FIXED: Mapping[str, Scalar] = {

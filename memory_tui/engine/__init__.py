@@ -1,7 +1,8 @@
 """The engine behind every front end: it opens a workspace, keeps its index fresh, answers queries.
 
 - batch_runner: The batch runner follows batch jobs beside the syncs of an engine. -> BatchRunner
-- change_watch: The change watch notices what other programs do to notes, to their folders, to the index. -> WatchSwitch
+- change_watch: The change watch notices what other programs do to notes, to their folders, to the index. ->
+  WatchSwitch
 - costs: The cost of an index run before it starts: texts, hosts, tokens, price. -> forecast
 - engine: The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries. ->
   Engine

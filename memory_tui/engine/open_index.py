@@ -181,8 +181,7 @@ class IndexOpener:
         with self._lock():
             # Another process may have done it meanwhile: then there is another file.
             if self._last is not None and self.file == self._last:
-                copy = index_file.move_aside(self.path)
-                self._report(f"{why} It is kept as {copy}; memory-tui rebuilds it from the notes.")
+                self._report(index_file.quarantine(self.path, why))
 
     def _lock(self) -> locks.WriterLock:
         lock = locks.WriterLock.acquire(self.path)

@@ -12,7 +12,8 @@
 - full_text: Full-text search of an index by FTS5. -> FullText
 - index_file: The index file: where it lies, private to its user, never in the place of another file. -> find
 - index_write: Writes to an index, one transaction each. -> replace_files
-- integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. -> problems
+- integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. ->
+  problems
 - mass_deletion: A mass deletion is held back until the notes are certainly gone. -> sort_out
 - note_rows: A note as rows of the index: its chunks under their headings, with what a person should know of it. ->
   cut

@@ -4,10 +4,12 @@
   Connection
 - host: The host of the server's memory: opened when first needed, shared by threads, closed at the end. ->
   ServedMemory
+- plugin_methods: Private methods for the plugin in OpenClaw's memory slot: what the host asks beside the agent's tools.
+  -> answer
 - resources: Notes as MCP resources: a list with sizes, the text of one by its URI. -> page
 - schemas: The JSON schemas of the tools, as they are recorded in schemas.json. -> recorded
 - server: The MCP server of a memory: tools, notes as resources, the recall rule as a prompt. -> serve
 - tools: The two tools of OpenClaw's memory: memory_search, memory_get. -> memory_search
 - types: The types of the tools' arguments, of their answers; schemas.json is made of them. -> SearchAnswer
-- wire: JSON-RPC over standard input and output: one message a line, and an answer for each line that is none. -> Pipes
+- wire: JSON-RPC over standard streams: one message a line, an answer for each line that is none. -> Pipes
 """

@@ -56,7 +56,7 @@ class ServedMemory:
         # A signal may close the host while its own thread does.
         self._lock = threading.RLock()
         self._memory: Engine | None = None
-        self._closed = threading.Event()
+        self._closed = Stop()
         self._warming = False
 
     def rule(self, citations: Mode) -> str:

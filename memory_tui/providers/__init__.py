@@ -19,5 +19,5 @@
 - registry: The table of providers, of which one is created by its name. -> TABLE
 - serving: The serving provider: which one was asked for, which one answers, why. -> ServingProvider
 - vector_math: Vectors of length one, from whatever a provider answered. -> unit_vectors
-- wires: One file for each provider: its row with hosts, key variables, models, prices, and its wire format.
+- wires: One file for each provider: its row with hosts, key variables, models, prices, wire format.
 """

@@ -55,20 +55,25 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class BelowMinScore:
-    """Its score is `margin` short of `floor`."""
+    """Its score is `margin` short of `floor`: of minScore, or of the `relaxed` floor for keyword hits."""
 
     floor: float
     margin: float
+    relaxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredByDecay:
-    """It passed `floor` before its age was counted and is `margin` short of it after."""
+    """It passed `floor` before its age was counted and is `margin` short of it after.
+
+    `relaxed` tells that this is the floor for keyword hits where nothing reaches minScore.
+    """
 
     floor: float
     margin: float
     age_days: float
     factor: float
+    relaxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,16 +261,7 @@ def locate(roots: Roots, path: str) -> Found:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{stored} is not a regular file.", _PLACES)
-    return Found(
-        stored,
-        absolute,
-        status.st_size,
-        status.st_mtime_ns,
-        (status.st_dev, status.st_ino),
-        root,
-        "memory",
-        status.st_ctime_ns,
-    )
+    return Found.of(stored, absolute, status, root)
 
 
 def destination(roots: Roots, path: str) -> tuple[str, str, str]:

@@ -69,6 +69,12 @@ class Found(NamedTuple):
     ctime_ns: int = 0
     """When anything about the file changed last, which nobody can set back; 0 where that is not known."""
 
+    @classmethod
+    def of(cls, path: str, absolute: str, status: os.stat_result, root: str) -> Found:
+        """The note with that `status`, below `root`."""
+        inode = status.st_dev, status.st_ino
+        return cls(path, absolute, status.st_size, status.st_mtime_ns, inode, root, "memory", status.st_ctime_ns)
+
 
 class LeftOut(NamedTuple):
     """A file or folder that is not indexed: the rule that excludes it, and a sentence for a person."""
@@ -252,18 +258,7 @@ class Walk:
         if status.st_size > MAX_BYTES:
             self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.")
         else:
-            self.found.append(
-                Found(
-                    stored,
-                    absolute,
-                    status.st_size,
-                    status.st_mtime_ns,
-                    (status.st_dev, status.st_ino),
-                    root,
-                    "memory",
-                    status.st_ctime_ns,
-                )
-            )
+            self.found.append(Found.of(stored, absolute, status, root))
 
     def _descend(self, absolute: str, stored: str, root: str) -> None:
         # A stack instead of recursion: folders may be nested deeper than Python's call stack.

@@ -283,7 +283,10 @@ def _long(package: Package) -> set[str]:
 
 
 def _two_concepts(package: Package) -> set[str]:
-    return {name for name, tree in package.trees.items() if re.search(r"\band\b", first_sentence(tree))}
+    """Modules whose first sentence joins two things; that of the package itself is what the product does."""
+    return {
+        name for name, tree in package.trees.items() if name != PACKAGE and re.search(r"\band\b", first_sentence(tree))
+    }
 
 
 def _crowded(package: Package) -> set[str]:
@@ -292,6 +295,11 @@ def _crowded(package: Package) -> set[str]:
 
 
 def _too_small(package: Package) -> set[str]:
+    """Small modules with one importer in their folder, which they belong in.
+
+    One that is imported in functions alone stays: its importer would otherwise begin with everything that it needs.
+    """
+    late = _imported_late(package)
     importers: dict[str, set[str]] = defaultdict(set)
     for name, targets in package.edges().items():
         for target in targets:
@@ -300,9 +308,23 @@ def _too_small(package: Package) -> set[str]:
     for name, text in package.texts.items():
         folder = name.rpartition(".")[0]
         alone = len(importers[name]) == 1 and {one.rpartition(".")[0] for one in importers[name]} == {folder}
-        if alone and len(text.splitlines()) < SMALL_LINES and folder not in ROWS and not package.is_folder(name):
+        if (
+            alone
+            and name not in late
+            and len(text.splitlines()) < SMALL_LINES
+            and folder not in ROWS
+            and not package.is_folder(name)
+        ):
             found.add(name)
     return found
+
+
+def _imported_late(package: Package) -> set[str]:
+    """Modules that no module imports, at run time, before it needs them."""
+    first = {
+        target for name, tree in package.trees.items() for node in tree.body for target in package.targets(name, node)
+    }
+    return set(package.trees) - first
 
 
 def _twice(package: Package) -> set[str]:
@@ -439,14 +461,34 @@ def _defined_twice(package: Package) -> set[str]:
 
 
 def _stops(package: Package) -> set[str]:
-    """Modules outside core that make an event to stop something by."""
-    return {
-        name
-        for name, tree in package.trees.items()
-        if not name.startswith(f"{PACKAGE}.core.")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "threading.Event"
-    }
+    """Modules outside core that make an event to stop something by: by its name, or because a loop asks it.
+
+    An event that announces something (armed, taken, seen) stops nothing.
+    """
+    found = set()
+    for name, tree in package.trees.items():
+        if name.startswith(f"{PACKAGE}.core."):
+            continue
+        asked = {
+            ast.unparse(node.func.value)
+            for loop in ast.walk(tree)
+            if isinstance(loop, ast.While)
+            for test in ast.walk(loop.test)
+            if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+            for node in ast.walk(test)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "is_set"
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                value = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                target = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else [node.targets[0]]
+                for event, made in zip(target, value, strict=False):
+                    stops = (
+                        re.search(r"stop|clos|end|cancel|quit|gone", ast.unparse(event)) or ast.unparse(event) in asked
+                    )
+                    if stops and ast.unparse(made) == "threading.Event()":
+                        found.add(name)
+    return found
 
 
 def _forbidden(package: Package) -> set[str]:
