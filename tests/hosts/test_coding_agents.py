@@ -86,7 +86,7 @@ def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: Sc
     assert len(asked) == 3, "search, get, answer: no search for tools comes first"
     names = [tool.get("name") for tool in asked[0]["tools"]]
     assert {"mcp__memory__memory_search", "mcp__memory__memory_get"} <= set(names)
-    # Claude Code passes the server's rule on once it has connected; what the tool says of itself is there from the start.
+    # Claude Code passes the server's rule on once it has connected; what the tool says of itself is there before.
     assert "Recall, before you answer" in json.dumps(asked[0]["tools"])
     assert json.dumps(asked[-1]).count("## Memory Recall") == 1, "the rule stands once"
 
