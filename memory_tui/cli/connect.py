@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, agreed, options, passed_on
+from memory_tui.cli.common import Command, confirmed, options, passed_on
 from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _connect(given: argparse.Namespace) -> int:
     if not as_json:
         as_text.text(list(connection.difference(files)) or [f"{row.title} has these entries already."])
     if not dry:
-        if changed and not agreed(f"Write {_count(len(changed))} of {row.title}?", given):
+        if changed and not confirmed(f"Write {_count(len(changed))} of {row.title}?", given):
             raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
         made = connection.connect(row, wiring, files)
         report["written"] = bool(changed)
@@ -257,7 +257,7 @@ def _disconnect(given: argparse.Namespace) -> int:
     if not as_json:
         as_text.text(list(connection.difference(files)))
     if not dry:
-        if not agreed(f"Write {_count(sum(file.now != file.then for file in files))} of {row.title}?", given):
+        if not confirmed(f"Write {_count(sum(file.now != file.then for file in files))} of {row.title}?", given):
             raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
         connection.disconnect(made, files)
     if as_json:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 def _declare_open(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", help="the workspace")
-    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a query to start with")
 
 
 def _declare_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a query to start with")
 
 
 def _open(given: argparse.Namespace) -> int:
@@ -192,6 +192,10 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
         ("--profile",),
         {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2"},
     ),
+    (
+        ("--active-project",),
+        {"metavar": "KEY", "action": "append", "help": "a project that the agent works on (2026.9); repeatable"},
+    ),
     (("--set",), {"metavar": "KEY=VALUE", "action": "append", "help": "change one setting; may be repeated"}),
     (("--now",), {"metavar": "ISO", "help": "the time that ages are counted from (default: now)"}),
     (("--read-only",), {"action": "store_true", "help": "never edit a note (the index is still kept up to date)"}),
@@ -321,7 +325,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
         quoted = command == "search" and not any(word.startswith("-") for word in unknown)
         raise SettingError(
             f"Unrecognized arguments: {shown}.",
-            (f'Put the question in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
+            (f'Put the query in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
             + f"{parser.prog} {command} --help shows what it takes.",
         )
     return given

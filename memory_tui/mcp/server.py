@@ -26,7 +26,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import dispatch
-from memory_tui.mcp.dispatch import Caller, Connection, Method, Offer, Refusal
+from memory_tui.mcp.dispatch import Caller, Connection, Method, Refusal, ServerInterface
 from memory_tui.mcp.schemas import UNTRUSTED, recorded
 from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
 from memory_tui.openclaw.prompt import GET, SEARCH
@@ -95,7 +95,7 @@ class Handlers:
     limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WORKERS))
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "mcp-question"))
 
-    def offer(self) -> Offer:
+    def interface(self) -> ServerInterface:
         """What this server can be asked."""
         methods = {"tools/list": Method(self.list_tools, cached=True), "tools/call": Method(self.call_tool)}
         if self.host.wishes.prompts:
@@ -106,7 +106,7 @@ class Handlers:
             methods["resources/templates/list"] = Method(self.list_templates, cached=True)
             methods["resources/read"] = Method(self.read_resource, cached=True)
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
-        return Offer(info, self.host.rule("auto"), methods)
+        return ServerInterface(info, self.host.rule("auto"), methods)
 
     async def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Both tools."""
@@ -267,7 +267,7 @@ async def _serve(host: ServedMemory, pipes: Pipes) -> None:
         else:
             loop.call_later(_OPENING_SECONDS, host.warm)
 
-    connection = Connection(Handlers(host).offer(), pipes.send, answered)
+    connection = Connection(Handlers(host).interface(), pipes.send, answered)
 
     def heard(line: bytes) -> None:
         """The next line is read when this one was taken, so that a flood waits in the pipe."""
