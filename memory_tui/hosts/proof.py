@@ -167,5 +167,6 @@ class _Talk:
     def _gone(self) -> NoAnswer:
         self._process.wait(5)
         self._log.seek(0)
-        said = one_line(self._log.read()[-600:].decode("utf-8", "replace").strip(), 300)
-        return NoAnswer(f"The server ended: {said or 'it said nothing'}.", "Mend what it says, then connect again.")
+        lines = self._log.read()[-4000:].decode("utf-8", "replace").split("\n")
+        said = next((one_line(line, 300).rstrip(".") for line in reversed(lines) if line.strip()), "it said nothing")
+        return NoAnswer(f"The server ended: {said}.", "Mend what it says, then connect again.")
