@@ -213,13 +213,14 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     (state / "workspace").mkdir(parents=True)
     (state / "workspace" / "MEMORY.md").write_text(FACT)
     config = state / "openclaw.json"
-    config.write_text("{\n  // mine\n  plugins: { slots: { memory: 'memory-core' } },\n}\n")
+    config.write_text("{\n  // mine\n  plugins: { slots: { memory: 'memory-core' }, allow: ['memory-core'] },\n}\n")
     before = files(home)
     assert main.main(["connect", "openclaw", "--yes"]) == 0
     text = config.read_text()
     assert "// mine" in text
     assert 'memory: "memory-tui"' in text
     assert str(openclaw.installed_folder()) in text
+    assert """allow: ['memory-core', "memory-tui"]""" in text
     assert (openclaw.installed_folder() / "index.js").read_text() == "export default {}\n"
     assert main.main(["disconnect", "openclaw", "--yes"]) == 0
     assert files(home) == before
