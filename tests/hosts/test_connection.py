@@ -162,7 +162,7 @@ def test_connecting_again_replaces_the_entries_and_keeps_the_way_back(home: Path
     text = (home / ".codex" / "config.toml").read_text()
     assert text.count("[mcp_servers.memory]") == 1
     assert "openclaw-2026.9" in text
-    assert (home / ".codex" / "hooks.json").read_text().count("hook codex") == 2
+    assert (home / ".codex" / "hooks.json").read_text().count("hook codex") == 3
     run("disconnect", "codex", "--yes")
     assert files(home) == before
 
