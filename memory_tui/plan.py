@@ -2,7 +2,7 @@
 
 A configuration that names a remote provider was written for the agent, and a key in the environment for another
 program: following them silently would send every note to that host and cost money. So nothing is sent before a person
-has agreed once, for this workspace, provider and host; `--provider NAME` on the command line is such a word.
+approves it once, for this workspace, provider and host; `--provider NAME` on the command line is an approval, too.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING
 
 from memory_tui.config import keys, model, places, provider_accounts, release
 from memory_tui.config import load as configuration
+from memory_tui.config.migration import Migration, migrations
 from memory_tui.config.model import Agent, Config, Problem
-from memory_tui.core import profiles
+from memory_tui.core import jsstring, profiles
 from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.providers import registry
 from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
+from memory_tui.workspace.annotations import project_key
 from memory_tui.workspace.roots import Roots
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Consents
+    from memory_tui.approval import Approvals
 
 DEFAULT_PROVIDER = "auto"
 _ASKED_OTHERWISE = {
@@ -54,10 +56,12 @@ class Options:
     """Whether one question will be asked and no more, so that little should be read for it."""
     extra: tuple[str, ...] = ()
     """Notes and folders of notes besides those that the configuration names."""
+    projects: tuple[str, ...] = ()
+    """Keys of the projects that the agent works on, as a person writes them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class ConfigSummary:
     """What a configuration comes to, for people and programs; `path` is empty where there is no file."""
 
     path: str
@@ -72,6 +76,8 @@ class Survey:
     openclaw_index: str
     values: tuple[model.KeyRow, ...]
     problems: tuple[Problem, ...]
+    migrations: tuple[Migration, ...]
+    """What OpenClaw 2026.9's doctor would change in the file; memory-tui never does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +125,9 @@ class Choices:
                 place.column,
             )
 
-    def survey(self) -> Survey:
+    def summary(self) -> ConfigSummary:
         """Every documented value, and what the choices came to."""
-        return Survey(
+        return ConfigSummary(
             path=str(self.config.path or ""),
             kind=self.config.kind,
             layout=self.config.layout,
@@ -134,6 +140,7 @@ class Choices:
             openclaw_index=str(self.config.store_path),
             values=tuple(model.rows(self.config, self.settings, registry.NAMES)),
             problems=self.config.found,
+            migrations=migrations(self.config.tree) if self.config.tree and self.config.kind == "openclaw" else (),
         )
 
 
@@ -145,6 +152,11 @@ class Plan(Choices):
     read_only: bool
     now: float | None
     once: bool
+
+    @property
+    def projects(self) -> frozenset[str]:
+        """Keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
+        return frozenset(project_key(jsstring.trim(key)) for key in self.asked.projects)
 
 
 def choose(options: Options) -> Choices:
@@ -332,10 +344,10 @@ _SUFFIX = {"2026.9": "-2026.9"}
 NAMED = "--provider"
 
 
-def settings(choices: Choices, consents: Consents) -> ProviderSettings:
+def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
     """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
     config = choices.config
-    may_send = _may_send(choices, consents)
+    may_send = _may_send(choices, approvals)
     if config.provider not in ("", "auto", choices.provider):
         return ProviderSettings(
             requested=choices.provider,
@@ -368,11 +380,11 @@ def settings(choices: Choices, consents: Consents) -> ProviderSettings:
     )
 
 
-def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool]:
+def _may_send(choices: Choices, approvals: Approvals) -> Callable[[str, str], bool]:
     named = choices.provider if choices.provider_origin == NAMED else ""
 
     def may_send(provider: str, host: str) -> bool:
-        return provider == named or consents.given(provider, host) is not None
+        return provider == named or approvals.find(provider, host) is not None
 
     return may_send
 

@@ -308,3 +308,36 @@ def find(name: str) -> Key | None:
         return BY_PATH[name]
     tails = [key for key in BY_PATH.values() if key.path.endswith(f".{name}")]
     return tails[0] if len(tails) == 1 else None
+
+
+_CHUNKING = "chunks are 400 tokens with 80 repeated"
+_SYNC = "files are watched after 1500 ms of quiet, and looked for at session start and on search"
+_BATCH = "a batch is waited for, 2 at once, looked at every 2000 ms, given up after 60 minutes"
+_STORE = "the index is in the agent's database"
+
+RETIRED: Mapping[str, str] = MappingProxyType(
+    {
+        "chunking": _CHUNKING,
+        "chunkSize": _CHUNKING,
+        "chunkOverlap": _CHUNKING,
+        "query.hybrid": "weights are 0.7 and 0.3, MMR is on with lambda 0.7, age halves a score in 30 days",
+        "sync": _SYNC,
+        "cache.maxEntries": "the cache keeps 50,000 vectors",
+        "remote.batch.wait": _BATCH,
+        "remote.batch.concurrency": _BATCH,
+        "remote.batch.pollIntervalMs": _BATCH,
+        "remote.batch.timeoutMinutes": _BATCH,
+        "remote.nonBatchConcurrency": "4 files are embedded at once",
+        "local.contextSize": "nothing replaces it",
+        "local.modelCacheDir": "nothing replaces it",
+        "store.path": _STORE,
+        "store.driver": _STORE,
+        "qmd": "QMD is no backend any more",
+    }
+)
+"""What 2026.9 always does in the place of each key that it took away, below the section of memory search."""
+
+
+def retired(key: str) -> str:
+    """What 2026.9 always does in the place of `key`, named below its section; empty where it still has the key."""
+    return next((why for name, why in RETIRED.items() if key == name or key.startswith(f"{name}.")), "")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.config.json5 import Node
-from memory_tui.config.keys import FILE, OWN, SEARCH, Key
+from memory_tui.config.keys import FILE, OWN, SEARCH, Key, retired
 from memory_tui.config.places import Environment, ExtraPath, default_workspace
 from memory_tui.config.secret_refs import FoundSecret, Secrets
 from memory_tui.core import profiles
@@ -182,6 +182,7 @@ class KeyRow:
     """One documented key: the value that counts and what may be seen of it, as JSON-ready data.
 
     `origin` is in words, `places` where the file has it. `effect` is "takes effect" or why the value changes nothing.
+    `retired` is what OpenClaw 2026.9 always does in the place of a key that it took away, empty for the others.
     """
 
     key: str
@@ -193,6 +194,7 @@ class KeyRow:
     meaning: str
     takes_effect: bool
     effect: str
+    retired: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,7 @@ def rows(config: Config, settings: Settings, providers: Sequence[str]) -> Iterat
             meaning=key.meaning,
             takes_effect=not effect,
             effect=effect or TAKES_EFFECT,
+            retired=retired(key.path) if key.section == "search" else "",
         )
 
 

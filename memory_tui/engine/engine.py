@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from memory_tui import plan as plans
-from memory_tui.approval import Consents
+from memory_tui.approval import Approvals
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, ignore
 from memory_tui.engine.indexer import Indexer
@@ -125,7 +125,9 @@ class Inbox:
         from memory_tui.engine import inbox_inputs
         from memory_tui.inbox.examine import examine
 
-        found = examine(inbox_inputs.view(self._plan(), self._now(), self._queries.chunks()), progress, stopped)
+        found = examine(
+            inbox_inputs.view(self._plan(), self._now(), inbox_inputs.chunks_of(self._queries)), progress, stopped
+        )
         return found if every else self.decisions.open(found, self._now())
 
 
@@ -138,7 +140,7 @@ class Engine:
         self.plan = plan
         """What was decided when it was opened: settings, workspace, configuration."""
         self._listener = listener
-        approvals = Consents(plan.workspace)
+        approvals = Approvals(plan.workspace)
         chain = Chain(plans.settings(plan, approvals), self._provider_failed)
         self.indexer = Indexer(plan, chain, approvals, self._emit)
         """Keeps the index up to date."""

@@ -19,7 +19,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import json_safe, one_line, safe
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Agreement
+    from memory_tui.approval import Approval
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
@@ -28,54 +28,8 @@ if TYPE_CHECKING:
     from memory_tui.explain.noise import NoiseFloor, Trade
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
-    from memory_tui.openclaw.compare import IndexComparison
-    from memory_tui.openclaw.host_index import HostProblem
-    from memory_tui.plan import Survey
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
-
-_ERAS: Mapping[str, str] = {
-    "own file": "a file of its own, as OpenClaw had it before 2026.7",
-    "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7",
-}
-
-
-def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
-    """Label and words of everything that is known of the whole index."""
-
-    identity, counts = value.identity, value.counts
-    yield "Their index", value.path
-    yield "Layout", _ERAS[value.era]
-    if identity is not None:
-        version = f", version {identity.chunking_version}" if identity.chunking_version else ""
-        yield "Provider", identity.provider or "unknown"
-        yield "Model", identity.model or "unknown"
-        yield "Sources", ", ".join(identity.sources)
-        yield "Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}"
-    vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
-    words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
-    yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
-    yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
-    yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
-    if value.revision is not None:
-        yield "Revision", str(value.revision)
-
-
-def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
-    """Label and words of what is not as the configuration asks, and of what a person has to know besides."""
-    for mismatch in value.mismatches:
-        yield "Not as configured", f"{mismatch.code} is {mismatch.theirs}, wanted: {mismatch.wanted}"
-    for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
-        yield "Notice", sentence
-
-
-def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
-    """Label and words of why there is nothing to compare."""
-    yield "Their index", value.path
-    yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
-    if value.tables:
-        yield "Tables", ", ".join(value.tables)
-
 
 SHOWN = 3
 """Side effects named on a line; the others are counted."""
@@ -87,7 +41,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 
     where = value.best.chunk.citation if value.best is not None else value.place.path
     yield f"{wording.label(value.fate)}  {where}"
-    yield wording.sentence(value.fate)
+    yield wording.account(value)
     if value.place.remark:
         yield value.place.remark
     if value.best is not None:
@@ -105,13 +59,13 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 def _changes(value: Flips) -> Iterator[str]:
     from memory_tui.explain import wording
 
-    if not value.found:
-        yield f"{wording.no_flip(recalled=value.recalled)}."
+    if value.none is not None:
+        yield wording.no_single_knob(value.none)
     for found in value.found:
         also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
         yield f"With {'   '.join([wording.flip(found), *also])}"
-    for knob in value.not_alone:
-        yield f"N{wording.not_alone(knob)[1:]}"
+    if value.not_alone:
+        yield wording.none_alone(value.not_alone)
 
 
 def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
@@ -156,6 +110,8 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
     yield f"now        {_trade(floor.now)}"
     if floor.suggested is not None:
         yield f"suggested  {_trade(floor.suggested)}"
+    else:
+        yield f"suggested  {wording.no_suggestion(relative=floor.relative)}"
     for found in floor.doubts:
         yield wording.doubt(found)
 
@@ -163,7 +119,7 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
 def _trade(trade: Trade) -> str:
     return (
         f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-        f"{trade.related:.0%} of the right chunks reach it"
+        f"{trade.related:.0%} of the right chunks pass"
     )
 
 
@@ -255,7 +211,7 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"memory-tui: {one_line(text)}")
 
 
-class News:
+class CommandProgress:
     """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
 
     The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none.
@@ -310,8 +266,8 @@ def progress(event: SyncProgress) -> str:
     return f"{', '.join(parts)}; ctrl+c stops"
 
 
-def agreed(made: Agreement | None, *, as_json: bool) -> None:
-    """What a person agreed to; None when nobody waited for it."""
+def approval(made: Approval | None, *, as_json: bool) -> None:
+    """The approval that was given; None when no provider needed one."""
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
         _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
@@ -542,56 +498,3 @@ def path(value: FileVerdict, *, as_json: bool) -> None:
     )
     if value.index:
         _print(one_line(value.index))
-
-
-def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
-    """What OpenClaw's own index holds of the notes, or why it cannot be told."""
-    from memory_tui.explain import trace_json
-
-    if as_json:
-        data(trace_json.plain(value))
-    elif value.state == "ok":
-        _compared(value)
-    else:
-        _warn(f"memory-tui: {one_line(value.detail)} {one_line(value.next_step)} ({value.state})")
-        if value.tables:
-            _print(f"Tables: {one_line(', '.join(value.tables))}")
-
-
-def _compared(value: IndexComparison) -> None:
-
-    for label, text in statements(value):
-        _print(f"{label + ':':<16}{one_line(text)}")
-    for label, text in objections(value):
-        _print(f"{label}: {one_line(text)}")
-    for file in value.files:
-        if file.differences or not file.compared:
-            _print(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
-
-
-def config(value: Survey, *, as_json: bool) -> None:
-    """Every documented value of the configuration, with where it came from and what it does."""
-    from memory_tui.explain import trace_json
-
-    if as_json:
-        data(trace_json.plain(value))
-        return
-    agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
-    head = [
-        ("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
-        ("Profile", f"{value.profile} ({value.profile_origin})"),
-        ("Agent", value.agent),
-        *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
-        ("Workspace", value.workspace),
-        ("Index", value.index),
-        ("OpenClaw's index", value.openclaw_index),
-    ]
-    for label, text in head:
-        _print(f"{label + ':' if label else '':<18}{one_line(text)}")
-    for problem in value.problems:
-        _print(f"Problem: {one_line(str(problem))}")
-    for row in value.values:
-        shown = "not set" if row.value is None else row.value if isinstance(row.value, str) else dumps(row.value)
-        _print(f"\n{row.key} = {one_line(shown, 100)}  ({one_line(row.origin)})")
-        effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
-        _print(f"    {one_line(row.meaning)}. {effect}.")

@@ -66,7 +66,7 @@ def test_every_documented_key_is_known_and_explained() -> None:
         ),
         (
             '{memory: {search: {provider: "openai", extraPaths: ["a"],'
-            ' query: {minScore: .2, hybrid: {mmr: {enabled: true}}}}}, agents: {defaults: {workspace: "~/w"}}}',
+            ' query: {minScore: .2, maxResults: 9}}}, agents: {defaults: {workspace: "~/w"}}}',
             "memory.search",
         ),
     ],
@@ -75,7 +75,6 @@ def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
     found = load.parse(text, PATH)
     assert (found.kind, found.layout) == ("openclaw", layout)
     assert found.values["query.minScore"].value == 0.2
-    assert found.values["query.hybrid.mmr.enabled"].value is True
     assert found.values["query.minScore"].origin == f"openclaw.json:1 {layout}.query.minScore"
     assert (found.provider, found.extra_paths, found.workspace) == ("openai", ("a",), "~/w")
     assert found.problems == ()

@@ -23,8 +23,8 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import index_write
+from memory_tui.index.note_rows import cut
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import cut
 from memory_tui.plan import Options, plan
 from memory_tui.providers.wires.scripted import hash_vector
 from memory_tui.search.corpus import Corpus
@@ -32,7 +32,6 @@ from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import head
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.workspace import roots
-from memory_tui.workspace.annotations import project_key
 from memory_tui.workspace.roots import Roots
 from tests.support.paths import SHARED
 
@@ -107,6 +106,7 @@ def opened(name: str, workspaces: Mapping[str, Path], place: Path) -> Engine:
         provider=provider,
         now=recorded["nowMs"] / 1000,
         changes=tuple(changes.items()),
+        projects=tuple(recorded["options"].get("activeProjectKeys", ())),
     )
     engine = Engine.open(options)
     engine.indexer.sync()
@@ -208,7 +208,6 @@ def texts_of(name: str) -> dict[int, str]:
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_answers_are_those_of_the_real_program(name: str, workspaces: Mapping[str, Path], tmp_path: Path) -> None:
     recorded, texts = configuration(name), texts_of(name)
-    active = frozenset(map(project_key, recorded["options"].get("activeProjectKeys", ())))
     files = RELEASE / (recorded["indexOf"] or name) / "files.jsonl"
     mtimes = {row["path"]: row["mtime"] for row in lines(files)} if files.is_file() else {}
     wrong = []
@@ -219,7 +218,6 @@ def test_answers_are_those_of_the_real_program(name: str, workspaces: Mapping[st
         corpus = Corpus.load(store)
         for item in lines(RELEASE / name / "queries.jsonl"):
             evidence = engine.queries.gather(item["query"], by_words=bool(recorded["options"].get("lexicalOnly")))
-            evidence = replace(evidence, lexical=replace(evidence.lexical, active=active))
             trace = engine.queries.rank(in_their_order(evidence, corpus, store), engine.plan.settings)
             ours = [result(hit, trace) for hit in trace.recalled]
             if found := differs(ours, [expected(hit, texts, mtimes) for hit in item["results"]]):

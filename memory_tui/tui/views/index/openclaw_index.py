@@ -144,7 +144,6 @@ def _compare(engine: Engine) -> IndexComparison | HostProblem:
 class CompareView(View):
     """Over the view below; esc goes back there."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
     PLACE = "compare"
     AUTO_FOCUS = "#compared"
 
@@ -162,11 +161,11 @@ class CompareView(View):
     @task("compare")
     async def do_compare(self) -> None:
         """Compare, once more where that was done before."""
-        self.query_one(Statements).say([("state", "Reading OpenClaw's index and the notes ...", "muted")])
+        self.query_one(Statements).show([("state", "Reading OpenClaw's index and the notes ...", "muted")])
         self.query_one(ComparedFiles).show((), "")
         found = await self.home.jobs.attempt(_compare)
         if isinstance(found, MemoryTuiError):
-            self.query_one(Statements).say([("state", sentence_of(found), "bad")])
+            self.query_one(Statements).show([("state", sentence_of(found), "bad")])
         else:
             self._show(found)
 
@@ -174,30 +173,30 @@ class CompareView(View):
         """Show or hide the files that agree."""
         files = self.query_one(ComparedFiles)
         files.turn()
-        self.say("Every file is listed." if files.everything else "Only files that differ are listed.")
+        self.show_message("Every file is listed." if files.everything else "Only files that differ are listed.")
 
     def _show(self, value: IndexComparison | HostProblem) -> None:
-        from memory_tui.render import as_text
+        from memory_tui.render import host_text
 
         whole, files = self.query_one(Statements), self.query_one(ComparedFiles)
         if value.state != "ok":
-            whole.say(
+            whole.show(
                 [
                     (label.lower().removeprefix("their "), home(words), "warn" if label == "State" else "")
-                    for label, words in as_text.refusal(value)
+                    for label, words in host_text.refusal(value)
                 ]
             )
             files.show((), "There is nothing to compare.")
             return
-        whole.say(
+        whole.show(
             [
                 *(
                     (label.lower().removeprefix("their "), home(words), "")
-                    for label, words in as_text.statements(value)
+                    for label, words in host_text.statements(value)
                 ),
                 *(
                     ("notice" if label == "Notice" else "differs", words, "warn")
-                    for label, words in as_text.objections(value)
+                    for label, words in host_text.objections(value)
                 ),
             ]
         )
@@ -207,11 +206,9 @@ class CompareView(View):
     def _read(self, event: RowList.Chosen) -> None:
         place = self.place_in_note()
         if place is None or event.rows.id != "compared":
-            self.say("The file under the cursor is not on disk. Choose another one.")
+            self.show_message("The file under the cursor is not on disk. Choose another one.")
             return
-        from memory_tui.tui.views.notes.browse import ReaderView
-
-        self.app.push_screen(ReaderView(place[0], (place[1], place[2])))
+        self.read_note(place[0], place[1:])
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The first line of the note under the cursor, where it is on disk."""

@@ -1,0 +1,120 @@
+"""What OpenClaw has on disk as text: its configuration, its own index."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line
+from memory_tui.render.as_text import data, dumps
+
+if TYPE_CHECKING:
+    from memory_tui.openclaw.compare import IndexComparison
+    from memory_tui.openclaw.host_index import HostProblem
+    from memory_tui.plan import ConfigSummary
+
+_ERAS: Mapping[str, str] = {
+    "own file": "a file of its own, as OpenClaw had it before 2026.7",
+    "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7",
+}
+
+
+def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
+    """Label and words of everything that is known of the whole index."""
+
+    identity, counts = value.identity, value.counts
+    yield "Their index", value.path
+    yield "Layout", _ERAS[value.era]
+    if identity is not None:
+        version = f", version {identity.chunking_version}" if identity.chunking_version else ""
+        yield "Provider", identity.provider or "unknown"
+        yield "Model", identity.model or "unknown"
+        yield "Sources", ", ".join(identity.sources)
+        yield "Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}"
+    vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
+    words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
+    yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
+    yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
+    yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
+    if value.revision is not None:
+        yield "Revision", str(value.revision)
+
+
+def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
+    """Label and words of what is not as the configuration asks, and of what a person has to know besides."""
+    for mismatch in value.mismatches:
+        yield "Not as configured", f"{mismatch.code} is {mismatch.theirs}, wanted: {mismatch.wanted}"
+    for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
+        yield "Notice", sentence
+
+
+def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
+    """Label and words of why there is nothing to compare."""
+    yield "Their index", value.path
+    yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
+    if value.tables:
+        yield "Tables", ", ".join(value.tables)
+
+
+def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
+    """What OpenClaw's own index holds of the notes, or why it cannot be told."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        data(trace_json.plain(value))
+    elif value.state == "ok":
+        _compared(value)
+    else:
+        sys.stderr.write(f"memory-tui: {one_line(value.detail)} {one_line(value.next_step)} ({value.state})\n")
+        if value.tables:
+            _out(f"Tables: {one_line(', '.join(value.tables))}")
+
+
+def _compared(value: IndexComparison) -> None:
+
+    for label, text in statements(value):
+        _out(f"{label + ':':<16}{one_line(text)}")
+    for label, text in objections(value):
+        _out(f"{label}: {one_line(text)}")
+    for file in value.files:
+        if file.differences or not file.compared:
+            _out(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
+
+
+def config(value: ConfigSummary, *, as_json: bool) -> None:
+    """Every documented value of the configuration, with where it came from and what it does."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        data(trace_json.plain(value))
+        return
+    agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
+    head = [
+        ("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
+        ("Profile", f"{value.profile} ({value.profile_origin})"),
+        ("Agent", value.agent),
+        *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
+        ("Workspace", value.workspace),
+        ("Index", value.index),
+        ("OpenClaw's index", value.openclaw_index),
+    ]
+    for label, text in head:
+        _out(f"{label + ':' if label else '':<18}{one_line(text)}")
+    for problem in value.problems:
+        _out(f"Problem: {one_line(str(problem))}")
+    if value.migrations:
+        _out("openclaw doctor --fix of 2026.9 would change the file (memory-tui does not):")
+    for step in value.migrations:
+        _out(f"  line {step.place.line}: {one_line(step.sentence)}")
+    for row in value.values:
+        shown = "not set" if row.value is None else row.value if isinstance(row.value, str) else dumps(row.value)
+        _out(f"\n{row.key} = {one_line(shown, 100)}  ({one_line(row.origin)})")
+        effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
+        gone = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
+        _out(f"    {one_line(row.meaning)}. {effect}.{gone}")
+
+
+def _out(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

@@ -1,0 +1,124 @@
+"""`auto` finds the release that is in use, and says what it concluded it from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_tui.config import load, release
+from memory_tui.core import profiles
+from memory_tui.plan import Options, choose
+
+pytest_plugins = ("tests.support.config",)
+
+Write = Callable[[object], Path]
+
+
+@pytest.fixture(autouse=True)
+def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+
+def install(tmp_path: Path, manifest: object) -> None:
+    """Put a program `openclaw` on the search path as npm does: a link into a package."""
+    package = tmp_path / "lib" / "node_modules" / "openclaw"
+    package.mkdir(parents=True)
+    text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+    (package / "package.json").write_text(text)
+    program = package / "openclaw.mjs"
+    program.write_text("#!/usr/bin/env node\n")
+    program.chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "openclaw").symlink_to(program)
+
+
+def found(home: Path) -> release.Release:
+    return release.meant("auto", load.load(None, home / ".openclaw" / "workspace"))
+
+
+@pytest.mark.parametrize(
+    ("version", "profile"),
+    [
+        ("2026.9.6", "openclaw-2026.9"),
+        ("2026.8.0-beta.2", "openclaw-2026.9"),
+        ("2027.1.3", "openclaw-2026.9"),
+        ("2026.7.9", "openclaw-2026.3"),
+        ("2026.3.13", "openclaw-2026.3"),
+        ("2026.3.7", "openclaw-2026.3"),
+        ("2026.3.6", "openclaw-2026.2"),
+        ("2026.2.26", "openclaw-2026.2"),
+        ("2026.10", "openclaw-2026.9"),
+        ("latest", ""),
+        ("", ""),
+    ],
+)
+def test_a_version_has_its_nearest_profile(version: str, profile: str) -> None:
+    assert release.profile_of(version) == profile
+
+
+def test_the_installed_program_says_its_version(home: Path, write: Write, tmp_path: Path) -> None:
+    write({"memory": {"search": {}}})
+    install(tmp_path, {"name": "openclaw", "version": "2026.3.13"})
+    assert found(home) == release.Release("openclaw-2026.3", "OpenClaw 2026.3.13 is installed")
+
+
+@pytest.mark.parametrize("manifest", ["not JSON", "[]", {"name": "other", "version": "1"}, {"name": "openclaw"}])
+def test_a_program_that_does_not_say_its_version_decides_nothing(
+    home: Path, write: Write, tmp_path: Path, manifest: object
+) -> None:
+    write({"memory": {"search": {}}})
+    install(tmp_path, manifest)
+    assert found(home).reason == "the configuration has memory.search, as from 2026.8 on"
+
+
+@pytest.mark.parametrize(
+    ("config", "files", "profile", "said"),
+    [
+        ({"memory": {"search": {}}}, [], profiles.NEWEST, "memory.search"),
+        ({"agents": {"defaults": {"memorySearch": {}}}}, [], profiles.OPENCLAW, "agents.defaults.memorySearch"),
+        ({"agents": {"defaults": {}}}, ["memory/main.sqlite"], profiles.OPENCLAW, "index of its own"),
+        ({"agents": {"defaults": {}}}, [], profiles.NEWEST, "nothing shows an older release"),
+        (
+            {"agents": {"defaults": {"memorySearch": {}}}},
+            ["memory/main.sqlite", "agents/main/agent/openclaw-agent.sqlite"],
+            profiles.NEWEST,
+            "database of 2026.8",
+        ),
+    ],
+)
+def test_without_a_program_the_files_tell(
+    home: Path, write: Write, config: object, files: list[str], profile: str, said: str
+) -> None:
+    write(config)
+    for name in files:
+        path = home / ".openclaw" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    concluded = found(home)
+    assert concluded.profile == profile
+    assert said in concluded.reason
+
+
+def test_what_was_concluded_is_the_origin_of_the_profile(home: Path, write: Write) -> None:
+    write({"memory": {"search": {}}})
+    settings = choose(Options()).settings
+    assert settings.word("profile") == profiles.NEWEST
+    assert settings.values["profile"].origin == "auto: the configuration has memory.search, as from 2026.8 on"
+
+
+def test_a_profile_that_is_named_is_not_concluded(home: Path, write: Write) -> None:
+    write({"memory": {"search": {}}})
+    chosen = choose(Options(changes=(("profile", "openclaw-2026.2"),)))
+    assert chosen.settings.word("profile") == "openclaw-2026.2"
+
+
+def test_projects_are_compared_as_openclaw_writes_them(home: Path) -> None:
+    from memory_tui.plan import plan
+
+    (home / "notes").mkdir()
+    (home / "notes" / "MEMORY.md").write_text("x\n")
+    asked = Options(workspace=str(home / "notes"), projects=(" GitHub.com/Me/Site ", "path:/Home/Me"))
+    assert plan(asked).projects == {"github.com/Me/Site", "path:/Home/Me"}
