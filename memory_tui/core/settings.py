@@ -220,7 +220,7 @@ KNOBS: tuple[Knob, ...] = (
     ),
     Knob(
         "secondStage.weight",
-        "second stage",
+        "2nd stage",
         0.6,
         "share of what the windows, lines and letters of the first 30 candidates give",
         0,

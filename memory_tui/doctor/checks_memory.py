@@ -159,6 +159,20 @@ def _theirs(engine: Engine) -> CheckOutcome:
     return ok("OpenClaw's own index can be read; memory-tui compare-index shows the differences.")
 
 
+def _trust(engine: Engine) -> CheckOutcome:
+    found = engine.notes.trust()
+    if found is None or not found.ledger:
+        return skipped("OpenClaw keeps no ledger of these notes.")
+    if found.problem:
+        return warning(f"Trust cannot be told: {found.problem}", found.next_step)
+    bad = [file for file in found.files if file.state in ("untrusted", "edited", "ignored", "unknown")]
+    if bad or found.remarks:
+        said = [*found.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
+        more = f" And {len(bad) - 3} more." if len(bad) > 3 else ""
+        return warning(" ".join(said) + more, "Run memory-tui trust to see every note, and how to repair one.")
+    return ok(f"{plural(len(found.files), 'note')}, none edited since the agent wrote it and none untrusted.")
+
+
 INDEX_CHECKS: tuple[Check, ...] = (
     Check("index-whole", "index", "The index file is whole", _whole),
     Check("fresh", "index", "The index matches the notes on disk", _fresh),
@@ -168,6 +182,7 @@ INDEX_CHECKS: tuple[Check, ...] = (
     Check("finds-itself", "index", "A search for a note's own words finds it", _finds_itself),
     Check("writer", "index", "The process that writes the index", _writer),
     Check("their-index", "index", "OpenClaw's own index can be read", _theirs),
+    Check("trust", "notes", "OpenClaw trusts the notes", _trust),
     Check("provider", "provider", "The provider is usable", _provider),
     Check("provider-call", "provider", "The provider embeds a text", _provider_call),
 )

@@ -7,4 +7,5 @@
 - prompt: The prompt: what an agent reads about its memory when a session starts. -> opening
 - session_note: A session note is the end of a conversation, saved as memory/YYYY-MM-DD-slug.md. -> save
 - sessions: The sessions of an agent as its host records them. -> near
+- trust: Trust is whether OpenClaw 2026.9 still takes a memory file for its agent's own. -> Trust
 """

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.render.as_text import data, dumps
+from memory_tui.render.as_text import data, dumps, trust_summary
 
 if TYPE_CHECKING:
     from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.host_index import HostProblem
+    from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import ConfigSummary
 
 _ERAS: Mapping[str, str] = {
@@ -35,6 +36,7 @@ def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
         yield "Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}"
     vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
     words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
+    yield "State", value.standing
     yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
     yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
     yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
@@ -81,6 +83,8 @@ def _compared(value: IndexComparison) -> None:
     for file in value.files:
         if file.differences or not file.compared:
             _out(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
+        for chunk in file.differing:
+            _out(f"    lines {chunk.start_line}-{chunk.end_line}: {chunk.difference}  {one_line(chunk.detail)}")
 
 
 def config(value: ConfigSummary, *, as_json: bool) -> None:
@@ -114,6 +118,15 @@ def config(value: ConfigSummary, *, as_json: bool) -> None:
         effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
         gone = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
         _out(f"    {one_line(row.meaning)}. {effect}.{gone}")
+
+
+def trust_lines(value: TrustReport) -> Iterator[str]:
+    """The trust of every note, and what can be done."""
+    yield f"Ledger: {value.ledger}"
+    yield f"Trust: {trust_summary(value)}."
+    yield from value.remarks
+    for file in value.files:
+        yield f"  {file.path}: {file.words}"
 
 
 def _out(text: str) -> None:

@@ -6,7 +6,7 @@
 - gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate
 - keyword: Keyword search: OpenClaw's way, ours, or word by word without vectors. -> Matcher
 - lexical: Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts. -> search
-- passages: Passages are what a chunk is made of: its lines, windows of whole lines, and its letters. -> cut
+- passages: Passages are what a chunk is made of: its lines, windows of whole lines, its letters. -> cut
 - path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex
 - postings: Postings in memory give the bm25 of words without asking FTS5 for every match of every query.
   -> PostingLists

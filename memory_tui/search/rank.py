@@ -29,9 +29,9 @@ from memory_tui.search.score import (
     mode_of,
     pools,
     score,
+    second_part,
     side_of,
 )
-from memory_tui.search.second_stage import MEASURES
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
     AgePart,
@@ -42,13 +42,11 @@ from memory_tui.search.trace import (
     Lazy,
     LexicalPart,
     Losers,
-    MeasurePart,
     MmrPart,
     Mode,
     Notice,
     Provenance,
     Recalled,
-    SecondPart,
     TextPart,
     Trace,
     VectorPart,
@@ -517,34 +515,7 @@ class _Ranking:
             level=int(numbers.level[i]),
             provenance=self._provenance(i, ref),
             annotations=evidence.lexical.said.get(int(numbers.rows[i]), NOTHING_SAID),
-            second=self._second(i, ref),
-        )
-
-    def _second(self, i: int, ref: ChunkRef) -> SecondPart | None:
-        """What the second stage made of a candidate; None where none ran."""
-        found, stage, weight = self.scores.second, self.numbers.stage, self.rules.second_weight
-        if found is None or stage is None:
-            return None
-        if not found.inside[0, i]:
-            return SecondPart(weight, 0.0, 0.0)
-        seen, score, beside = stage.best(int(self.numbers.rows[i])), float(found.score[0, i]), int(found.beside[0, i])
-        measures = tuple(
-            MeasurePart(measure.name, value, best, _share(value, best), own, _share(value, best) * own)
-            for measure, value, best, own in zip(
-                MEASURES, seen.values, found.best[0].tolist(), stage.weights.tolist(), strict=True
-            )
-            if own
-        )
-        lost = float(found.lost[0, i])
-        return SecondPart(
-            weight,
-            score,
-            weight * score,
-            measures,
-            lost,
-            self.evidence.refs[int(self.numbers.rows[beside])] if lost else None,
-            ref.start_line + seen.line,
-            (ref.start_line + seen.window[0], ref.start_line + seen.window[1]),
+            second=second_part(numbers, scores, rules, i),
         )
 
     def _factors(self, i: int) -> tuple[Factor, ...]:
@@ -599,10 +570,6 @@ class _Ranking:
             float(self.scores.factor[0, i]),
             float(self.scores.recency[0, i]),
         )
-
-
-def _share(value: float, best: float) -> float:
-    return value / best if best > 0 else 0.0
 
 
 def _optional(value: float) -> float | None:
