@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from memory_tui.core import atomic
-from memory_tui.core.errors import ConsentUnsaved
+from memory_tui.core.errors import ApprovalUnsaved
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """That the notes of `workspace` may be sent to `provider` at `host`: since `at` (epoch seconds), and said `how`."""
+class Approval:
+    """`provider` at `host` may get the notes of `workspace` since `at` (epoch seconds); approved `how`."""
 
     workspace: str
     provider: str
@@ -28,8 +28,8 @@ class Agreement:
     how: str
 
 
-class Consents:
-    """The agreements about one workspace. Safe for any thread and process."""
+class Approvals:
+    """The approvals of one workspace. Safe for any thread and process."""
 
     def __init__(self, workspace: Path, folder: Path | None = None) -> None:
         self._workspace = os.path.realpath(workspace)
@@ -37,51 +37,51 @@ class Consents:
 
     @property
     def folder(self) -> Path:
-        """Where the agreements are."""
+        """The folder with one file for each approval."""
         if self._folder is None:
             import platformdirs
 
             self._folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "consent"
         return self._folder
 
-    def given(self, provider: str, host: str) -> Agreement | None:
-        """The agreement about `provider` at `host`; None when there is none, or it cannot be read."""
+    def find(self, provider: str, host: str) -> Approval | None:
+        """The approval of `provider` at `host`; None when there is none, or it cannot be read."""
         return _read(self._file(provider, host), self._workspace, provider, host)
 
-    def agree(self, provider: str, host: str, how: str) -> Agreement:
-        """Remember that notes may be sent there; an agreement that is there stays. Raises ConsentUnsaved."""
-        known = self.given(provider, host)
+    def approve(self, provider: str, host: str, how: str) -> Approval:
+        """Save an approval, unless there is one; returns it. Raises ApprovalUnsaved."""
+        known = self.find(provider, host)
         if known is not None:
             return known
-        made = Agreement(self._workspace, provider, host, time.time(), how)
+        made = Approval(self._workspace, provider, host, time.time(), how)
         try:
             atomic.make_folder(self.folder)
             atomic.replace_file(self._file(provider, host), json.dumps(asdict(made)).encode("ascii"))
         except OSError as error:
-            raise ConsentUnsaved(
-                f"That {provider} may get your notes cannot be remembered: {error.strerror}.",
-                f"See to it that {self.folder} can be written.",
+            raise ApprovalUnsaved(
+                f"The approval of {provider} cannot be saved: {error.strerror}.",
+                f"Make {self.folder} writable.",
             ) from error
         return made
 
-    def every(self) -> tuple[Agreement, ...]:
-        """All agreements about this workspace, the oldest first."""
+    def every(self) -> tuple[Approval, ...]:
+        """All approvals of this workspace, the oldest first."""
         return tuple(sorted(self._every(), key=lambda made: (made.at, made.provider, made.host)))
 
-    def revoke(self, provider: str = "") -> tuple[Agreement, ...]:
-        """Forget the agreements about `provider`, or all; returns them. What was sent before stays where it is."""
+    def revoke(self, provider: str = "") -> tuple[Approval, ...]:
+        """Delete the approvals of `provider`, or all; returns them. What it got before stays there."""
         gone = tuple(made for made in self.every() if provider in ("", made.provider))
         for made in gone:
             try:
                 atomic.remove_file(self._file(made.provider, made.host))
             except OSError as error:
-                raise ConsentUnsaved(
-                    f"The agreement about {made.provider} cannot be taken back: {error.strerror}.",
+                raise ApprovalUnsaved(
+                    f"The approval of {made.provider} cannot be withdrawn: {error.strerror}.",
                     f"Delete the files in {self.folder}.",
                 ) from error
         return gone
 
-    def _every(self) -> Iterator[Agreement]:
+    def _every(self) -> Iterator[Approval]:
         for path in self.folder.glob("*.json"):
             made = _read(path)
             if made is not None and made.workspace == self._workspace:
@@ -92,11 +92,11 @@ class Consents:
         return self.folder / f"{hashlib.sha256(words.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
 
-def _read(path: Path, *expected: str) -> Agreement | None:
-    """The agreement in `path`, when it is about what is `expected`: workspace, provider and host."""
+def _read(path: Path, *expected: str) -> Approval | None:
+    """The approval in `path`, if its workspace, provider, host are those `expected`."""
     try:
         fields = json.loads(path.read_text("utf-8"))
-        made = Agreement(
+        made = Approval(
             str(fields["workspace"]),
             str(fields["provider"]),
             str(fields["host"]),

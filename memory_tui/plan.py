@@ -2,7 +2,7 @@
 
 A configuration that names a remote provider was written for the agent, and a key in the environment for another
 program: following them silently would send every note to that host and cost money. So nothing is sent before a person
-has agreed once, for this workspace, provider and host; `--provider NAME` on the command line is such a word.
+approves it once, for this workspace, provider and host; `--provider NAME` on the command line is an approval, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memory_tui.workspace.annotations import project_key
 from memory_tui.workspace.roots import Roots
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Consents
+    from memory_tui.approval import Approvals
 
 DEFAULT_PROVIDER = "auto"
 _ASKED_OTHERWISE = {
@@ -61,7 +61,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class ConfigSummary:
     """What a configuration comes to, for people and programs; `path` is empty where there is no file."""
 
     path: str
@@ -125,9 +125,9 @@ class Choices:
                 place.column,
             )
 
-    def survey(self) -> Survey:
+    def summary(self) -> ConfigSummary:
         """Every documented value, and what the choices came to."""
-        return Survey(
+        return ConfigSummary(
             path=str(self.config.path or ""),
             kind=self.config.kind,
             layout=self.config.layout,
@@ -344,10 +344,10 @@ _SUFFIX = {"2026.9": "-2026.9"}
 NAMED = "--provider"
 
 
-def settings(choices: Choices, consents: Consents) -> ProviderSettings:
+def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
     """The settings of the providers to make: as the configuration has them where it speaks of the same provider."""
     config = choices.config
-    may_send = _may_send(choices, consents)
+    may_send = _may_send(choices, approvals)
     if config.provider not in ("", "auto", choices.provider):
         return ProviderSettings(
             requested=choices.provider,
@@ -380,11 +380,11 @@ def settings(choices: Choices, consents: Consents) -> ProviderSettings:
     )
 
 
-def _may_send(choices: Choices, consents: Consents) -> Callable[[str, str], bool]:
+def _may_send(choices: Choices, approvals: Approvals) -> Callable[[str, str], bool]:
     named = choices.provider if choices.provider_origin == NAMED else ""
 
     def may_send(provider: str, host: str) -> bool:
-        return provider == named or consents.given(provider, host) is not None
+        return provider == named or approvals.find(provider, host) is not None
 
     return may_send
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.approval import Consents
-from memory_tui.core.errors import ConsentUnsaved, SettingError
+from memory_tui.approval import Approvals
+from memory_tui.core.errors import ApprovalUnsaved, SettingError
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers.provider_options import host_of, on_this_machine
@@ -39,8 +39,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def consents(workspace: Path, tmp_path: Path) -> Consents:
-    return Consents(workspace, tmp_path / "state" / "consent")
+def approvals(workspace: Path, tmp_path: Path) -> Approvals:
+    return Approvals(workspace, tmp_path / "state" / "consent")
 
 
 def options(tmp_path: Path, named: str = "", /, **section: Any) -> Options:
@@ -63,54 +63,54 @@ def sent(play: Play) -> list[str]:
 # --- what is written down ------------------------------------------------------------------------------------------
 
 
-def test_an_agreement_is_for_one_workspace_provider_and_host(consents: Consents, tmp_path: Path) -> None:
-    made = consents.agree("openai", "api.openai.com", "index --yes")
-    assert consents.given("openai", "api.openai.com") == made
-    assert consents.given("openai", "elsewhere.example") is None
-    assert consents.given("voyage", "api.openai.com") is None
-    assert Consents(tmp_path, consents.folder).given("openai", "api.openai.com") is None
+def test_an_agreement_is_for_one_workspace_provider_and_host(approvals: Approvals, tmp_path: Path) -> None:
+    made = approvals.approve("openai", "api.openai.com", "index --yes")
+    assert approvals.find("openai", "api.openai.com") == made
+    assert approvals.find("openai", "elsewhere.example") is None
+    assert approvals.find("voyage", "api.openai.com") is None
+    assert Approvals(tmp_path, approvals.folder).find("openai", "api.openai.com") is None
     assert (made.how, made.workspace) == ("index --yes", os.path.realpath(tmp_path / "notes"))
 
 
-def test_it_is_remembered_once_with_its_date_and_can_be_taken_back(consents: Consents, workspace: Path) -> None:
-    first = consents.agree("openai", "api.openai.com", "index --yes")
-    assert consents.agree("openai", "api.openai.com", "again") == first
-    second = consents.agree("voyage", "api.voyageai.com", "in the app")
-    again = Consents(workspace, consents.folder)
+def test_it_is_remembered_once_with_its_date_and_can_be_taken_back(approvals: Approvals, workspace: Path) -> None:
+    first = approvals.approve("openai", "api.openai.com", "index --yes")
+    assert approvals.approve("openai", "api.openai.com", "again") == first
+    second = approvals.approve("voyage", "api.voyageai.com", "in the app")
+    again = Approvals(workspace, approvals.folder)
     assert again.every() == (first, second)
     assert again.revoke("openai") == (first,)
-    assert consents.given("openai", "api.openai.com") is None
+    assert approvals.find("openai", "api.openai.com") is None
     assert again.revoke() == (second,)
-    assert consents.every() == ()
+    assert approvals.every() == ()
 
 
-def test_nobody_else_can_read_it(consents: Consents) -> None:
-    consents.agree("openai", "api.openai.com", "index --yes")
-    assert stat.S_IMODE(consents.folder.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(file.stat().st_mode) for file in consents.folder.iterdir()} == {0o600}
+def test_nobody_else_can_read_it(approvals: Approvals) -> None:
+    approvals.approve("openai", "api.openai.com", "index --yes")
+    assert stat.S_IMODE(approvals.folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in approvals.folder.iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"workspace": 1}', "\0", "{}"])
-def test_a_file_that_cannot_be_read_is_no_agreement(consents: Consents, text: str) -> None:
-    consents.agree("openai", "api.openai.com", "index --yes")
-    (file,) = consents.folder.iterdir()
+def test_a_file_that_cannot_be_read_is_no_agreement(approvals: Approvals, text: str) -> None:
+    approvals.approve("openai", "api.openai.com", "index --yes")
+    (file,) = approvals.folder.iterdir()
     file.write_text(text)
-    assert consents.given("openai", "api.openai.com") is None
-    assert consents.every() == ()
+    assert approvals.find("openai", "api.openai.com") is None
+    assert approvals.every() == ()
 
 
-def test_the_agreement_of_another_workspace_put_into_its_place_is_none(consents: Consents, tmp_path: Path) -> None:
-    consents.agree("openai", "api.openai.com", "index --yes")
-    (file,) = consents.folder.iterdir()
+def test_the_agreement_of_another_workspace_put_into_its_place_is_none(approvals: Approvals, tmp_path: Path) -> None:
+    approvals.approve("openai", "api.openai.com", "index --yes")
+    (file,) = approvals.folder.iterdir()
     fields = json.loads(file.read_text())
     file.write_text(json.dumps({**fields, "workspace": str(tmp_path)}))
-    assert consents.given("openai", "api.openai.com") is None
+    assert approvals.find("openai", "api.openai.com") is None
 
 
 def test_what_cannot_be_remembered_is_said(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConsentUnsaved, match="cannot be remembered"):
-        Consents(workspace, tmp_path / "file").agree("openai", "api.openai.com", "index --yes")
+    with pytest.raises(ApprovalUnsaved, match="cannot be saved"):
+        Approvals(workspace, tmp_path / "file").approve("openai", "api.openai.com", "index --yes")
 
 
 # --- what is this machine ------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, w
         assert "memory-tui index --yes" in notice.next_step
         assert "embed.example" in engine.status().provider_state
         (link,) = engine.providers.members()
-        assert (link.agreed, link.cause, link.host) == (False, "needs your word", "embed.example")
+        assert (link.agreed, link.cause, link.host) == (False, "needs approval", "embed.example")
     assert play.asked == []
 
 
@@ -219,10 +219,10 @@ def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace:
         engine.providers.approve(sync=False)
         engine.indexer.sync()
         asked = len(play.asked)
-        Consents(workspace).revoke()
+        Approvals(workspace).revoke()
         assert engine.queries.search("omada").mode == "keywords only"
         (workspace / "memory" / "new.md").write_text("quokka\n")
-        assert "agreed" in engine.indexer.sync().error
+        assert "approved" in engine.indexer.sync().error
         assert len(play.asked) == asked
 
 
@@ -232,7 +232,7 @@ def test_naming_it_on_the_command_line_is_a_word_that_is_remembered(
     with Engine.open(options(tmp_path, "openai")) as engine:
         engine.indexer.sync()
     assert sent(play)
-    assert [(made.provider, made.host, made.how) for made in Consents(workspace).every()] == [
+    assert [(made.provider, made.host, made.how) for made in Approvals(workspace).every()] == [
         ("openai", "embed.example", "--provider")
     ]
 
@@ -261,7 +261,7 @@ def test_a_provider_on_this_machine_needs_no_word(workspace: Path, tmp_path: Pat
 
 
 def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspace: Path, tmp_path: Path) -> None:
-    Consents(workspace).agree("gemini", "generativelanguage.googleapis.com", "before")
+    Approvals(workspace).approve("gemini", "generativelanguage.googleapis.com", "before")
     with Engine.open(options(tmp_path)) as engine:
         states = {link.name: link.state for link in engine.providers.members()}
     assert states == {

@@ -4,6 +4,7 @@
 - agent: Commands for agents: the MCP server, the log of their recalls. -> COMMANDS
 - ask: Commands that ask: index, status, search, get, config. -> COMMANDS
 - common: What every command shares: its arguments, its options, an open engine. -> opened
+- connect: Commands that make an agent program use this memory: `connect`, `disconnect`. -> COMMANDS
 - curate: Commands that change notes: each change is shown first; `undo` reverses it. -> COMMANDS
 - hooks: Commands that a host calls around a session: prompt, flush, hook. -> COMMANDS
 - main: The table of commands: the one that is asked for is imported, run. -> COMMANDS

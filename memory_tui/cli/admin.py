@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, agreed, at_least, opened, options
+from memory_tui.cli.common import Command, at_least, confirmed, opened, options
 from memory_tui.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _write_config(given: argparse.Namespace) -> int:
     if not as_json:
         _show(found)
     wanted = bool(found.files) and not hasattr(given, "dry_run")
-    written = found.write() if wanted and agreed(f"Write to {found.target}?", given) else ()
+    written = found.write() if wanted and confirmed(f"Write to {found.target}?", given) else ()
     if as_json:
         _json(found, bool(written), [one.backup for one in written])
     elif written:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import functools
 import sys
 from typing import TYPE_CHECKING
 
@@ -158,11 +158,9 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
 
     if entry.tool != SEARCH:
         raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
-    asked = options(given)
     from memory_tui.engine.engine import Engine
 
-    # Ages are counted from the moment of the question, unless another one was asked for.
-    with Engine.open(asked if asked.now is not None else dataclasses.replace(asked, now=entry.at)) as engine:
+    with Engine.open(options(given)) as engine:
         engine.plan.require_enabled()
         engine.indexer.catch_up()
         found = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
@@ -178,18 +176,22 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
 def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
     from memory_tui.explain import trace_json, why_not
     from memory_tui.explain.counterfactuals import flips, of_answer
+    from memory_tui.recalls import recalled_lines, rerun
     from memory_tui.render import as_text
 
     path, line = why_not.parse(given.why)
-    answer = engine.queries.why(found.evidence, path, line, found.settings)
+    answer = rerun.as_delivered(found, engine.queries.why(found.evidence, path, line, found.settings))
     changes = (
         None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.plan.with_profile)
     )
-    questions = of_answer(engine.queries.gather, answer)
+    questions = of_answer(functools.partial(engine.queries.gather, now=rerun.clock_of(found.entry)), answer)
     if hasattr(given, "json"):
-        as_text.data(trace_json.why(answer, changes, questions))
+        place = rerun.delivered_line(found.entry, answer.place.path, line)
+        log = {"delivered": place, "rebuilt": not found.impossible, "impossible": found.impossible or None}
+        as_text.data({**trace_json.why(answer, changes, questions), "log": log})
     else:
-        as_text.text(as_text.answer(answer, changes, questions))
+        said = [recalled_lines.delivered(found, answer.place.path, line), recalled_lines.rebuilt(found)]
+        as_text.text([*said, *as_text.answer(answer, changes, questions)])
     return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, opened, options, positive, question_of, spoken
+from memory_tui.cli.common import Command, opened, options, positive, query_of, spoken
 from memory_tui.core.errors import QueryError, SettingError
 from memory_tui.core.stop_signals import Stopped
 
@@ -30,9 +30,9 @@ def _declare_status(parser: argparse.ArgumentParser) -> None:
 
 
 def _declare_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="?", type=spoken, help="the question")
+    parser.add_argument("query", nargs="?", type=spoken, help="the query")
     parser.add_argument(
-        "--stdin", action="store_true", help='one question, or {"id","query","options"}, a line; one JSON answer a line'
+        "--stdin", action="store_true", help='one query, or {"id","query","options"}, a line; one JSON answer a line'
     )
     parser.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
     parser.add_argument("--min-score", metavar="F", help="what a hit has to score")
@@ -68,7 +68,7 @@ def _index(given: argparse.Namespace) -> int:
 
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
         if hasattr(given, "yes"):
-            as_text.agreed(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
+            as_text.approval(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
         return 1 if outcome.error else 0
@@ -107,9 +107,9 @@ def _search(given: argparse.Namespace) -> int:
             for question in _questions(sys.stdin):
                 as_text.line(engine, question, source, explain=hasattr(given, "explain"))
             return 0
-        query = question_of(given)
+        query = query_of(given)
         if query is None:
-            raise QueryError("What is the question?", 'For instance: memory-tui search "router vlan".')
+            raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
         engine.indexer.catch_up()
         as_text.search(engine, query, source, as_json=as_json, explain=hasattr(given, "explain"))
     return 0
@@ -164,7 +164,7 @@ def _config(given: argparse.Namespace) -> int:
     from memory_tui import plan as plans
     from memory_tui.render import host_text
 
-    host_text.config(plans.choose(options(given)).survey(), as_json=hasattr(given, "json"))
+    host_text.config(plans.choose(options(given)).summary(), as_json=hasattr(given, "json"))
     return 0
 
 

@@ -58,13 +58,13 @@ def spoken(text: str) -> str:
         return text
 
 
-def question_of(given: argparse.Namespace) -> str | None:
-    """The question, or None where there is none, or a blank one."""
+def query_of(given: argparse.Namespace) -> str | None:
+    """The query, or None where there is none, or a blank one."""
     query: str = getattr(given, "query", "")
     return query if query.strip() else None
 
 
-def agreed(question: str, given: argparse.Namespace) -> bool:
+def confirmed(question: str, given: argparse.Namespace) -> bool:
     """Whether a person says yes: by `--yes`, or when asked; nothing, and no terminal to ask on, is no."""
     if hasattr(given, "yes"):
         return True
@@ -102,7 +102,7 @@ def options(given: argparse.Namespace) -> Options:
         now=moment(given),
         changes=tuple(changes),
         agent=getattr(given, "agent", ""),
-        projects=tuple(getattr(given, "project", ())),
+        projects=tuple(getattr(given, "active_project", ())),
         once=given.command == "search" and not {"stdin", "source"} & vars(given).keys(),
     )
 
@@ -123,8 +123,8 @@ def passed_on(given: argparse.Namespace) -> list[str]:
             words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
     for item in getattr(given, "set", ()):
         words += ["--set", item]
-    for project in getattr(given, "project", ()):
-        words += ["--project", project]
+    for project in getattr(given, "active_project", ()):
+        words += ["--active-project", project]
     for extra in options(given).extra:
         words += ["--extra", str(Path(extra).expanduser().absolute())]
     return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
@@ -168,9 +168,9 @@ def moment(given: argparse.Namespace) -> float | None:
 def opened(given: argparse.Namespace) -> Engine:
     """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
     from memory_tui.engine.engine import Engine
-    from memory_tui.render.as_text import News
+    from memory_tui.render.as_text import CommandProgress
 
-    engine = Engine.open(options(given), News())
+    engine = Engine.open(options(given), CommandProgress())
     for named in getattr(given, "extra", ()):
         place = engine.plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
         if not place.exists():

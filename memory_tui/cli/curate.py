@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, agreed, opened, options, positive, spoken
+from memory_tui.cli.common import Command, confirmed, opened, options, positive, spoken
 from memory_tui.core.errors import EditRefused, QueryError, SettingError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> b
         as_text.text([change.title, *change.notes, *diff.text(change).splitlines()])
     if dry or (as_json and not hasattr(given, "yes")):
         return False
-    if not read_only and not agreed("Write this?", given):
+    if not read_only and not confirmed("Write this?", given):
         raise EditRefused("Nothing was written.", "Use --yes to write without a question.")
     return True
 
@@ -164,7 +164,7 @@ def _journal(given: argparse.Namespace) -> int:
         entry = next((entry for entry in curator.journal.entries() if entry.id == given.show), None)
         if entry is None:
             raise EditRefused(f"The journal has no change {given.show}.", "Run memory-tui journal to list them.")
-        change = curator.change_of(entry)
+        change = curator.journal.change_of(entry)
         if hasattr(given, "json"):
             as_text.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
         else:
@@ -343,7 +343,7 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
         change = examine.change(one, action, engine.notes.curator.plan)
         if not hasattr(given, "json"):
             as_text.text([change.title, *change.notes, *map(str, diff.masked_lines(change))])
-        if not agreed("Change these notes?", given):
+        if not confirmed("Change these notes?", given):
             raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
         number = engine.notes.curator.apply(change).entry.id
         said = f"Written as change {number}; memory-tui undo {number} undoes it."

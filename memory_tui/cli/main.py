@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 def _declare_open(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", help="the workspace")
-    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a query to start with")
 
 
 def _declare_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a question to start with")
+    parser.add_argument("--query", metavar="TEXT", type=spoken, help="a query to start with")
 
 
 def _open(given: argparse.Namespace) -> int:
@@ -135,6 +135,7 @@ _ASK, _MEASURE = "memory_tui.cli.ask:COMMANDS", "memory_tui.cli.measure:COMMANDS
 _AGENT, _HOOK = "memory_tui.cli.agent:COMMANDS", "memory_tui.cli.hooks:COMMANDS"
 _CURATE, _ADMIN = "memory_tui.cli.curate:COMMANDS", "memory_tui.cli.admin:COMMANDS"
 _PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
+_CONNECT = "memory_tui.cli.connect:COMMANDS"
 
 COMMANDS: dict[str, Row] = {
     "open": Row(_HERE, "open the app; the default, so that `memory-tui PATH` opens a workspace"),
@@ -166,6 +167,8 @@ COMMANDS: dict[str, Row] = {
     "hook": Row(_HOOK, "answer a host's hook: session-memory, claude-code or codex"),
     "doctor": Row(_ADMIN, "examine machine, notes, index, provider and settings; exit code 1 when something failed"),
     "inbox": Row(_CURATE, "list notes that need a decision: repeats, secrets, passed dates, dead paths, junk"),
+    "connect": Row(_CONNECT, "make an agent use this memory: openclaw, claude-code or codex; proves that it answers"),
+    "disconnect": Row(_CONNECT, "bring a host's files back to what they were before connect"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
     "help": Row(_HERE, "list the pages of the manual, or print one"),
 }
@@ -191,7 +194,7 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
         {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2"},
     ),
     (
-        ("--project",),
+        ("--active-project",),
         {"metavar": "KEY", "action": "append", "help": "a project that the agent works on (2026.9); repeatable"},
     ),
     (("--set",), {"metavar": "KEY=VALUE", "action": "append", "help": "change one setting; may be repeated"}),
@@ -323,7 +326,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
         quoted = command == "search" and not any(word.startswith("-") for word in unknown)
         raise SettingError(
             f"Unrecognized arguments: {shown}.",
-            (f'Put the question in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
+            (f'Put the query in quotes: memory-tui search "{given.query} {shown}". ' if quoted else "")
             + f"{parser.prog} {command} --help shows what it takes.",
         )
     return given

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, at_least, opened, question_of, spoken
+from memory_tui.cli.common import Command, at_least, opened, query_of, spoken
 from memory_tui.core.errors import IndexUnavailable, LabelError, QueryError, SettingError
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from memory_tui.tune.judgments import Notebook
 
 FELL_SHORT = 3
-"""Exit code of an evaluation that misses what was asked of it."""
+"""Exit code of an evaluation whose score is below the limit that the command line sets."""
 
 
 def _declare_why(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", type=spoken, help="the question")
+    parser.add_argument("query", type=spoken, help="the query")
     parser.add_argument("place", metavar="PATH[:LINE]", help="a note, a line of it, or a citation such as PATH#L3-L9")
     parser.add_argument(
         "--openclaw-index",
@@ -45,7 +45,7 @@ def _declare_eval(parser: argparse.ArgumentParser) -> None:
         metavar="F",
         help="how far a mean may be below the baseline's (default: 0)",
     )
-    parser.add_argument("--against", metavar="PROFILE", help="compare with the same questions under another profile")
+    parser.add_argument("--against", metavar="PROFILE", help="compare with the same queries under another profile")
     parser.add_argument(
         "--fail-under",
         action="append",
@@ -58,11 +58,11 @@ def _declare_eval(parser: argparse.ArgumentParser) -> None:
 def _declare_tune(parser: argparse.ArgumentParser) -> None:
     _labels(parser)
     parser.add_argument("--metric", default="ndcg@10", help="what to raise (default: ndcg@10)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="which half of the questions is held out")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="which half of the queries is held out")
 
 
 def _declare_noise(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="?", type=spoken, help="a question whose hits are shown on the same axis")
+    parser.add_argument("query", nargs="?", type=spoken, help="a query whose hits are shown on the same axis")
     _labels(parser)
 
 
@@ -70,9 +70,9 @@ def _labels(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels",
         metavar="FILE",
-        help="labelled questions (default: the notebook of the workspace); JSON Lines, or TREC qrels with --topics",
+        help="labelled queries (default: the notebook of the workspace); JSON Lines, or TREC qrels with --topics",
     )
-    parser.add_argument("--topics", metavar="FILE", help="the questions of qrels, a line each: id, tab, question")
+    parser.add_argument("--topics", metavar="FILE", help="the queries of qrels, a line each: id, tab, query")
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -88,8 +88,8 @@ def _why(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.explain.why_not import against_their_index
     from memory_tui.render import as_text
 
-    if question_of(given) is None:
-        raise QueryError("What is the question?", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
+    if query_of(given) is None:
+        raise QueryError("There is no query.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
     path, line = why_not.parse(given.place)
     answer = engine.queries.why(engine.queries.gather(given.query), path, line)
     if hasattr(given, "openclaw_index"):
@@ -126,7 +126,7 @@ def _notebook(given: argparse.Namespace, engine: Engine) -> Notebook:
 
     if hasattr(given, "topics"):
         if not hasattr(given, "labels"):
-            raise SettingError("--topics are the questions of qrels.", "Name the qrels with --labels.")
+            raise SettingError("--topics are the queries of qrels.", "Name the qrels with --labels.")
         found = judgments.read(_text(given.labels), _text(given.topics))
     elif hasattr(given, "labels"):
         found = judgments.parse(_text(given.labels), given.labels)
@@ -194,7 +194,7 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
     asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
     floor = noise.measure(asked, engine.plan.settings)
-    query = question_of(given)
+    query = query_of(given)
     hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
     if hasattr(given, "json"):
         as_text.data({**as_text.record(floor), "results": hits})

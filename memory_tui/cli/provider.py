@@ -11,11 +11,11 @@ from memory_tui.cli.common import Command, opened
 from memory_tui.providers.serving import as_recorded
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Agreement
+    from memory_tui.approval import Approval
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
     from memory_tui.providers.chain_member import MemberState
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.serving import ServingProvider
 
 _ALL = "all"
 
@@ -25,6 +25,7 @@ def _declare_provider(parser: argparse.ArgumentParser) -> None:
         "--test", nargs="?", const="", metavar="NAME", help="make one real call, with a sentence of memory-tui's own"
     )
     parser.add_argument(
+        "--approve",
         "--agree",
         nargs="?",
         const="",
@@ -47,9 +48,11 @@ def _provider(given: argparse.Namespace) -> int:
             if hasattr(given, "revoke")
             else ()
         )
-        agreed = embedding.approve(given.agree, "provider --agree", sync=False) if hasattr(given, "agree") else None
+        approved = (
+            embedding.approve(given.approve, "provider --approve", sync=False) if hasattr(given, "approve") else None
+        )
         tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
-        agreements, who = embedding.approvals.every(), embedding.who()
+        approvals, who = embedding.approvals.every(), embedding.who()
         links = tuple(as_recorded(link, who) for link in embedding.members())
         if hasattr(given, "json"):
             as_text.data(
@@ -59,16 +62,16 @@ def _provider(given: argparse.Namespace) -> int:
                     "links": [trace_json.plain(link) for link in links],
                     "who": who.as_dict(),
                     "fallback": who.instead,
-                    "agreements": [trace_json.plain(made) for made in agreements],
-                    "agreed": trace_json.plain(agreed) if agreed else None,
+                    "agreements": [trace_json.plain(made) for made in approvals],
+                    "agreed": trace_json.plain(approved) if approved else None,
                     "revoked": [trace_json.plain(made) for made in revoked],
                     "test": tried,
                 }
             )
         else:
-            as_text.text(_lines(engine, who, links, agreements, revoked, agreed))
-            if hasattr(given, "agree") and agreed is None:
-                as_text.text(embedding.why_agreed(link) for link in links if link.agreed)
+            as_text.text(_lines(engine, who, links, approvals, revoked, approved))
+            if hasattr(given, "approve") and approved is None:
+                as_text.text(embedding.why_approved(link) for link in links if link.agreed)
             if tried is not None:
                 as_text.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
@@ -76,11 +79,11 @@ def _provider(given: argparse.Namespace) -> int:
 
 def _lines(
     engine: Engine,
-    who: Who,
+    who: ServingProvider,
     links: tuple[MemberState, ...],
-    agreements: tuple[Agreement, ...],
-    revoked: tuple[Agreement, ...],
-    agreed: Agreement | None,
+    approvals: tuple[Approval, ...],
+    revoked: tuple[Approval, ...],
+    approved: Approval | None,
 ) -> list[str]:
     lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
     for link in links:
@@ -99,8 +102,8 @@ def _lines(
     lines += [f"Approval withdrawn: {made.provider} at {made.host}." for made in revoked]
     lines += [
         f"Approved: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
-        f"{', just now' if made == agreed else ''}."
-        for made in agreements
+        f"{', just now' if made == approved else ''}."
+        for made in approvals
     ]
     waiting = engine.providers.chain.proposal
     if waiting is not None:

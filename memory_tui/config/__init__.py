@@ -1,6 +1,6 @@
 """Configuration files: which one applies, what it says for which agent, on which line.
 
-- agents: OpenClaw's agents: their names, the default one, the folder of each. -> roster
+- agents: OpenClaw's agents: their names, the default one, the folder of each. -> agent_list
 - config_write: A configuration file is written in one step, with a backup that undo restores. -> write
 - json5: JSON5 becomes a tree that remembers the position of each value. -> parse_json5
 - json5_edit: A JSON5 text gets new values; every other byte stays as it is. -> spliced

@@ -23,7 +23,7 @@ class AgentEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class AgentList:
     """Every agent of a file, the default one first in rank, not in order; `written` has the same ids."""
 
     agents: tuple[Agent, ...]
@@ -52,7 +52,7 @@ def normalise(name: str) -> str:
     return re.sub(r"[^a-z0-9_-]+", "-", lower).strip("-")[:64] or MAIN
 
 
-def roster(tree: Node, environment: Environment) -> Roster:
+def agent_list(tree: Node, environment: Environment) -> AgentList:
     """The agents of OpenClaw's configuration `tree`; one called main where it lists none."""
     problems: list[Problem] = []
     seen: dict[str, AgentEntry] = {}
@@ -75,7 +75,7 @@ def roster(tree: Node, environment: Environment) -> Roster:
     shared = _workspace(tree.get("agents", "defaults"), "agents.defaults", environment, [])
     folders = _Folders(shared, newer, len(entries) <= 1)
     if not entries:
-        return Roster((only_agent(shared, folders.of(MAIN, "", default=True)),), (), tuple(problems))
+        return AgentList((only_agent(shared, folders.of(MAIN, "", default=True)),), (), tuple(problems))
     agents = []
     for entry in entries:
         default = entry.id == chosen
@@ -90,7 +90,7 @@ def roster(tree: Node, environment: Environment) -> Roster:
                 Position.of(entry.node, entry.path),
             )
         )
-    return Roster(tuple(agents), entries, tuple(problems))
+    return AgentList(tuple(agents), entries, tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,12 @@ def parse_json5(source: SourceText) -> Node:
     return root
 
 
+def blank_end(text: str, at: int) -> int:
+    """Where the white space and the comments that begin at `at` end."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
 class _Reader:
     def __init__(self, source: SourceText) -> None:
         self.source = source
@@ -142,8 +148,7 @@ class _Reader:
 
     def skip(self, at: int) -> int:
         """The next character that is neither white space nor comment."""
-        found = _SPACE.match(self.text, at)
-        at = found.end() if found else at
+        at = blank_end(self.text, at)
         if self.text.startswith("/*", at):
             raise self.error(at, "this comment is never closed")
         return at

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memory_tui.config.json5 import Node
+from memory_tui.config.json5 import Node, blank_end
 from memory_tui.core.settings import Scalar
 
 _SPACES = re.compile(r"[ \t]*")
@@ -66,6 +66,48 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
     return [added] if comma is not None else [Splice(last.end, last.end, ","), added]
 
 
+def append(array: Node, value: object) -> list[Splice]:
+    """`value` as the last item of `array`, on a line of its own where the others have one."""
+    text, own, item = array.source.text, _items(array), json.dumps(value, ensure_ascii=False)
+    if not own:
+        at = array.end - 1
+        return [Splice(array.start + 1 if not text[array.start + 1 : at].strip() else at, at, item)]
+    last = own[-1]
+    comma = _comma_after(text, last.end, array.end)
+    if "\n" not in text[array.start : last.start]:
+        at = last.end if comma is None else comma + 1
+        return [Splice(at, at, f"{', ' if comma is None else ' '}{item}")]
+    at = _line_end(text, last.end if comma is None else comma + 1)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    added = Splice(at, at, f"{newline}{_indent(text, last.start)}{item}{',' if comma is not None else ''}")
+    return [added] if comma is not None else [Splice(last.end, last.end, ","), added]
+
+
+def remove(parent: Node, child: Node) -> list[Splice]:
+    """`child`, a member or an item of `parent`, goes with its key, its comma, its line; comments stay."""
+    text, own = parent.source.text, _items(parent) if isinstance(parent.value, list) else _own(parent)
+    at = next(number for number, node in enumerate(own) if node.start == child.start)
+    before = _comma_after(text, own[at - 1].end, parent.end) if at else None
+    after = _comma_after(text, child.end, parent.end)
+    begin = blank_end(text, parent.start + 1 if before is None else before + 1)
+    end = child.end if after is None else after + 1
+    splices = [Splice(before, before + 1, "")] if after is None and before is not None else []
+    line = begin
+    while line and text[line - 1] in " \t":
+        line -= 1
+    trailing = _SPACES.match(text, end)
+    rest = trailing.end() if trailing else end
+    if len(own) == 1 and not text[parent.start + 1 : begin].strip() and not text[end : parent.end - 1].strip():
+        begin, end = parent.start + 1, parent.end - 1
+    elif text[line - 1 : line] == "\n" and text[rest : rest + 1] in ("\r", "\n"):
+        begin, end = line - 1 - (text[line - 2 : line - 1] == "\r"), rest
+    elif after is not None:
+        end = rest
+    else:
+        begin = max(line, 0 if before is None else before + 1)
+    return [*splices, Splice(begin, end, "")]
+
+
 def _into_empty(parent: Node, style: _Style, items: list[str]) -> Splice:
     """The first members of an object in which nothing, or only what is not a value of its own, stands yet."""
     text = parent.source.text
@@ -121,6 +163,11 @@ def _own(parent: Node) -> list[Node]:
         node for _, node in parent.children() if node.source is parent.source and parent.start < node.start < parent.end
     ]
     return sorted(inside, key=lambda node: node.start)
+
+
+def _items(array: Node) -> list[Node]:
+    """The items of `array`, in the order of the text."""
+    return list(array.value) if isinstance(array.value, list) else []
 
 
 def _indent(text: str, at: int) -> str:

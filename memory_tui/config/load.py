@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memory_tui.config.agents import Roster, roster
+from memory_tui.config.agents import AgentList, agent_list
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import BY_PATH, FILE, NEWER_PROVIDERS, OWN, PROVIDERS, SEARCH, Key, retired
 from memory_tui.config.model import Agent, Config, ConfigValue, Position, Problem, only_agent
@@ -59,16 +59,16 @@ def parse(text: str, path: Path, agent: str = "") -> Config:
 def _choose(document: ConfigFile, workspace: Path | None, agent: str) -> Agent:
     if not agent:
         fitting = _agents_of(document, workspace) if workspace else []
-        return fitting[0] if fitting else document.roster.default
-    found = document.roster.find(agent)
+        return fitting[0] if fitting else document.agent_list.default
+    found = document.agent_list.find(agent)
     if found is None:
-        raise _unknown_agent(agent, document.roster.agents, f"{document.path} has no such agent")
+        raise _unknown_agent(agent, document.agent_list.agents, f"{document.path} has no such agent")
     return found
 
 
 def _agents_of(document: ConfigFile, workspace: Path) -> list[Agent]:
     """The agents whose notes are in `workspace`, the default one first."""
-    fitting = [agent for agent in document.roster.agents if _same(workspace, agent.workspace)]
+    fitting = [agent for agent in document.agent_list.agents if _same(workspace, agent.workspace)]
     return sorted(fitting, key=lambda agent: not agent.default)
 
 
@@ -312,7 +312,7 @@ class ConfigFile:
     tree: Node = field(repr=False)
     path: Path
     of_openclaw: bool
-    roster: Roster
+    agent_list: AgentList
     environment: Environment
     problems: tuple[Problem, ...] = ()
 
@@ -325,8 +325,8 @@ class ConfigFile:
             tree.get(*keys) is not None for keys in (("agents",), ("memory", "search"))
         )
         if theirs:
-            return cls(tree, path, True, roster(tree, environment), environment, problems)
-        return cls(tree, path, False, Roster((only_agent(),)), environment, problems)
+            return cls(tree, path, True, agent_list(tree, environment), environment, problems)
+        return cls(tree, path, False, AgentList((only_agent(),)), environment, problems)
 
     def config(self, agent: Agent) -> Config:
         """What it says for `agent`."""
@@ -339,7 +339,7 @@ class ConfigFile:
         layers.relations()
         if self.of_openclaw:
             self._around(layers, agent)
-        problems = (*self.problems, *self.roster.problems, *layers.problems)
+        problems = (*self.problems, *self.agent_list.problems, *layers.problems)
         found = sorted(problems, key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
         values = {
             key: Value(entry.value, str(entry.places[-1]))  # type: ignore[arg-type]
@@ -351,7 +351,7 @@ class ConfigFile:
             kind="openclaw" if self.of_openclaw else "own",
             layout=layout,
             agent=agent,
-            agents=self.roster.agents if self.of_openclaw else (agent,),
+            agents=self.agent_list.agents if self.of_openclaw else (agent,),
             values=values,
             entries=layers.entries,
             found=tuple(found),
@@ -371,7 +371,7 @@ class ConfigFile:
             )
         if (section := general[layout]) is not None:
             layers.add(section, layout, SEARCH, newer=layout == NEWER)
-        if entry := self.roster.entry(agent):
+        if entry := self.agent_list.entry(agent):
             for name in ("mode", "workspaceAccess"):
                 if (node := entry.node.get("sandbox", name)) is not None:
                     key = BY_PATH[f"agents.defaults.sandbox.{name}"]
@@ -421,7 +421,7 @@ class ConfigFile:
 
     def _denied(self, agent: Agent) -> Iterator[tuple[str, list[Node]]]:
         """The tools that are denied to everybody, and to the agent, with the key path."""
-        entry = self.roster.entry(agent)
+        entry = self.agent_list.entry(agent)
         for path, node in (
             ("tools.deny", self.tree.get("tools", "deny")),
             (f"{entry.path}.tools.deny" if entry else "", entry.node.get("tools", "deny") if entry else None),

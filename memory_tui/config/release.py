@@ -26,9 +26,9 @@ class Release:
 
 
 def meant(name: str, config: Config) -> Release:
-    """The profile that `name` comes to beside `config`: `auto` is that of the OpenClaw in use where that is OpenClaw's.
+    """The profile called `name`; `auto` chooses that of the OpenClaw in use where `config` is OpenClaw's file.
 
-    Never an older one for an installation that shows no sign of its age.
+    An installation that shows no sign of its age gets the newest one.
     """
     if name != "auto":
         return Release(name, "")

@@ -8,12 +8,13 @@
 - files: The kind of file system that holds a file, as far as SQLite must know it. -> kind
 - formatting: How a count, a score, the name of a field is written. -> plural
 - jsstring: String rules of JavaScript that chunk boundaries, ids, snippets depend on. -> sha256_hex
-- key_formats: The formats of API keys and tokens, as their makers document them. -> FORMATS
+- key_formats: The formats of secret keys, as their makers document them. -> FORMATS
 - keywords: The keywords of a query, chosen as OpenClaw chooses them without vectors. -> keywords
 - locks: A lock lets one process write a file; the lock file names that process. -> WriterLock
 - profiles: A scoring profile as data: values of the shared knobs, rules that no knob can set. -> get
 - redaction: Redaction masks secrets of a conversation with OpenClaw's own patterns. -> redact
-- sanitize: Any text becomes safe to show: it cannot steer the terminal, hide itself or reorder its neighbours. -> safe
+- sanitize: Any text becomes safe to show: it cannot steer the terminal, hide itself or reorder its neighbours. ->
+  safe
 - secret_finder: Text that looks like a password or a key: its kind, its position, never the secret itself. -> find
 - settings: Every knob: its key, range, step, default, unit, help. -> KNOBS
 - side_files: Side files: small files of ours beside another file, opened without following a link or waiting for a

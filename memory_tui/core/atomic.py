@@ -54,6 +54,10 @@ class Calls:
         """Make one folder."""
         os.mkdir(path, mode)
 
+    def rmdir(self, path: str | Path) -> None:
+        """Remove one folder, which must be empty."""
+        os.rmdir(path)  # noqa: PTH106 - as the other calls
+
     def write(self, descriptor: int, data: bytes | memoryview) -> int:
         """Write some of `data`; returns how many bytes."""
         return os.write(descriptor, data)
@@ -238,6 +242,15 @@ def remove_file(path: Path) -> bool:
         calls.replace(part, path)
         raise
     _discard(part)
+    return True
+
+
+def remove_empty_folder(path: Path) -> bool:
+    """Remove the folder `path` for good where it is one and empty. Raises OSError."""
+    if not path.is_dir() or any(path.iterdir()):
+        return False
+    calls.rmdir(path)
+    sync_folder(path.parent)
     return True
 
 

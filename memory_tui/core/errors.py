@@ -144,7 +144,7 @@ class ProviderError(MemoryTuiError):
     code = "provider"
 
 
-class ConsentUnsaved(MemoryTuiError):
+class ApprovalUnsaved(MemoryTuiError):
     """What a person agreed to, or took back, could not be written down."""
 
     code = "consent"

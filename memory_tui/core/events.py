@@ -119,7 +119,7 @@ class NotesChanged(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class KeeperChanged(Event):
+class LeaderChanged(Event):
     """Who keeps the index up to date: process `pid`, which is this one where `ours`."""
 
     pid: int
@@ -165,5 +165,5 @@ Listener = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """The listener of those who do not listen."""
+    """Drop the event: for callers that need no listener."""
     del event

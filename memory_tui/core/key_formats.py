@@ -1,4 +1,4 @@
-"""The formats of API keys and tokens, as their makers document them.
+"""The formats of secret keys, as their makers document them.
 
 Sources: each maker's documentation of its keys, the public rules of gitleaks and trufflehog, and those of
 detect-secrets 1.5 (Apache-2.0), after which quoted values of names like `db_password` are found too.

@@ -21,7 +21,7 @@ from typing import Literal
 from memory_tui.core import atomic, files
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
-from memory_tui.core.events import Event, KeeperChanged
+from memory_tui.core.events import Event, LeaderChanged
 from memory_tui.core.side_files import open_beside, read_beside
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
@@ -209,7 +209,7 @@ else:
         return True
 
 
-class Keeping:
+class Leadership:
     """The part of one engine in that; `path` is where the index is, `tell` hears who keeps it when that changes."""
 
     def __init__(self, path: Callable[[], Path], tell: Callable[[Event], None]) -> None:
@@ -245,4 +245,4 @@ class Keeping:
         if self.refused != (not ours):
             self.refused = not ours
             who = holder(self._path(), "keeper")
-            self._tell(KeeperChanged(time.time(), who.pid if who else 0, ours))
+            self._tell(LeaderChanged(time.time(), who.pid if who else 0, ours))

@@ -7,7 +7,7 @@ measured best on labelled chat logs at low cost.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -53,6 +53,8 @@ class Profile:
     """The release by whose rules notes are cut."""
     snippet: Literal["head", "window"] = "head"
     """The first 700 characters of a chunk, or 700 around the words that matched."""
+    second_stage: bool = False
+    """Whether the first candidates are looked into (`search.second_stage`)."""
     faults: bool = False
     """Whether the release has faults that are told and not copied (`search.faults`)."""
     values: Mapping[str, Scalar] = field(default_factory=dict)
@@ -65,6 +67,8 @@ class Profile:
 _NO_ADDITIONS = {
     "recency.weight": "OpenClaw multiplies by age instead of adding to the score",
     "dateBoost": "OpenClaw does not read dates in a query",
+    "secondStage.weight": "OpenClaw does not look into its candidates",
+    "secondStage.neighbour": "OpenClaw does not look into its candidates",
 }
 
 OPENCLAW_2026_3 = Profile(
@@ -82,19 +86,8 @@ OPENCLAW_2026_3 = Profile(
     ignores=_NO_ADDITIONS,
 )
 
-OPENCLAW_2026_2 = Profile(
-    name="openclaw-2026.2",
-    title="OpenClaw 2026.2.26",
-    join="AND",
-    text_score="clamped",
-    vector_score="cosine",
-    age="multiply",
-    relaxed_floor=False,
-    fewest_candidates=1,
-    missing_side="zero",
-    snippet="head",
-    faults=True,
-    ignores=_NO_ADDITIONS,
+OPENCLAW_2026_2 = replace(
+    OPENCLAW_2026_3, name="openclaw-2026.2", title="OpenClaw 2026.2.26", text_score="clamped", relaxed_floor=False
 )
 
 _FIXED: Mapping[str, Scalar] = {
@@ -140,6 +133,7 @@ RECOMMENDED = Profile(
     fewest_candidates=200,
     missing_side="computed",
     snippet="window",
+    second_stage=True,
     values={
         "query.hybrid.vectorWeight": 0.4,
         "query.hybrid.textWeight": 0.6,

@@ -1,7 +1,8 @@
 """Every knob: its key, range, step, default, unit, help.
 
 Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus the few that
-only memory-tui has (`recency.*`, `dateBoost`). Command line, tune strip, help and manual read this one table.
+only memory-tui has (`recency.*`, `dateBoost`, `secondStage.*`). Command line, tune strip, help and manual read this one
+table.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ Scalar = bool | int | float | str
 
 _NEEDS_DECAY = ("query.hybrid.temporalDecay.enabled", "decay is off")
 _NEEDS_MMR = ("query.hybrid.mmr.enabled", "mmr is off")
+_NEEDS_SECOND = ("secondStage.weight", "the second stage counts nothing")
 _NEEDS_HYBRID = ("query.hybrid.enabled", "hybrid is off: vectors alone decide")
 
 
@@ -214,6 +216,35 @@ KNOBS: tuple[Knob, ...] = (
         group="tune",
         short="day",
         second=True,
+        own=True,
+    ),
+    Knob(
+        "secondStage.weight",
+        "second stage",
+        0.6,
+        "share of what the windows, lines and letters of the first 30 candidates give",
+        0,
+        1,
+        0.05,
+        0.01,
+        group="tune",
+        short="2nd",
+        second=True,
+        own=True,
+    ),
+    Knob(
+        "secondStage.neighbour",
+        "neighbour",
+        0.1,
+        "what a candidate loses that stands beside a better one in the same note",
+        0,
+        0.5,
+        0.05,
+        0.01,
+        group="tune",
+        short="beside",
+        second=True,
+        needs=_NEEDS_SECOND,
         own=True,
     ),
     Knob(
@@ -439,7 +470,7 @@ class Settings:
         return int(self.values[key].value)
 
     def on(self, key: str) -> bool:
-        """The value of a switch."""
+        """The value of a switch; whether a number is not 0."""
         return bool(self.values[key].value)
 
     def word(self, key: str) -> str:

@@ -20,7 +20,7 @@ WORD = re.compile(r"\w+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 CJK_RUN = re.compile(f"[{CJK}]+")
 STOP_SHARE = 0.1
-"""A word of the long lists is a stop word only where it stands in more than this share of the chunks."""
+"""A word of a long list is a stop word only where it stands in more than this share of the chunks."""
 
 MOST_WORDS = 1_000
 """Different words of a question that are looked for where all are needed, or one by one."""
@@ -111,10 +111,18 @@ def function_words() -> frozenset[str]:
     return frozenset(_FUNCTION_WORDS.split())
 
 
-def _stops(words: Sequence[str]) -> frozenset[str]:
-    """The stop-word list that knows most of `words`; English for a word or two, which tell no language."""
+def _stop_rule(words: Sequence[str]) -> Callable[[str, bool], bool]:
+    """Whether a word, given whether it is frequent, is left out of a question of `words`.
+
+    The language is the one whose list knows most of the words; English for a word or two, which tell no language.
+    """
     languages = _STOP_LANGUAGES if len(words) > 2 else _STOP_LANGUAGES[:1]
-    return max((stop_words(name) for name in languages), key=lambda known: sum(word in known for word in words))
+    language = max(languages, key=lambda name: sum(word in stop_words(name) for word in words))
+    english, listed = function_words(), stop_words(language)
+    if language == "en":
+        return lambda word, frequent: word in english  # noqa: ARG005
+    # English is everywhere: its function words go where they are frequent, or are words of the language too.
+    return lambda word, frequent: word in english | listed and (frequent or word in english & listed)
 
 
 def _split(query: str) -> tuple[list[str], list[str]]:
@@ -140,9 +148,10 @@ class Terms:
 def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunks: int) -> Terms:
     """The search terms of `query` in order, given the document `frequency` of words in an index of `chunks`.
 
-    Function words always go; a word of the long stop-word lists goes where it is frequent, because these lists hold
-    many words that carry meaning where they are rare. A word of more than half the chunks goes because bm25 gives it
-    no weight. Something is always left. Of more than 256 different words the rarest are kept.
+    Function words of the question's own language go. Of languages other than English there are only long stop-word
+    lists, which hold many words that carry meaning: a word of theirs goes where it is frequent. A word of more than
+    half the chunks goes because bm25 gives it no weight. Something is always left. Of more than 256 different words
+    the rarest are kept.
     """
     words, grams = _split(query)
     every = words + grams
@@ -151,9 +160,8 @@ def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunk
         rarest = set(sorted((word for word in every if found[word]), key=found.__getitem__)[:MOST_ALTERNATIVES])
         words = [word for word in words if word in rarest] or words[:1]
         every = [word for word in every if word in rarest] or every[:1]
-    listed = _stops(words)
-    always = function_words()
-    stops = tuple(word for word in words if word in always or (word in listed and found[word] > chunks * STOP_SHARE))
+    is_stop = _stop_rule(words)
+    stops = tuple(word for word in words if is_stop(word, found[word] > chunks * STOP_SHARE))
     common = tuple(word for word in every if word not in stops and found[word] > chunks / 2)
     kept = tuple(word for word in every if word not in stops and word not in common)
     if not kept and common:

@@ -31,7 +31,7 @@ from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, PathRefused, Unreadable
 from memory_tui.curate import lease
 from memory_tui.curate.changes import Busy, ReadOnly
-from memory_tui.curate.lease import Quiet
+from memory_tui.curate.lease import WriterState
 from memory_tui.workspace.roots import Roots, destination
 from memory_tui.workspace.scan import MAX_BYTES
 
@@ -202,7 +202,7 @@ _STAY_SECONDS = 0.01
 """How long the lease on a replaced file is kept, for a writer who had found it and not opened it yet."""
 
 
-class Moved(Exception):
+class NoteChanged(Exception):
     """The note is not what was read: `theirs` is there now."""
 
     def __init__(self, theirs: bytes | None) -> None:
@@ -210,7 +210,7 @@ class Moved(Exception):
         self.theirs = theirs
 
 
-class Torn(OSError):
+class TornWrite(OSError):
     """A part of a text came into the note, because of `why`, and could not be taken out again, because of `stays`."""
 
     def __init__(self, why: OSError, stays: OSError) -> None:
@@ -219,7 +219,7 @@ class Torn(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Swapped:
+class SwapResult:
     """What a change of names brought to light: the last content of the old file, and whether it is surely the last."""
 
     displaced: bytes | None
@@ -276,17 +276,17 @@ def copy_attributes(folder: Folder, name: str, hidden: str) -> None:
         os.close(new)
 
 
-def replace(folder: Folder, name: str, hidden: str, before: bytes, remake: Callable[[bytes, bool], bool]) -> Swapped:
-    """Let `hidden`.new be the note `name`, if that still holds `before`. Raises Moved, Busy, OSError.
+def replace(folder: Folder, name: str, hidden: str, before: bytes, remake: Callable[[bytes, bool], bool]) -> SwapResult:
+    """Let `hidden`.new be the note `name`, if that still holds `before`. Raises NoteChanged, Busy, OSError.
 
     When it holds something else, `remake` is told what, and whether that is sure to stay so for now; it may write
     another `hidden`.new and answer that the exchange can be made. Afterwards the old file has a hidden name until
     `clear`.
     """
-    with _Held(folder, name, hidden) as held:
+    with _OpenNote(folder, name, hidden) as held:
         now = held.now()
         if now != before and not remake(now, held.leased):
-            raise Moved(now)
+            raise NoteChanged(now)
         if not folder.exchange(hidden + NEW, name):
             _link_or_copy(folder, name, hidden + OLD, before)
             folder.rename(hidden + NEW, name)
@@ -295,20 +295,20 @@ def replace(folder: Folder, name: str, hidden: str, before: bytes, remake: Calla
 
 
 def create(folder: Folder, name: str, hidden: str) -> None:
-    """Let `hidden`.new be the note `name`, where nothing may be. Raises Moved, OSError."""
+    """Let `hidden`.new be the note `name`, where nothing may be. Raises NoteChanged, OSError."""
     try:
         _link_or_copy(folder, hidden + NEW, name, None)
     except FileExistsError:
-        raise Moved(folder.read(name)) from None
+        raise NoteChanged(folder.read(name)) from None
     folder.sync()
     folder.remove(hidden + NEW)
 
 
-def remove(folder: Folder, name: str, hidden: str, before: bytes) -> Swapped:
-    """Take the note `name` away, if it still holds `before`. Raises Moved, Busy, OSError."""
-    with _Held(folder, name, hidden) as held:
+def remove(folder: Folder, name: str, hidden: str, before: bytes) -> SwapResult:
+    """Take the note `name` away, if it still holds `before`. Raises NoteChanged, Busy, OSError."""
+    with _OpenNote(folder, name, hidden) as held:
         if (now := held.now()) != before:
-            raise Moved(now)
+            raise NoteChanged(now)
         folder.rename(name, hidden + OLD)
         folder.sync()
         return held.last(_displaced(folder, hidden))
@@ -317,16 +317,17 @@ def remove(folder: Folder, name: str, hidden: str, before: bytes) -> Swapped:
 def append(folder: Folder, name: str, before: bytes, added: bytes) -> tuple[bytes, bytes]:
     """Add `added` at the end of the note that began as `before`, in one write; returns its content before and after.
 
-    What others add meanwhile stays where it is. Raises Moved, Torn, and OSError: then the note has nothing of `added`.
+    What others add meanwhile stays where it is. Raises NoteChanged, TornWrite, and OSError: then the note has nothing
+    of `added`.
     """
     descriptor, alone = _to_append(folder, name)
     try:
         try:
             seen = contents(descriptor, name)
             if not seen.startswith(before) or (seen and not seen.endswith(b"\n")):
-                raise Moved(seen)
+                raise NoteChanged(seen)
             if not same_file(os.fstat(descriptor), folder.status(name)):
-                raise Moved(folder.read(name))
+                raise NoteChanged(folder.read(name))
             try:
                 start = atomic.append(descriptor, added)
             except atomic.Partial as partial:
@@ -341,14 +342,14 @@ def append(folder: Folder, name: str, before: bytes, added: bytes) -> tuple[byte
             # Somebody put another file in its place, or wrote it anew.
             theirs = folder.read(name)
             if theirs is None or not theirs.startswith(now[:end]):
-                raise Moved(theirs)
+                raise NoteChanged(theirs)
         return now[:start], now[:end]
     finally:
         os.close(descriptor)
 
 
 def take_out(folder: Folder, name: str, start: int, piece: bytes) -> None:
-    """Take `piece`, which a change that was cut off has left at `start` of the note, out. Raises Torn."""
+    """Take `piece`, which a change that was cut off has left at `start` of the note, out. Raises TornWrite."""
     descriptor = folder.open(name, os.O_RDWR | os.O_APPEND)
     try:
         _take_out(descriptor, atomic.Partial(OSError(errno.EINTR, "it was cut off"), [(start, piece)]))
@@ -357,7 +358,7 @@ def take_out(folder: Folder, name: str, start: int, piece: bytes) -> None:
 
 
 def _to_append(folder: Folder, name: str) -> tuple[int, bool]:
-    """The note open to append to, and whether nobody else can open it until the lease is given back. Raises Moved."""
+    """The note open to append to, and whether nobody else can open it while the lease lasts. Raises NoteChanged."""
     try:
         descriptor = folder.open(name, os.O_RDWR | os.O_APPEND)
         # Where nobody else has it open, nobody can come in between what is read and what is written.
@@ -367,21 +368,21 @@ def _to_append(folder: Folder, name: str) -> tuple[int, bool]:
         _wait_for_writers(folder, name)
         return folder.open(name, os.O_RDWR | os.O_APPEND), False
     except FileNotFoundError:
-        raise Moved(None) from None
+        raise NoteChanged(None) from None
 
 
 def _wait_for_writers(folder: Folder, name: str) -> None:
     """Let somebody who is in the middle of writing the note come to an end, for a moment."""
     reading = folder.open(name, os.O_RDONLY)
     try:
-        if lease.quiet(reading, WAIT_SECONDS) is Quiet.HELD:
+        if lease.quiet(reading, WAIT_SECONDS) is WriterState.HELD:
             lease.give_back(reading)
     finally:
         os.close(reading)
 
 
 def _take_out(descriptor: int, partial: atomic.Partial, *, alone: bool = False) -> None:
-    """Take the part of a text that came into the note out again. Raises Torn where that cannot be.
+    """Take the part of a text that came into the note out again. Raises TornWrite where that cannot be.
 
     `alone` tells that the lease is held already.
     """
@@ -393,7 +394,7 @@ def _take_out(descriptor: int, partial: atomic.Partial, *, alone: bool = False) 
             raise OSError(errno.EBUSY, "another program has the note open")
         atomic.cut(descriptor, partial.pieces)
     except OSError as error:
-        raise Torn(partial, error) from None
+        raise TornWrite(partial, error) from None
     finally:
         if held and not alone:
             lease.give_back(descriptor)
@@ -439,7 +440,7 @@ def _may_write(path: str) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-class _Held:
+class _OpenNote:
     """The note, open for reading and at rest, from the comparison to the last look at the old file."""
 
     def __init__(self, folder: Folder, name: str, hidden: str) -> None:
@@ -448,11 +449,11 @@ class _Held:
         self.leased = False
         """Whether nobody can write it for now."""
 
-    def __enter__(self) -> _Held:
+    def __enter__(self) -> _OpenNote:
         try:
             self._descriptor = self._folder.open(self._name, os.O_RDONLY)
         except FileNotFoundError:
-            raise Moved(None) from None
+            raise NoteChanged(None) from None
         quiet = self._wait(WAIT_SECONDS)
         while quiet and half(self._descriptor):
             # Whoever writes the rest must find the first part where it left it.
@@ -469,31 +470,31 @@ class _Held:
         os.close(self._descriptor)
 
     def now(self) -> bytes:
-        """What the note holds. Raises Moved when another file has taken its place."""
+        """What the note holds. Raises NoteChanged when another file has taken its place."""
         if not same_file(os.fstat(self._descriptor), self._folder.status(self._name)):
-            raise Moved(self._folder.read(self._name))
+            raise NoteChanged(self._folder.read(self._name))
         return contents(self._descriptor, self._name)
 
-    def last(self, displaced: tuple[os.stat_result | None, bytes | None]) -> Swapped:
+    def last(self, displaced: tuple[os.stat_result | None, bytes | None]) -> SwapResult:
         """The last content of the old file, after those who were about to write it have done so."""
         status, found = displaced
         if not same_file(os.fstat(self._descriptor), status):
             # An editor put its own file there after the comparison: that is what was displaced.
-            return Swapped(found)
+            return SwapResult(found)
         while True:
             self._release()
             final = self._wait(_LATE_SECONDS)
             now = contents(self._descriptor, self._name)
             if not self.leased:
-                return Swapped(now, final)
+                return SwapResult(now, final)
             _stay()
             if lease.unbroken(self._descriptor):
-                return Swapped(now)
+                return SwapResult(now)
 
     def _wait(self, seconds: float) -> bool:
         found = lease.quiet(self._descriptor, seconds)
-        self.leased = found is Quiet.HELD
-        return found is not Quiet.WRITER
+        self.leased = found is WriterState.HELD
+        return found is not WriterState.WRITER
 
     def _release(self) -> None:
         if self.leased:
@@ -522,9 +523,9 @@ def _leases_work(folder: Folder, hidden: str) -> bool:
         return True
     try:
         found = lease.quiet(sample, 0)
-        if found is Quiet.HELD:
+        if found is WriterState.HELD:
             lease.give_back(sample)
-        return found is Quiet.HELD
+        return found is WriterState.HELD
     finally:
         os.close(sample)
 

@@ -197,7 +197,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ShownLines:
     """The `lines` of a note as a person saw them; `show` makes of a line what they saw of it."""
 
     lines: Sequence[str]

@@ -30,7 +30,7 @@ from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.note_write import (
     RECENT_SECONDS,
     STAY_SECONDS,
-    Touching,
+    SameLinesChanged,
     WrittenNote,
     current,
     deadline,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class ExternalEdit:
     """A note as another program gets it: stored and absolute path, bytes (None: not there), mode and time (ns).
 
     `last` is the number of the journal's newest change, 0 for none.
@@ -62,31 +62,35 @@ class Lent:
     last: int
 
 
-def lend(roots: Roots, journal: Journal, path: str) -> Lent:
+def _external_edit(roots: Roots, journal: Journal, path: str) -> ExternalEdit:
     """The note `path` as it is now. Raises PathRefused, Unreadable, EditRefused."""
     _root, absolute, stored = destination(roots, path)
     # Before the note is read, so that a change which is made in between counts as made meanwhile.
     entries = journal.entries()
-    return Lent(stored, absolute, current(roots, stored), standing(roots, stored), entries[-1].id if entries else 0)
+    return ExternalEdit(
+        stored, absolute, current(roots, stored), standing(roots, stored), entries[-1].id if entries else 0
+    )
 
 
-def came_back(roots: Roots, journal: Journal, lent: Lent, program: str) -> tuple[JournalEntry, Change] | None:
-    """Write down what became of `lent` while `program` had it; None when nothing did. Only while `locked`.
+def _record_external_edit(
+    roots: Roots, journal: Journal, edit: ExternalEdit, program: str
+) -> tuple[JournalEntry, Change] | None:
+    """Write down what became of `edit` while `program` had it; None when nothing did. Only while `locked`.
 
     Where the journal has changes of the note from meanwhile, this one begins where the last of them ended, so that
     each takes back its own. Raises PathRefused, Unreadable, EditRefused.
     """
-    after = current(roots, lent.path)
-    before, others = lent.before, []
+    after = current(roots, edit.path)
+    before, others = edit.before, []
     for entry in journal.entries():
         for file in entry.files:
-            if entry.id > lent.last and entry.state == "done" and file.path == lent.path:
+            if entry.id > edit.last and entry.state == "done" and file.path == edit.path:
                 before = journal.text(file.after)
                 others.append(entry.id)
     if after == before:
         return None
-    change = Change("edit", _title(lent.path, before, after, program), (FileChange(lent.path, before, after),))
-    return journal.record(change, [lent.was], _reason(others)), change
+    change = Change("edit", _title(edit.path, before, after, program), (FileChange(edit.path, before, after),))
+    return journal.record(change, [edit.was], _reason(others)), change
 
 
 def _title(path: str, before: bytes | None, after: bytes | None, program: str) -> str:
@@ -208,11 +212,11 @@ class Curator:
         """What `redo` would do, for a preview. Raises EditRefused."""
         return self._redo(number)[1]
 
-    def lend(self, path: str) -> Lent:
-        """A note that another program is about to get, for `came_back`. Raises PathRefused, Unreadable, EditRefused."""
-        return lend(self.roots, self.journal, path)
+    def begin_external_edit(self, path: str) -> ExternalEdit:
+        """The note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
+        return _external_edit(self.roots, self.journal, path)
 
-    def came_back(self, lent: Lent, program: str) -> AppliedChange | None:
+    def finish_external_edit(self, edit: ExternalEdit, program: str) -> AppliedChange | None:
         """Keep what became of a note while `program` had it as one change; None when it is as it was.
 
         Raises Busy, PathRefused, Unreadable, EditRefused: then the note is as the program left it, without an entry.
@@ -220,10 +224,10 @@ class Curator:
         with self.journal.locked():
             recover.recover(self.roots, self.journal)
             self._prune()
-            kept = came_back(self.roots, self.journal, lent, program)
+            kept = _record_external_edit(self.roots, self.journal, edit, program)
         if kept is None:
             return None
-        self._tell((lent.path,))
+        self._tell((edit.path,))
         return AppliedChange(*kept, ())
 
     def recover(self) -> tuple[JournalEntry, ...]:
@@ -269,10 +273,6 @@ class Curator:
         """Notes and lines that were moved to the trash, newest first; `undo` of one brings it back."""
         return tuple(entry for entry in self.undoable() if entry.kind == "trash")
 
-    def change_of(self, entry: JournalEntry) -> Change:
-        """A change of the journal with its texts, for a diff. Raises EditRefused when a text is gone."""
-        return self.journal.change_of(entry)
-
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _undo(self, number: int | None) -> tuple[JournalEntry, Change]:
@@ -305,7 +305,7 @@ class Curator:
             while True:
                 try:
                     files = self._planned(change, merging=merging)
-                except Touching as news:
+                except SameLinesChanged as news:
                     raise self._conflict(change, news.view, draft, undoes, redoes) from None
                 if not files and first and not undoes and not redoes:
                     raise NothingToChange("The notes already have this change.", "Nothing was written.")
@@ -314,7 +314,7 @@ class Curator:
                 try:
                     entry, made = self._attempt(change, files, until, undoes=undoes, redoes=redoes)
                     break
-                except Touching as news:
+                except SameLinesChanged as news:
                     # It came to touch while it was written; whether it does still shows when it is planned again.
                     if time.monotonic() > until:
                         raise self._conflict(change, news.view, draft, undoes, redoes) from None
@@ -351,7 +351,7 @@ class Curator:
     def _attempt(
         self, change: Change, files: tuple[FileChange, ...], until: float, *, undoes: int, redoes: int
     ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
-        """Write `files`, which `change` was planned to. Raises Touching; then what was written is taken back."""
+        """Write `files`, which `change` was planned to. Raises SameLinesChanged; then nothing of it is left."""
         nothing = not files
         # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
         files = files or change.files
@@ -375,7 +375,7 @@ class Curator:
             ) from None
 
     def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
-        """The notes that differ, as they are now with the change in them. Raises Touching, ReadOnly."""
+        """The notes that differ, as they are now with the change in them. Raises SameLinesChanged, ReadOnly."""
         begins = change.kind in ("capture", "edit")
         files = moved_on(self.roots, change.files) if merging else change.files
         files = tuple(planned(self.roots, file, merging=merging, begins=begins) for file in files)
@@ -391,7 +391,7 @@ class Curator:
         try:
             for number, file in enumerate(files):
                 written.append(write(self.roots, file, atomic_swap.tag(entry.id, number), until))
-        except Touching:
+        except SameLinesChanged:
             self._take_back(entry, written, "another program changed the same lines")
             raise
         except MemoryTuiError as error:
@@ -424,7 +424,7 @@ class Curator:
                 write(
                     self.roots, FileChange(file.path, file.after, file.before), atomic_swap.tag(entry.id, number) + "b"
                 )
-            except Touching as news:
+            except SameLinesChanged as news:
                 half = f"; {file.path} keeps its part, because it has changed again"
                 self.journal.draft(news.view, entry.title)
             except MemoryTuiError as error:

@@ -19,7 +19,7 @@ _SETTLED_SECONDS = 0.05
 """Where there are no leases, a file that did not change for so long is taken to be at rest."""
 
 
-class Quiet(Enum):
+class WriterState(Enum):
     """What is known of a file's writers."""
 
     HELD = "nobody has it open to write, and nobody can until the lease is given back"
@@ -30,15 +30,15 @@ class Quiet(Enum):
 if sys.platform == "linux":
     import fcntl
 
-    def _try(descriptor: int, *, writing: bool = False) -> Quiet:
+    def _try(descriptor: int, *, writing: bool = False) -> WriterState:
         try:
             # The signal that tells of a waiting writer would end the process; this one is ignored by default.
             fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK if writing else fcntl.F_RDLCK)
         except OSError as error:
             # A lease on a file of somebody else, or on a file system without leases, is refused with other errors.
-            return Quiet.WRITER if error.errno == errno.EAGAIN else Quiet.UNKNOWN
-        return Quiet.HELD
+            return WriterState.WRITER if error.errno == errno.EAGAIN else WriterState.UNKNOWN
+        return WriterState.HELD
 
     def give_back(descriptor: int) -> None:
         """Let those who wait open the file."""
@@ -49,9 +49,9 @@ if sys.platform == "linux":
         return fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 else:
 
-    def _try(descriptor: int, *, writing: bool = False) -> Quiet:
+    def _try(descriptor: int, *, writing: bool = False) -> WriterState:
         del descriptor, writing
-        return Quiet.UNKNOWN
+        return WriterState.UNKNOWN
 
     def give_back(descriptor: int) -> None:
         """Let those who wait open the file."""
@@ -63,15 +63,15 @@ else:
         return False
 
 
-def quiet(descriptor: int, seconds: float) -> Quiet:
+def quiet(descriptor: int, seconds: float) -> WriterState:
     """Wait up to `seconds` until nobody has the file open to write; with HELD the lease is ours until `give_back`.
 
     `descriptor` must be open for reading only. UNKNOWN comes after the file was at rest for a moment.
     """
     until = time.monotonic() + seconds
-    while (found := _try(descriptor)) is Quiet.WRITER and time.monotonic() < until:
+    while (found := _try(descriptor)) is WriterState.WRITER and time.monotonic() < until:
         time.sleep(_PAUSE_SECONDS)
-    if found is Quiet.UNKNOWN:
+    if found is WriterState.UNKNOWN:
         _rest(descriptor, until)
     return found
 
@@ -83,9 +83,9 @@ def alone(descriptor: int, seconds: float) -> bool:
     keeps the file open, or where the system does not tell.
     """
     until = time.monotonic() + seconds
-    while (found := _try(descriptor, writing=True)) is Quiet.WRITER and time.monotonic() < until:
+    while (found := _try(descriptor, writing=True)) is WriterState.WRITER and time.monotonic() < until:
         time.sleep(_PAUSE_SECONDS)
-    return found is Quiet.HELD
+    return found is WriterState.HELD
 
 
 def _rest(descriptor: int, until: float) -> None:

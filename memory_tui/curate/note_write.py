@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.curate import atomic_swap
-from memory_tui.curate.atomic_swap import Folder, Moved, parent
+from memory_tui.curate.atomic_swap import Folder, NoteChanged, parent
 from memory_tui.curate.changes import FileChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.merge import Merge, common_head, merge
 from memory_tui.workspace.roots import Roots
@@ -42,7 +42,7 @@ _PATIENCE = 5
 """After so many of them it is exchanged without another comparison."""
 
 
-class Touching(Exception):
+class SameLinesChanged(Exception):
     """Somebody else changed the same lines; `view` shows all three texts."""
 
     def __init__(self, view: ThreeWay) -> None:
@@ -64,7 +64,7 @@ def standing(roots: Roots, path: str) -> tuple[int, int]:
 
 
 def planned(roots: Roots, change: FileChange, *, merging: bool = True, begins: bool = False) -> FileChange:
-    """`change` against what is on disk now: as it is, or merged with it. Raises Touching.
+    """`change` against what is on disk now: as it is, or merged with it. Raises SameLinesChanged.
 
     With `begins` a note that somebody else began meanwhile with the same lines is added to.
     """
@@ -78,7 +78,7 @@ def planned(roots: Roots, change: FileChange, *, merging: bool = True, begins: b
         return replace(change, before=theirs)
     if not merging:
         found = merge(change.before, change.after, theirs)
-        raise Touching(ThreeWay(change.path, change.before, change.after, theirs, found))
+        raise SameLinesChanged(ThreeWay(change.path, change.before, change.after, theirs, found))
     return replace(change, before=theirs, after=_merged(change.path, change.before, change.after, theirs))
 
 
@@ -108,7 +108,7 @@ def stay(roots: Roots, done: WrittenNote, hidden: str, until: float) -> WrittenN
             break
         try:
             again = write(roots, FileChange(done.path, olds[0], done.after), hidden + "s", until)
-        except Touching:
+        except SameLinesChanged:
             break
         before, after = _pair(done.before, done.after or b"", again.after)
         done = replace(again, before=before, after=after, between=done.between + again.between)
@@ -141,7 +141,7 @@ def _movements(files: tuple[FileChange, ...]) -> dict[str, str]:
 
 
 def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> WrittenNote:
-    """Make `change` on disk. Raises Touching, Busy, ReadOnly, EditRefused; then the note is as others left it.
+    """Make `change` on disk. Raises SameLinesChanged, Busy, ReadOnly, EditRefused; then the note is as others left it.
 
     It is tried again until `until` (as `time.monotonic` tells it; 0: DEADLINE_SECONDS from now).
     """
@@ -152,7 +152,7 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
         atomic_swap.refuse_unwritable(folder, name, change.path)
         try:
             return _rounds(folder, name, change, hidden, until)
-        except atomic_swap.Torn as torn:
+        except atomic_swap.TornWrite as torn:
             raise Unfinished(
                 f"{_refused(torn, change.path).message} A part of the text stands in {change.path} and could not be "
                 f"taken out again: {torn.stays.strerror}.",
@@ -181,7 +181,7 @@ def _rounds(
                     change.path, *atomic_swap.append(folder, name, now.before, now.after[len(now.before) :])
                 )
             now, found = _once(folder, name, hidden, now, insist=number > _PATIENCE, late=late)
-        except Moved as news:
+        except NoteChanged as news:
             now = replace(now, before=news.theirs, after=_merged(change.path, now.before, now.after, news.theirs, late))
             if now.after == now.before:
                 return WrittenNote(change.path, now.before, now.after)
@@ -193,7 +193,7 @@ def _rounds(
 
 
 def _joined(
-    folder: Folder, name: str, done: FileChange, hidden: str, found: atomic_swap.Swapped, until: float, *, late: bool
+    folder: Folder, name: str, done: FileChange, hidden: str, found: atomic_swap.SwapResult, until: float, *, late: bool
 ) -> WrittenNote:
     """What others wrote between the comparison and the exchange, and what was written here, in one text."""
     both = merge(done.before, done.after, found.displaced, mine_first=late or _half(done.before, found.displaced))
@@ -203,7 +203,7 @@ def _joined(
     again = hidden + "+"
     if both.merged is None:
         _give_back(folder, name, replace(done, before=done.after, after=found.displaced), again, until)
-        raise Touching(ThreeWay(done.path, done.before, done.after, found.displaced, both))
+        raise SameLinesChanged(ThreeWay(done.path, done.before, done.after, found.displaced, both))
     if both.merged == done.after:
         return WrittenNote(done.path, found.displaced, done.after, found.final)
     last = _rounds(folder, name, replace(done, before=done.after, after=both.merged), again, until, late=True)
@@ -224,7 +224,7 @@ def _give_back(folder: Folder, name: str, change: FileChange, hidden: str, until
     """Put what others wrote back in the place of mine."""
     try:
         _rounds(folder, name, change, hidden, until)
-    except Touching as news:
+    except SameLinesChanged as news:
         theirs = news.view.theirs
         if change.before is None and change.after and theirs:
             # The note was away for a moment, and somebody has begun a new one: theirs goes behind.
@@ -237,8 +237,8 @@ def _give_back(folder: Folder, name: str, change: FileChange, hidden: str, until
 
 def _once(
     folder: Folder, name: str, hidden: str, change: FileChange, *, insist: bool, late: bool
-) -> tuple[FileChange, atomic_swap.Swapped]:
-    """One attempt: the change as it came to be, and the file it displaced. Raises Moved, Touching.
+) -> tuple[FileChange, atomic_swap.SwapResult]:
+    """One attempt: the change as it came to be, and the file it displaced. Raises NoteChanged, SameLinesChanged.
 
     With `insist` a note that is written all the time is exchanged as it is, because what was displaced is merged in.
     """
@@ -248,7 +248,7 @@ def _once(
     atomic_swap.write_beside(folder, hidden, change.after, folder.status(name), change.mode, change.mtime_ns)
     if change.before is None:
         atomic_swap.create(folder, name, hidden)
-        return change, atomic_swap.Swapped(None)
+        return change, atomic_swap.SwapResult(None)
     atomic_swap.copy_attributes(folder, name, hidden)
     made = change
 
@@ -284,7 +284,7 @@ def _merged(
     found = merge(base, mine, theirs, mine_first=late or _half(base, theirs))
     # A note that both agree to remove is merged, and None like one that cannot be.
     if found.merged is None and (mine is not None or theirs is not None):
-        raise Touching(ThreeWay(path, base, mine, theirs, found))
+        raise SameLinesChanged(ThreeWay(path, base, mine, theirs, found))
     return found.merged
 
 

@@ -24,7 +24,18 @@ from memory_tui.curate import budget
 from memory_tui.curate import promote as curate_promote
 from memory_tui.curate.atomic_swap import parent
 from memory_tui.curate.budget import Budget, HostLimit
-from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Seen, bare, block_at, edited, end_of
+from memory_tui.curate.changes import (
+    HEADING,
+    ITEM,
+    Change,
+    FileChange,
+    Lines,
+    ShownLines,
+    bare,
+    block_at,
+    edited,
+    end_of,
+)
 from memory_tui.curate.links import LinkIndex, Names, NoteLink, links
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
@@ -332,7 +343,7 @@ class Planner:
         """The path of the curated note: MEMORY.md, or memory.md where only that is there."""
         return next((name for name in ROOT_NOTES if current(self.roots, name) is not None), ROOT_NOTES[0])
 
-    def spot(self, path: str, first: int, last: int | None = None, seen: Seen | None = None) -> Spot:
+    def spot(self, path: str, first: int, last: int | None = None, seen: ShownLines | None = None) -> Spot:
         """Lines of a note; without `last` the list item or paragraph that line `first` belongs to.
 
         With `seen` the numbers are of the lines that a person saw: they are found where they stand now.

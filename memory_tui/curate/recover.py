@@ -10,9 +10,9 @@ from memory_tui.curate import atomic_swap, lease
 from memory_tui.curate.atomic_swap import Folder, contents, parent
 from memory_tui.curate.changes import FileChange, ThreeWay
 from memory_tui.curate.journal import Journal, JournalEntry
-from memory_tui.curate.lease import Quiet
+from memory_tui.curate.lease import WriterState
 from memory_tui.curate.merge import merge
-from memory_tui.curate.note_write import Touching, current, write
+from memory_tui.curate.note_write import SameLinesChanged, current, write
 from memory_tui.workspace.roots import Roots
 
 CUT_OFF = "cut off before a note was written"
@@ -89,8 +89,8 @@ def _finish(
             if not done:
                 write(roots, file, atomic_swap.tag(entry.id, number) + "f")
         return "done", FINISHED
-    except (Touching, MemoryTuiError) as stopped:
-        if isinstance(stopped, Touching):
+    except (SameLinesChanged, MemoryTuiError) as stopped:
+        if isinstance(stopped, SameLinesChanged):
             journal.draft(stopped.view, entry.title)
     try:
         for number, file in enumerate(files):
@@ -98,7 +98,7 @@ def _finish(
                 back = replace(file, before=file.after, after=file.before)
                 write(roots, back, atomic_swap.tag(entry.id, number) + "b")
         return "refused", TAKEN_BACK
-    except Touching:
+    except SameLinesChanged:
         return "done", HALF
 
 
@@ -210,10 +210,10 @@ def _closed(folder: Folder, hidden: str) -> bytes | None:
     descriptor = folder.open(hidden, os.O_RDONLY)
     try:
         found = lease.quiet(descriptor, 0)
-        if found is Quiet.WRITER:
+        if found is WriterState.WRITER:
             return None
         text = contents(descriptor, hidden)
-        if found is Quiet.HELD:
+        if found is WriterState.HELD:
             lease.give_back(descriptor)
         return text
     finally:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memory_tui.core.settings import Settings
 from memory_tui.curate.changes import Change
-from memory_tui.providers.protocol import Provider
+from memory_tui.providers.provider_protocol import Provider
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Dates, SearchContext, gather

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_tui.core.cancel import Stop
 from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _sees_a_save(_: Engine) -> CheckOutcome:
     import watchfiles
 
     with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
-        stop, seen, refused = threading.Event(), threading.Event(), ""
+        stop, seen, refused = Stop(), threading.Event(), ""
 
         def look() -> None:
             nonlocal refused

@@ -14,6 +14,7 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.doctor.check import Check, CheckOutcome, failed, ok, skipped, warning
+from memory_tui.engine import index_check
 from memory_tui.search.formulas import candidate_limit
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _AGAIN = "Repair what the provider reports, then run memory-tui provider --test.
 
 
 def _whole(engine: Engine) -> CheckOutcome:
-    problems = engine.queries.verify()
+    problems = index_check.problems(engine.queries)
     if problems:
         return failed("; ".join(problems[:3]), "Delete it and run memory-tui index: it is made anew from the notes.")
     return ok(f"{engine.plan.index.name} was read from end to end.")
@@ -76,7 +77,7 @@ def _identity(engine: Engine) -> CheckOutcome:
 
 
 def _remeasured(engine: Engine) -> CheckOutcome:
-    found = engine.queries.remeasured()
+    found = index_check.remeasured(engine.queries, engine.providers.chain)
     if found is None:
         return skipped("There is no vector to compare with.")
     path, cosine = found
@@ -89,7 +90,7 @@ def _remeasured(engine: Engine) -> CheckOutcome:
 
 
 def _finds_itself(engine: Engine) -> CheckOutcome:
-    sample = engine.queries.sample()
+    sample = index_check.sample(engine.queries)
     if sample is None:
         return skipped("There is no chunk to look for.")
     ref, text = sample

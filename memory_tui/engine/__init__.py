@@ -1,19 +1,20 @@
 """The engine behind every front end: it opens a workspace, keeps its index fresh, answers queries.
 
 - batch_runner: The batch runner follows batch jobs beside the syncs of an engine. -> BatchRunner
+- change_watch: The change watch notices what other programs do to notes, to their folders, to the index. ->
+  WatchSwitch
 - costs: The cost of an index run before it starts: texts, hosts, tokens, price. -> forecast
 - engine: The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries. ->
   Engine
+- freshness_check: The freshness check compares the notes on disk with the index. -> FreshnessCheck
 - inbox_inputs: What the inbox examines: notes on disk, their chunks, what recalls returned. -> view
-- index_changes: Index changes by another process are noticed within half a second. -> IndexChanges
+- index_check: The index check reads an index from end to end, or asks the provider for one of its vectors anew. ->
+  problems
 - indexer: The indexer keeps the index up to date in the background. -> Indexer
 - open_index: The index is opened for writing: found, checked, replaced where it is damaged. -> IndexOpener
 - provider_setup: The provider of an index run is tested before it replaces the one in use. -> Providers
 - queries: Queries read the index over connections of their own; an index run never blocks them. -> Queries
-- root_watch: The root watch examines every root once a second. -> RootWatch
-- scanner: The scanner decides when the notes are scanned: in full, or only what the watcher named. -> Scanner
 - status: The status of a workspace: index, files, provider, why a file is in or out. -> status
-- watch_switch: The watch switch begins the watcher, examines it, begins it anew when it ended. -> WatchSwitch
 """
 
 from __future__ import annotations

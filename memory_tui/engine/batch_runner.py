@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memory_tui.index.sync import SyncReport
     from memory_tui.providers.batch import BatchService
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.protocol import Provider
+    from memory_tui.providers.provider_protocol import Provider
 
 _JOIN_SECONDS = 0.2
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from memory_tui import plan as plans
-from memory_tui.approval import Consents
+from memory_tui.approval import Approvals
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, ignore
 from memory_tui.engine.indexer import Indexer
@@ -139,7 +140,9 @@ class Inbox:
         from memory_tui.inbox.examine import examine
 
         found = examine(
-            inbox_inputs.view(self._plan(), self._now(), self._queries.chunks(), self._notes.trust()), progress, stopped
+            inbox_inputs.view(self._plan(), self._now(), inbox_inputs.chunks_of(self._queries), self._notes.trust()),
+            progress,
+            stopped,
         )
         return found if every else self.decisions.open(found, self._now())
 
@@ -153,7 +156,7 @@ class Engine:
         self.plan = plan
         """What was decided when it was opened: settings, workspace, configuration."""
         self._listener = listener
-        approvals = Consents(plan.workspace)
+        approvals = Approvals(plan.workspace)
         chain = Chain(plans.settings(plan, approvals), self._provider_failed)
         self.indexer = Indexer(plan, chain, approvals, self._emit)
         """Keeps the index up to date."""
@@ -243,12 +246,11 @@ class Engine:
                 notices=with_provider_notice(self._notices(), supplied.who),
                 supplied=supplied,
                 paused=indexer.paused,
-                trust=self.notes.trust(),
             )
             indexer.index_changes.cost = time.monotonic() - began
             return found
 
-        return self.queries.on_snapshot(read)
+        return replace(self.queries.on_snapshot(read), trust=self.notes.trust())
 
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import Unreadable
 from memory_tui.curate import budget
 from memory_tui.hosts import claude_code
-from memory_tui.inbox.checks import InboxInputs
+from memory_tui.inbox.checks import Chunks, InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.recalls import recall_log
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import shown_day
-from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
+from memory_tui.workspace.roots import MEMORY, ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
-    from memory_tui.inbox.checks import Chunks
+    from memory_tui.engine.queries import Queries
     from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import Plan
 
@@ -46,6 +46,27 @@ def view(plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | Non
         _recalled(plan),
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
     )
+
+
+def chunks_of(queries: Queries) -> Chunks | None:
+    """The chunks with their vectors, to be compared with each other; None while there are none."""
+    with queries.reader_or_none() as store:
+        if store is None:
+            return None
+        with queries.state(store) as (corpus, _, _):
+            pass
+    if not corpus.dims:
+        return None
+    notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]
+    places = [(corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row])) for row in notes]
+
+    def texts(rows: Sequence[int]) -> list[str]:
+        rowids = [int(corpus.rowids[notes[row]]) for row in rows]
+        with queries.reader() as store, store.snapshot():
+            found = store.texts(rowids) if store.uuid() == corpus.uuid else {}
+        return [found.get(rowid, "") for rowid in rowids]
+
+    return Chunks(places, texts, corpus.file_of[notes], corpus.vectors(notes))
 
 
 def host_of(plan: Plan, path: str) -> budget.HostLimit:
@@ -79,8 +100,8 @@ def _notes(roots: Roots) -> Iterator[DatedNote]:
 
 
 def _recalled(plan: Plan) -> frozenset[str] | None:
-    """The paths that logged recalls returned; None where too few were logged to tell what is never recalled."""
+    """The paths that logged recalls and reads delivered; None where too few were logged to tell."""
     entries = recall_log.read(recall_log.recall_log_path(plan.roots.workspace)).entries
     if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_DAYS * _DAY_SECONDS:
         return None
-    return frozenset(hit.path for entry in entries for hit in entry.hits)
+    return frozenset(path for entry in entries for path in entry.delivered)

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from os.path import normpath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from memory_tui.core import locks
 from memory_tui.core.cancel import Stop
@@ -36,136 +36,25 @@ from memory_tui.core.events import (
     RootsChanged,
     SyncProgress,
 )
-from memory_tui.core.locks import Keeping
+from memory_tui.core.locks import Leadership
 from memory_tui.engine.batch_runner import BatchRunner, combined
-from memory_tui.engine.index_changes import IndexChanges
+from memory_tui.engine.change_watch import EngineClock, IndexChanges, RootWatch, Scanner, WatchSwitch
+from memory_tui.engine.freshness_check import FreshnessCheck
 from memory_tui.engine.open_index import IndexOpener
-from memory_tui.engine.provider_setup import SyncProvider, fallback_in, who_answers
-from memory_tui.engine.root_watch import RootWatch
-from memory_tui.engine.scanner import EngineClock, Scanner
-from memory_tui.engine.watch_switch import WatchSwitch
+from memory_tui.engine.provider_setup import SyncProvider, who_answers
 from memory_tui.index.connections import Writer
-from memory_tui.providers.chain import NONE
-from memory_tui.search.trace import Notice, Unsearchable
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import reachable
-from memory_tui.workspace.scan import Scan
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Consents
-    from memory_tui.core.settings import Settings
+    from memory_tui.approval import Approvals
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.protocol import Identity, Provider
-
-_CHEAP_SECONDS = 0.015
-"""A comparison that takes no longer than this is worth its time before every search."""
-_YOUNG_SECONDS = 0.25
-"""A comparison is not repeated before this has passed."""
-
-
-class FreshnessCheck:
-    """The last comparison of disk and index of one plan; any thread may make another one."""
-
-    def __init__(self, plan: Plan, chain: Chain) -> None:
-        self.unsearchable: tuple[Unsearchable, ...] = ()
-        """What a search could not find at the last comparison, and why."""
-        self.last: Freshness | None = None
-        """What the last comparison found."""
-        self._plan = plan
-        self._chain = chain
-        self._lost = False
-        """Whether the provider that an index would be made with does not answer."""
-        self._at = 0.0
-        self._cost = 0.0
-
-    @property
-    def age(self) -> float:
-        """Seconds since the last comparison."""
-        return time.monotonic() - self._at
-
-    def postpone(self) -> None:
-        """Count as compared now: somebody is about to compare."""
-        self._at = time.monotonic()
-
-    def compare(self, store: Store, seen: Scan | None = None) -> Freshness:
-        """Compare disk and index, and remember what a search could not find, for the next answers."""
-        from memory_tui.index import mass_deletion, schema
-        from memory_tui.index import sync as syncing
-        from memory_tui.index.freshness import compare
-
-        began = time.monotonic()
-        has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
-        wanted = syncing.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
-        rebuild = schema.differences(has, wanted) if has and wanted else ()
-        every = seen or reachable(roots, None if rebuild else store.known().settled)
-        if rebuild and every.quiet:
-            every = reachable(roots)
-        found = compare(
-            every,
-            store.known(),
-            settings,
-            rebuild=rebuild,
-            roots=roots,
-            devices=mass_deletion.from_text(store.meta(mass_deletion.KEY)),
-        )
-        self.unsearchable = tuple(
-            [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
-            + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
-        )
-        self._lost = who_answers(store, self._chain, settings).standing in ("failed", "fallback failed")
-        self.last, self._at = found, time.monotonic()
-        if seen is None:
-            self._cost = self._at - began
-        return found
-
-    def _wanted(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
-        """Who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
-        nothing else can be told without asking.
-        """
-        chain, settings = self._chain, self._plan.settings
-        if chain.name == NONE:
-            return None, settings, None
-        if chain.fallback is None and fallback_in(store, chain) is not None:
-            # What another process replaced stays so until the first choice has answered.
-            return chain.of_space(has), settings, has
-        return chain.provider(), settings, chain.wanted(has if has.dims else None) or has
-
-    def compare_if_cheap(self, store: Store) -> bool:
-        """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
-        if self._plan.once or self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
-            return False
-        return bool(self.compare(store).pending)
-
-    def notices(self) -> tuple[Notice, ...]:
-        """What a person has to decide, or should know, about index and disk."""
-        seen, found = self.last, []
-        if seen is not None and seen.shrink is not None:
-            found.append(
-                Notice(
-                    "shrink",
-                    f"{seen.shrink.reason}; they stay in the index until you agree.",
-                    "Bring them back, or run memory-tui index --accept-shrink.",
-                )
-            )
-        if seen is not None and seen.rebuild:
-            found.append(
-                Notice(
-                    "rebuild",
-                    f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
-                    "finishes.",
-                    "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
-                    if self._lost
-                    else "Run memory-tui index.",
-                )
-            )
-        return tuple(found)
-
-
-Outcome = TypeVar("Outcome")
+    from memory_tui.search.trace import Unsearchable
+    from memory_tui.workspace.scan import Scan
 
 AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "roots"})
 """Reasons of syncs that only the keeper does."""
@@ -182,7 +71,7 @@ _MINUTE = 60.0
 class Indexer:
     """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
 
-    def __init__(self, plan: Plan, chain: Chain, approvals: Consents, emit: Callable[[Event], None]) -> None:
+    def __init__(self, plan: Plan, chain: Chain, approvals: Approvals, emit: Callable[[Event], None]) -> None:
         self.made_for_query = False
         """Whether the index was made for the question that is asked next."""
         self.freshness_check = FreshnessCheck(plan, chain)
@@ -206,13 +95,13 @@ class Indexer:
         self._stop = Stop(self.writer.closing, self._paused, self._yield)
         self._lock = threading.RLock()
         self.batches = BatchRunner(
-            chain, self.on_writer, self._emit, lambda: self.request_sync("batch"), self._provider.manner
+            chain, self.writer.run, self._emit, lambda: self.request_sync("batch"), self._provider.manner
         )
         self.watcher = WatchSwitch(plan, lambda named: self.request_sync("watch", named=named), self._emit)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.index_changes = IndexChanges(lambda: self.opener.path)
         self._scanner = Scanner(plan.roots)
-        self._keeping = Keeping(lambda: self.opener.path, self._emit)
+        self._leadership = Leadership(lambda: self.opener.path, self._emit)
         self._retry_later = False
         self._clock = EngineClock(self._tick, self.writer.closing)
         self._yielded = self._synced = 0.0
@@ -256,14 +145,10 @@ class Indexer:
         self.index_changes.close()
         self.writer.close(_GOODBYE_SECONDS)
         self.root_watch.join(_GOODBYE_SECONDS)
-        self._keeping.close()
+        self._leadership.close()
         self.opener.leave()
 
     # --- the writer ------------------------------------------------------------------------------------------------
-
-    def on_writer(self, run: Callable[[Store], Outcome]) -> Outcome:
-        """What `run` makes of the write connection, on the writer's thread. Raises what it raises."""
-        return self.writer.submit(run).result()
 
     def sync(self, force: bool = False, reason: str = "manual", accept_shrink: bool = False) -> SyncReport:
         """Bring the index up to date and wait for it; for batch jobs too, unless a search needs it.
@@ -272,7 +157,7 @@ class Indexer:
         """
         self._check_paused()
         started = time.monotonic()
-        report = self.on_writer(lambda store: self._sync(store, reason, force, accept_shrink))
+        report = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.batches.resident:
             return report
         results = self.batches.join()
@@ -284,7 +169,7 @@ class Indexer:
         )
         if not results.left:
             return report
-        rest = self.on_writer(lambda store: self._sync(store, "batch", False, False))
+        rest = self.writer.run(lambda store: self._sync(store, "batch", False, False))
         return replace(combined(report, rest), seconds=time.monotonic() - started)
 
     def request_sync(self, reason: str = "manual", force: bool = False, named: Collection[str] | None = None) -> None:
@@ -328,7 +213,7 @@ class Indexer:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
         return (who is not None and not who.is_this_process) or (
-            self._keeping.refused and not self.index_changes.begun()
+            self._leadership.refused and not self.index_changes.begun()
         )
 
     def catch_up(self) -> None:
@@ -342,7 +227,7 @@ class Indexer:
             if (
                 self._plan.settings.on("sync.onSearch")
                 or self.made_for_query
-                or self.on_writer(lambda store: store.recipe() is None)
+                or self.writer.run(lambda store: store.recipe() is None)
             ):
                 self.sync(reason="search")
         except IndexRefused:
@@ -401,7 +286,7 @@ class Indexer:
 
         Raises MemoryTuiError.
         """
-        self.on_writer(self.opener.condemn(error, met))
+        self.writer.run(self.opener.condemn(error, met))
         self.sync(reason="search")
         mended = f"{error.message} {error.next_step}".rstrip()
         self.opener.notices[:] = [text for text in self.opener.notices if text != mended]
@@ -419,7 +304,7 @@ class Indexer:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._sync_wanted = False
-        if reason in AUTOMATIC and (self.paused or not self._keeping.leads()):
+        if reason in AUTOMATIC and (self.paused or not self._leadership.leads()):
             self._compare_only(store)
             return
         self._check_paused()
@@ -554,8 +439,8 @@ class Indexer:
         minutes = self._plan.settings.whole("sync.intervalMinutes")
         if not self.opener.path.exists():
             return "lost" if self.opener.opened else ""
-        if self._keeping.refused:
-            return "takeover" if self._keeping.leads() else ""
+        if self._leadership.refused:
+            return "takeover" if self._leadership.leads() else ""
         if self._retry_later and locks.living(self.opener.path) is None:
             self._retry_later = False
             return "takeover"

@@ -35,7 +35,14 @@ class IndexOpener:
         self._plan = plan
         self._emit = emit
         self._last: tuple[int, int] | None = None
-        self._sealed: integrity.Seal | None = None
+        self._marker: integrity.ShutdownMarker | None = None
+
+    @property
+    def file(self) -> tuple[int, int] | None:
+        """Device and inode of the index file; None where there is none."""
+        from memory_tui.index import index_file
+
+        return index_file.file_at(self.path)
 
     def open(self, damage: str) -> Store:
         """The index, made if it is not there; checked first where it was not closed, or changed since.
@@ -57,15 +64,15 @@ class IndexOpener:
         return store
 
     def close(self, store: Store, whole: bool = True) -> None:
-        """Close the index, and seal it when nobody else has it open."""
+        """Close the index, and write its clean-shutdown marker when nobody else has it open."""
         from memory_tui.index import integrity
 
         self._last = store.identified
         moved = store.moved
         store.close()
         if whole and not moved and not self._shared():
-            integrity.put(store.path, self._sealed)
-        self._sealed = None
+            integrity.put(store.path, self._marker)
+        self._marker = None
 
     def leave(self) -> None:
         """Remove the temporary index that this process kept; nobody uses it any more.
@@ -142,7 +149,7 @@ class IndexOpener:
         there = path.exists() and path.stat().st_size > 0
         if self._shared():
             return ""
-        broken, self._sealed = integrity.take(path)
+        broken, self._marker = integrity.take(path)
         if there:
             return broken
         if self._last is not None or broken != integrity.UNCLOSED:
@@ -173,9 +180,8 @@ class IndexOpener:
 
         with self._lock():
             # Another process may have done it meanwhile: then there is another file.
-            if self._last is not None and index_file.file_at(self.path) == self._last:
-                copy = index_file.move_aside(self.path)
-                self._report(f"{why} It is kept as {copy}; memory-tui rebuilds it from the notes.")
+            if self._last is not None and self.file == self._last:
+                self._report(index_file.quarantine(self.path, why))
 
     def _lock(self) -> locks.WriterLock:
         lock = locks.WriterLock.acquire(self.path)

@@ -9,31 +9,31 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.core.errors import ConsentUnsaved, ProviderError, SettingError
+from memory_tui.core.errors import ApprovalUnsaved, ProviderError, SettingError
 from memory_tui.plan import NAMED
 from memory_tui.providers.chain import Fallback
 from memory_tui.providers.chain_member import ChainMember
 from memory_tui.providers.failures import LastFailure, state_of
 from memory_tui.providers.provider_options import on_this_machine
-from memory_tui.providers.serving import Who, who
+from memory_tui.providers.serving import ServingProvider, who
 from memory_tui.search.trace import Notice
 from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from memory_tui.approval import Agreement, Consents
+    from memory_tui.approval import Approval, Approvals
     from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
     from memory_tui.engine.costs import Estimate, Forecast
-    from memory_tui.engine.status import Supplied
+    from memory_tui.engine.status import EmbeddingState
     from memory_tui.index.embedding import EmbeddingMode
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import MemberState
-    from memory_tui.providers.protocol import Provider
+    from memory_tui.providers.provider_protocol import Provider
 
 _FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
 _SOONEST_SECONDS = 1.0
@@ -43,11 +43,16 @@ class SyncProvider:
     """The chain of one plan as its syncs use it; `ask_again` is called when a provider that failed may be tried."""
 
     def __init__(
-        self, plan: Plan, chain: Chain, consents: Consents, ask_again: Callable[[], None], notice: Callable[[str], None]
+        self,
+        plan: Plan,
+        chain: Chain,
+        approvals: Approvals,
+        ask_again: Callable[[], None],
+        notice: Callable[[str], None],
     ) -> None:
         self._plan = plan
         self._chain = chain
-        self._consents = consents
+        self._approvals = approvals
         self._ask_again, self._notice = ask_again, notice
         self._resumed = False
         self._restored = 0
@@ -162,8 +167,8 @@ class SyncProvider:
     def _remember(self, member: ChainMember) -> None:
         """`--provider NAME` was a person's word; it holds from now on."""
         try:
-            self._consents.agree(member.name, member.host, NAMED)
-        except ConsentUnsaved as error:
+            self._approvals.approve(member.name, member.host, NAMED)
+        except ApprovalUnsaved as error:
             self._notice(f"{error.message} {error.next_step}")
 
 
@@ -192,7 +197,7 @@ def fallback_in(store: Store, chain: Chain) -> Fallback | None:
     return found if fits else None
 
 
-def who_answers(store: Store, chain: Chain, settings: Settings) -> Who:
+def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:
     """Who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
     return who(
         chain,
@@ -203,7 +208,7 @@ def who_answers(store: Store, chain: Chain, settings: Settings) -> Who:
     )
 
 
-def provider_notice(found: Who) -> Notice | None:
+def provider_notice(found: ServingProvider) -> Notice | None:
     """What a person should know of who answers before trusting an answer; None where nothing is lost."""
     if found.fine:
         return None
@@ -246,7 +251,7 @@ class Providers:
         self,
         plan: Plan,
         chain: Chain,
-        approvals: Consents,
+        approvals: Approvals,
         changed: Callable[[], None],
         reader: Callable[[], AbstractContextManager[Store]],
         speed: Callable[[], float | None],
@@ -274,13 +279,13 @@ class Providers:
         """One real call, in the documented form: `ok`, and the `error` when it failed."""
         return {key: value for key, value in self.chain.try_out().items() if key in ("ok", "error")}
 
-    def supplied(self, store: Store) -> Supplied:
+    def supplied(self, store: Store) -> EmbeddingState:
         """Who makes the vectors, for `status`."""
-        from memory_tui.engine.status import Supplied
+        from memory_tui.engine.status import EmbeddingState
 
-        return Supplied(self.members(), who_answers(store, self.chain, self._plan.settings), cache_hits(store))
+        return EmbeddingState(self.members(), who_answers(store, self.chain, self._plan.settings), cache_hits(store))
 
-    def who(self) -> Who:
+    def who(self) -> ServingProvider:
         """Who answers questions by meaning now, and why it is not who was asked for; asks nobody."""
         with self._reader() as store:
             return who_answers(store, self.chain, self._plan.settings)
@@ -320,31 +325,33 @@ class Providers:
                 self._plan, store, scan(self._plan.roots), preview, known or store.identity(), self._speed()
             )
 
-    def approve(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Agreement | None:
+    def approve(self, name: str = "", how: str = "in the app", *, sync: bool = True) -> Approval | None:
         """Remember that notes may go to `name`, by default whoever waits for it; None when nobody does.
 
         With `sync` the index is brought up to date then, in the background. Raises SettingError for a provider that
-        waits for nothing, ConsentUnsaved.
+        waits for nothing, ApprovalUnsaved.
         """
         members = self.members()
         waiting = [member for member in members if not member.agreed]
         chosen = next((member for member in waiting if member.name == name), None) if name else self.chain.proposal
         if name and chosen is None:
             known = next((member for member in members if member.name == name), None)
-            why = self.why_agreed(known) if known else f"{name} is not configured here, so there is nothing to approve."
+            why = (
+                self.why_approved(known) if known else f"{name} is not configured here, so there is nothing to approve."
+            )
             raise SettingError(
                 why,
                 f"Waiting for approval: {', '.join(member.name for member in waiting) or 'none'}.",
             )
         if chosen is None:
             return None
-        made = self.approvals.agree(chosen.name, chosen.host, how)
+        made = self.approvals.approve(chosen.name, chosen.host, how)
         self.chain.choose_again()
         if sync:
             self._changed()
         return made
 
-    def why_agreed(self, member: MemberState) -> str:
+    def why_approved(self, member: MemberState) -> str:
         """Why nothing has to be approved for `member`, as a sentence."""
         from memory_tui.providers import registry
 
@@ -354,14 +361,14 @@ class Providers:
             return f"{member.name} needs no approval: it runs inside memory-tui, and no note leaves this machine."
         if on_this_machine(member.host):
             return f"{member.name} needs no approval: {member.host} is this machine, and no note leaves it."
-        made = self.approvals.given(member.name, member.host)
+        made = self.approvals.find(member.name, member.host)
         since = f", since {dt.datetime.fromtimestamp(made.at).astimezone():%Y-%m-%d %H:%M}" if made else ""
         return f"{member.name} has your approval to get these notes at {member.host}{since}."
 
-    def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Agreement, ...]:
+    def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Approval, ...]:
         """Take back what was agreed about `name`, or everything; returns it. Nothing is sent there from now on.
 
-        Raises ConsentUnsaved.
+        Raises ApprovalUnsaved.
         """
         gone = self.approvals.revoke(name)
         if gone:

@@ -12,7 +12,6 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
 from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import UnindexedTexts, words_elsewhere
-from memory_tui.index import index_file
 from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice, Trace
 from memory_tui.workspace.roots import shown
@@ -23,16 +22,15 @@ if TYPE_CHECKING:
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.indexer import Indexer
     from memory_tui.explain.why_not import WhyNot
-    from memory_tui.inbox.checks import Chunks
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
-    from memory_tui.providers.protocol import Identity
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.provider_protocol import Identity
+    from memory_tui.providers.serving import ServingProvider
     from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
+    from memory_tui.search.postings import PostingLists
     from memory_tui.search.retrieve import Asked, Dates
-    from memory_tui.source.rows import TableSize
 
 Outcome = TypeVar("Outcome")
 
@@ -40,7 +38,7 @@ _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
 
 
-def with_provider_notice(notices: Sequence[Notice], who: Who) -> tuple[Notice, ...]:
+def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tuple[Notice, ...]:
     """`notices` with that of `who`, which is not repeated where the question met the same failure."""
     notice = provider_notice(who)
     if notice is None or any(one.code == notice.code and one.message.startswith(notice.message) for one in notices):
@@ -71,6 +69,7 @@ class Queries:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._dates: Dates | None = None
+        self._lists: PostingLists | None = None
         self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
@@ -80,9 +79,9 @@ class Queries:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
-        met = index_file.file_at(self._indexer.opener.path)
+        met = self._indexer.opener.file
         try:
-            with self._borrowed() as store:
+            with self.reader_or_none() as store:
                 if store is None:
                     self._indexer.index_missing()
                     raise IndexUnavailable(
@@ -103,14 +102,14 @@ class Queries:
             with self.reader_or_empty() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self._indexer.report_unreadable(error, index_file.file_at(self._indexer.opener.path))
+            self._indexer.report_unreadable(error, self._indexer.opener.file)
         with self._empty() as store:
             return run(store)
 
     @contextmanager
     def reader_or_empty(self) -> Iterator[Store]:
         """A read-only connection, or one to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self._borrowed() as store:
+        with self.reader_or_none() as store:
             if store is not None:
                 yield store
                 return
@@ -118,7 +117,8 @@ class Queries:
             yield store
 
     @contextmanager
-    def _borrowed(self) -> Iterator[Store | None]:
+    def reader_or_none(self) -> Iterator[Store | None]:
+        """A read-only connection; None while there is no index. Raises Cancelled, IndexUnavailable."""
         with self._readers.borrow(self._indexer.opener.path) as store:
             self._indexer.index_changes.begin(store)
             yield store
@@ -143,13 +143,23 @@ class Queries:
 
         return rank(evidence, settings)
 
-    def gather(self, query: str, cancel: Stop | None = None, source: str = "", *, by_words: bool = False) -> Evidence:
+    def gather(
+        self,
+        query: str,
+        cancel: Stop | None = None,
+        source: str = "",
+        *,
+        by_words: bool = False,
+        now: float | None = None,
+    ) -> Evidence:
         """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
-        A damaged index is made again first, where nobody does that in the background.
+        Ages are counted from `now` (epoch seconds; None: the clock of the engine). A damaged index is made again first,
+        where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        return self._gathered_at(self._now(), query, cancel or Stop(), source, by_words=by_words)
+        at = self._now() if now is None else now
+        return self._gathered_at(at, query, cancel or Stop(), source, by_words=by_words)
 
     def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
         try:
@@ -157,7 +167,7 @@ class Queries:
         except IndexDamaged as error:
             if self._indexer.batches.resident:
                 raise
-            self._indexer.replace_damaged(error, index_file.file_at(self._indexer.opener.path))
+            self._indexer.replace_damaged(error, self._indexer.opener.file)
             return self._gathered(query, now, cancel, source, by_words=by_words)
 
     def _gathered(self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
@@ -170,7 +180,7 @@ class Queries:
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
             asked = self._embedded(query, store.identity(), by_words=by_words)
-            with self._state(store) as (corpus, dates):
+            with self.state(store) as (corpus, dates, lists):
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
@@ -183,6 +193,7 @@ class Queries:
                     notices=notices,
                     first=self._indexer.made_for_query,
                     projects=self._plan.projects,
+                    lists=lists,
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)
@@ -245,7 +256,7 @@ class Queries:
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """The chunks of a note as they are indexed, in order."""
-        with self._borrowed() as store:
+        with self.reader_or_none() as store:
             rows = store.chunks_of(path) if store is not None else []
         return tuple(
             ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
@@ -253,66 +264,8 @@ class Queries:
             if row.occurrence == 0
         )
 
-    def chunks(self) -> Chunks | None:
-        """The chunks with their vectors, to be compared with each other; None while there are none."""
-        from memory_tui.inbox.checks import Chunks
-
-        with self._borrowed() as store:
-            if store is None:
-                return None
-            with self._state(store) as (corpus, _):
-                pass
-        if not corpus.dims:
-            return None
-        notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == "memory"]
-        places = [(corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row])) for row in notes]
-
-        def texts(rows: Sequence[int]) -> list[str]:
-            rowids = [int(corpus.rowids[notes[row]]) for row in rows]
-            with self.reader() as store, store.snapshot():
-                found = store.texts(rowids) if store.uuid() == corpus.uuid else {}
-            return [found.get(rowid, "") for rowid in rowids]
-
-        return Chunks(places, texts, corpus.file_of[notes], corpus.vectors(notes))
-
-    def sample(self) -> tuple[ChunkRef, str] | None:
-        """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
-        with self.reader() as store, self._state(store) as (corpus, _):
-            return _sample(store, corpus)
-
-    def remeasured(self) -> tuple[str, float] | None:
-        """The path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
-
-        None without vectors. Raises IndexUnavailable, ProviderError.
-        """
-        from memory_tui.search.corpus import vectors_of
-        from memory_tui.search.formulas import cosine
-
-        with self.reader() as store, self._state(store) as (corpus, _):
-            found = _sample(store, corpus)
-            provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
-            if found is None or provider is None or corpus.identity != provider.identity:
-                return None
-            stored = vectors_of(store, corpus, corpus.rows_of([found[0].rowid]))
-        if not stored.any():
-            # It may have been withheld, so it must not be sent now.
-            return None
-        return found[0].path, float(cosine(stored, provider.embed([found[1]], "document")[0])[0])
-
-    def tables(self) -> tuple[TableSize, ...]:
-        """Rows and bytes of each kind of table; reads the whole index file, so it can take a second."""
-        from memory_tui.index import disk_usage
-
-        return self.on_snapshot(disk_usage.tables)
-
-    def verify(self) -> tuple[str, ...]:
-        """What is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
-        from memory_tui.index import integrity
-
-        return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
-
     @contextmanager
-    def _state(self, store: Store) -> Iterator[tuple[Corpus, Dates]]:
+    def state(self, store: Store) -> Iterator[tuple[Corpus, Dates, PostingLists | None]]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.
@@ -321,30 +274,19 @@ class Queries:
                 current = self._current(store)
             yield current
 
-    def _current(self, store: Store) -> tuple[Corpus, Dates]:
-        """The chunks in memory, brought up to the state that `store` holds."""
+    def _current(self, store: Store) -> tuple[Corpus, Dates, PostingLists | None]:
+        """The chunks and the postings in memory, brought up to the state that `store` holds.
+
+        A command that asks once lets FTS5 weigh the matches: it needs no lengths of chunks then.
+        """
         from memory_tui.search.corpus import Corpus
+        from memory_tui.search.postings import PostingLists
         from memory_tui.search.retrieve import Dates
 
         first = Corpus.load_once if self._plan.once else Corpus.load
         corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
         if corpus is not self._corpus or self._dates is None:
             self._corpus, self._dates = corpus, Dates.of(corpus)
-        return corpus, self._dates
-
-
-def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
-    """A chunk from the middle of `corpus` with its text; None when there is none."""
-    if not len(corpus):
-        return None
-    row = len(corpus) // 2
-    rowid = int(corpus.rowids[row])
-    ref = ChunkRef(
-        rowid,
-        corpus.chunk_id(row),
-        corpus.path(row),
-        corpus.files.sources[corpus.file_of[row]],
-        int(corpus.start_lines[row]),
-        int(corpus.end_lines[row]),
-    )
-    return ref, store.texts([rowid])[rowid]
+        if not self._plan.once:
+            self._lists = self._lists.refresh(store) if self._lists else PostingLists.of(store)
+        return corpus, self._dates, self._lists

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,22 +13,24 @@ import apsw
 
 from memory_tui.core import locks
 from memory_tui.core.formatting import plural
-from memory_tui.core.locks import Role
 from memory_tui.index import database, disk_usage
 from memory_tui.index.database import OFF, Vec0, ability
-from memory_tui.index.disk_usage import FileSize
-from memory_tui.index.freshness import Freshness
 from memory_tui.index.index_write import VEC0_FROM
-from memory_tui.index.store import Store
-from memory_tui.plan import Plan
-from memory_tui.providers.chain_member import MemberState
-from memory_tui.providers.serving import Who
 from memory_tui.search.trace import Notice
-from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace.notes import Document, shown_day
-from memory_tui.workspace.root_state import RootState
-from memory_tui.workspace.roots import PathVerdict
-from memory_tui.workspace.scan import Scan
+
+if TYPE_CHECKING:
+    from memory_tui.core.locks import Role
+    from memory_tui.index.disk_usage import FileSize
+    from memory_tui.index.freshness import Freshness
+    from memory_tui.index.store import Store
+    from memory_tui.plan import Plan
+    from memory_tui.providers.chain_member import MemberState
+    from memory_tui.providers.serving import ServingProvider
+    from memory_tui.source.rows import Rejected, Withheld
+    from memory_tui.workspace.root_state import RootState
+    from memory_tui.workspace.roots import PathVerdict
+    from memory_tui.workspace.scan import Scan
 
 if TYPE_CHECKING:
     from memory_tui.openclaw.trust import TrustReport
@@ -128,7 +130,7 @@ class Status:
     read_only: bool
     freshness: Freshness
     embedding_probe: dict[str, Any] | None
-    who: Who
+    who: ServingProvider
     """Who answers questions by meaning, and why it is not who was asked for."""
     notices: tuple[Notice, ...]
     keeper: WriterProcess | None = None
@@ -151,11 +153,11 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Supplied:
+class EmbeddingState:
     """Who makes the vectors: every provider that was looked at, who answers, and chunks found in the cache so far."""
 
     links: tuple[MemberState, ...]
-    who: Who
+    who: ServingProvider
     cache_hits: int
 
 
@@ -308,10 +310,9 @@ def status(
     watching: tuple[bool, str],
     probe: dict[str, Any] | None,
     notices: Sequence[Notice],
-    supplied: Supplied,
+    supplied: EmbeddingState,
     paused: bool = False,
     roots: tuple[RootState, ...] = (),
-    trust: TrustReport | None = None,
 ) -> Status:
     """The whole state; `probe` is the outcome of a deep check."""
     counts = store.counts()
@@ -319,7 +320,6 @@ def status(
     settings = plan.settings
     vec0 = ability() if settings.on("store.vector.enabled") else OFF
     refused = tuple(store.rejected())
-    most = plan.config.value("cache.maxEntries")
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
@@ -341,21 +341,10 @@ def status(
         config_path=str(plan.config.path or ""),
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
-        source_counts=tuple(
-            SourceCounts(name, *counts.by_source.get(name, (0, 0)))
-            for name in dict.fromkeys((*plan.roots.sources, *counts.by_source))
-        ),
-        cache=VectorCache(
-            settings.on("cache.enabled"), counts.cached, most if isinstance(most, int) else None, supplied.cache_hits
-        ),
+        source_counts=_by_source(plan.roots.sources, counts.by_source),
+        cache=_cache(plan, counts.cached, supplied.cache_hits),
         fts=_full_text(store),
-        vector=VectorSearch(
-            enabled=settings.on("store.vector.enabled"),
-            available=vec0.ready,
-            engine=_compared_by(store, vec0),
-            load_error=None if vec0.ready else vec0.detail,
-            dims=identity.dims if identity else None,
-        ),
+        vector=_vectors(plan, store, vec0),
         fallback=supplied.who.instead,
         who=supplied.who,
         watching=watching[0],
@@ -372,7 +361,6 @@ def status(
         refused=refused,
         links=supplied.links,
         roots=roots,
-        trust=trust,
     )
 
 
@@ -390,6 +378,26 @@ def _refused(chunks: Sequence[Rejected]) -> list[Notice]:
             "try the provider again in its view, or by memory-tui index --force.",
         )
     ]
+
+
+def _by_source(wanted: Sequence[str], found: Mapping[str, tuple[int, int]]) -> tuple[SourceCounts, ...]:
+    return tuple(SourceCounts(name, *found.get(name, (0, 0))) for name in dict.fromkeys((*wanted, *found)))
+
+
+def _cache(plan: Plan, entries: int, hits: int) -> VectorCache:
+    most = plan.config.value("cache.maxEntries")
+    return VectorCache(plan.settings.on("cache.enabled"), entries, most if isinstance(most, int) else None, hits)
+
+
+def _vectors(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:
+    identity = store.identity()
+    return VectorSearch(
+        enabled=plan.settings.on("store.vector.enabled"),
+        available=vec0.ready,
+        engine=_compared_by(store, vec0),
+        load_error=None if vec0.ready else vec0.detail,
+        dims=identity.dims if identity else None,
+    )
 
 
 def _compared_by(store: Store, vec0: Vec0) -> str:

@@ -5,11 +5,13 @@ An answer may call a word absent only when neither holds it. Both looks are boun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.tokens import as_asked
+from memory_tui.core.tokens import CJK, CJK_RUN, as_asked
 from memory_tui.search.trace import Elsewhere, Unsearchable
 
 if TYPE_CHECKING:
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from memory_tui.source.protocol import ChunkSource
 
 MOST_WORDS = 8
+MOST_TEXTS = 256
+"""Texts that are read to see whether one of them holds a word."""
+MOST_PAIRS = 64
+"""Pairs of characters of one run that are looked for."""
 MOST_NOTES = 64
 MOST_CHARACTERS = 2_000_000
 """Of the notes that wait, no more than this is read for one question."""
@@ -57,18 +63,75 @@ def words_elsewhere(evidence: Evidence, source: ChunkSource, waiting: UnindexedT
     lacking = _lacking(evidence)
     if not lacking:
         return Elsewhere()
-    # In ASCII a word is what stands between blanks and signs; other scripts have words that no tokenizer cuts out.
-    uncut = tuple(word for word in lacking if not word.isascii() and len(source.words.containing(word)))
+    looked, uncut, parts = [], [], []
+    for word in lacking:
+        held = _held_by_texts(word, source)
+        if held is None:
+            continue
+        looked.append(word)
+        if held:
+            uncut.append(word)
+        elif part := _part_in_texts(word, source):
+            parts.append((word, part))
+    found = Elsewhere(tuple(uncut), looked=tuple(looked), parts=tuple(parts))
     paths = pending(evidence.unsearchable)
     if not paths:
-        return Elsewhere(uncut)
+        return found
     texts = waiting.texts(evidence.unsearchable)
-    found = ((word, next((path for path, text in texts.items() if word.lower() in text), "")) for word in lacking)
-    return Elsewhere(uncut, tuple((word, path) for word, path in found if path), len(paths), len(paths) - len(texts))
+    held_by = ((word, next((path for path, text in texts.items() if word.lower() in text), "")) for word in lacking)
+    return replace(
+        found,
+        held=tuple((word, path) for word, path in held_by if path),
+        waiting=len(paths),
+        unread=len(paths) - len(texts),
+    )
 
 
 def _lacking(evidence: Evidence) -> tuple[str, ...]:
     """The words of the question, as it was asked, that no chunk holds by any way of looking; a few of them at most."""
     sides = [evidence.openclaw, evidence.recommended, *(evidence.keywords.each if evidence.keywords else ())]
-    absent = (word for side in sides for word in side.plan.words if side.frequency.get(word, 1) == 0)
+    searches = [(side.plan, side.frequency) for side in sides]
+    searches += [(search.plan, search.frequency) for search in evidence.lexical.searches]
+    absent = (word for plan, frequency in searches for word in plan.words if frequency.get(word, 1) == 0)
     return as_asked(absent, evidence.query)[:MOST_WORDS]
+
+
+def holds(text: str, word: str) -> bool:
+    """Whether a reader finds `word` in `text`: letters of ASCII as a word of their own, others anywhere."""
+    if not word.isascii():
+        return word.casefold() in text.casefold()
+    # Letters of another alphabet make one word with it; Chinese, Japanese and Korean characters do not.
+    return re.search(rf"(?<![^\W{CJK}]){re.escape(word.lower())}(?![^\W{CJK}])", text.lower()) is not None
+
+
+def _held_by_texts(word: str, source: ChunkSource) -> bool | None:
+    """Whether a text holds `word`; None where too many texts would have to be read to tell."""
+    if not word.isascii():
+        forms = {word, word.lower(), word.upper(), word.capitalize()}
+        return any(len(source.words.containing(form)) for form in forms)
+    # Full-text search of stems cuts words out of Chinese, Japanese and Korean clauses: what it lacks no text holds.
+    if not source.words.cut() or not source.words.frequency([word], "stemmed")[0]:
+        return False
+    rowids = source.words.containing(word)
+    if any(holds(text, word) for text in source.texts(rowids[:MOST_TEXTS]).values()):
+        return True
+    return None if len(rowids) > MOST_TEXTS else False
+
+
+def _part_in_texts(word: str, source: ChunkSource) -> str:
+    """The longest part of the Chinese, Japanese or Korean characters of `word` that a text holds; else empty."""
+    if not source.words.cut():
+        return ""
+    found = []
+    for run in CJK_RUN.findall(word):
+        pairs = [run[at : at + 2] for at in range(min(len(run) - 1, MOST_PAIRS))]
+        known = [pair for pair, count in zip(pairs, source.words.frequency(pairs, "stemmed"), strict=True) if count]
+        joined = "".join(pair if pair in known else "\0" for pair in pairs)
+        found += [part for part in map(_joined, joined.split("\0")) if part] + known
+    by_length = sorted(dict.fromkeys(found), key=len, reverse=True)
+    return next((part for part in by_length if len(source.words.containing(part))), "")
+
+
+def _joined(pairs: str) -> str:
+    """The run that pairs of neighbours, written one behind the other, are cut out of."""
+    return pairs[::2] + pairs[-1:]

@@ -79,13 +79,15 @@ class NoWord:
 class NotMatched:
     """Full-text search did not match: of `words` the chunk lacks `absent`, and `nowhere` occur in no chunk at all.
 
-    `join` AND needs all of them, OR any.
+    `join` AND needs all of them, OR any. Of those that it lacks the text holds the letters of `hidden`, but inside of
+    what the tokenizer takes for a longer word.
     """
 
     words: tuple[str, ...]
     absent: tuple[str, ...]
     nowhere: tuple[str, ...]
     join: Literal["AND", "OR"]
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +150,23 @@ class LostInTheirIndex:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class NotDelivered:
+    """A logged search ranked it as number `place`, but only the first `delivered` hits went out to the agent.
+
+    `most_characters` is the bound on snippets that stopped it; 0 where none did.
+    """
+
+    place: int
+    delivered: int
+    most_characters: int
+
+
 FileGate = OutsideRoots | Excluded | NoSuchFile | UnreadableFile | ChangedSinceIndexed | InNoChunk
 PoolGate = (
     NoVector | ModelMismatch | OutsideVectorPool | WordsOff | NoWord | NotMatched | OutsideTextPool | UnreadableProject
 )
-Fate = FileGate | PoolGate | Verdict | LostInTheirIndex
+Fate = FileGate | PoolGate | Verdict | LostInTheirIndex | NotDelivered
 
 
 @dataclass(frozen=True, slots=True)

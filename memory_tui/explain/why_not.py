@@ -13,6 +13,8 @@ import numpy as np
 from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.core.settings import Settings
+from memory_tui.explain.claims import GATE_SWITCHES, StillLostWithout, StoppedByAlone, SwitchedGate
+from memory_tui.explain.elsewhere import holds
 from memory_tui.explain.verdicts import (
     ChangedSinceIndexed,
     Excluded,
@@ -34,7 +36,7 @@ from memory_tui.explain.verdicts import (
     UnreadableProject,
     WordsOff,
 )
-from memory_tui.providers.protocol import Vectors
+from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES
@@ -98,6 +100,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         recommended=kept(evidence.recommended),
         keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
         lexical=evidence.lexical.moved(place),
+        of_chunks=evidence.indexed,
     ), rows
 
 
@@ -223,6 +226,8 @@ class WhyNot:
     best: Account | None
     others: tuple[Account, ...]
     more: int = 0
+    without: StoppedByAlone | StillLostWithout | None = None
+    """What becomes of the line with the gate that stopped it switched off; None for gates that no setting switches."""
 
     @property
     def recalled(self) -> bool:
@@ -338,11 +343,11 @@ class Inquest:
 
     def _outside(self, postings: Postings, row: int) -> OutsideTextPool | None:
         """The place of `row` among the matches, with the worst that got into the pool."""
-        there = np.flatnonzero(postings.rows == row)
-        if not len(there):
+        place = postings.rank_of(row)
+        if place is None:
             return None
         pool = min(self.trace.candidate_limit, len(postings.rows))
-        return OutsideTextPool(int(there[0]) + 1, pool, float(postings.bm25[there[0]]), float(postings.bm25[pool - 1]))
+        return OutsideTextPool(place[0], pool, place[1], float(postings.bm25[pool - 1]))
 
     def _text_gate(self, row: int, text: str) -> TextGate:
         plan = self._side.plan
@@ -361,7 +366,8 @@ class Inquest:
         every, lacking, unknown = (tokens.as_asked(found, query) for found in (plan.words, lacks, nowhere))
         # Of notes that wait and were not read nobody knows what they hold.
         seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
-        return NotMatched(every, lacking, tuple(word for word in unknown if word not in seen), join)
+        known = tuple(word for word in unknown if word in elsewhere.looked and word not in seen)
+        return NotMatched(every, lacking, known, join, tuple(word for word in lacking if holds(text, word)))
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
@@ -385,7 +391,24 @@ def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
         fate = best.fate
     else:
         fate = place.gate or ChangedSinceIndexed("new")
-    return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), len(found) - len(accounts))
+    others, more = tuple(accounts[1:]), len(found) - len(accounts)
+    without = _without_its_gate(evidence, settings, fate, best.chunk.rowid) if best is not None else None
+    return WhyNot(place, evidence, inquest.trace, fate, best, others, more, without)
+
+
+def _without_its_gate(
+    evidence: Evidence, settings: Settings, fate: Fate, rowid: int
+) -> StoppedByAlone | StillLostWithout | None:
+    """What becomes of a chunk with the gate that stopped it switched off."""
+    by_gate: Mapping[type, SwitchedGate] = {LoweredByDecay: "decay", DisplacedByMmr: "mmr"}
+    gate, row = by_gate.get(type(fate)), row_of(evidence, rowid)
+    if gate is None or row is None or GATE_SWITCHES[gate] in profiles.get(settings.word("profile")).fixed:
+        return None
+    without = find(rank(evidence, settings.set(GATE_SWITCHES[gate], False, "without its gate")), evidence, row)
+    if without is None:
+        return None
+    verdict = without.verdict
+    return StoppedByAlone(gate, verdict.place) if isinstance(verdict, Recalled) else StillLostWithout(gate, verdict)
 
 
 def _completed(evidence: Evidence, place: ExplainedLine) -> Evidence:

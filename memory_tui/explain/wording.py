@@ -8,6 +8,23 @@ from typing import TYPE_CHECKING, assert_never
 from memory_tui.core.formatting import plural
 from memory_tui.core.profiles import OWN
 from memory_tui.core.settings import BY_KEY, Scalar, show
+from memory_tui.explain.claims import (
+    AbsentWords,
+    InvisibleToTokenizer,
+    LeftOut,
+    LeftOutReason,
+    LineClaim,
+    NoChunkHoldsAll,
+    NoChunkMatches,
+    NoSingleKnob,
+    NotLookedThrough,
+    SearchedRange,
+    StillLostWithout,
+    StoppedByAlone,
+    WaitingNoteHolds,
+    WordClaim,
+    of_empty,
+)
 from memory_tui.explain.verdicts import (
     AboveRight,
     BelowNoise,
@@ -22,6 +39,7 @@ from memory_tui.explain.verdicts import (
     LostInTheirIndex,
     ModelMismatch,
     NoSuchFile,
+    NotDelivered,
     NotMatched,
     NoVector,
     NoWord,
@@ -53,6 +71,7 @@ from memory_tui.search.trace import (
 
 if TYPE_CHECKING:
     from memory_tui.explain.counterfactuals import Flip, NotAlone, Rephrased
+    from memory_tui.explain.why_not import WhyNot
 
 
 def ordinal(n: int) -> str:
@@ -127,6 +146,8 @@ def gate(fate: Fate) -> str:  # noqa: C901
             return "in no chunk"
         case LostInTheirIndex():
             return "lost in OpenClaw's index"
+        case NotDelivered():
+            return "not delivered"
         case _ as never:
             assert_never(never)
 
@@ -145,16 +166,16 @@ def sentence(fate: Fate) -> str:
                 how = ", although it is below minScore: words found it and meaning did not"
             return f"Recalled as the {ordinal(fate.place)} hit{how}."
         case BelowMinScore():
-            return f"Its score is {margin(fate.margin)} short of minScore {fate.floor:g}."
+            return f"Its score is {margin(fate.margin)} short of {_floor(fate)}."
         case LoweredByDecay():
             return (
-                f"Age alone stopped it: {fate.age_days:.0f} days old, its score was multiplied by "
-                f"{fate.factor:.3f} and is {margin(fate.margin)} short of minScore {fate.floor:g}."
+                f"Its age took it below {_floor(fate)}: {fate.age_days:.0f} days old, its score was multiplied by "
+                f"{fate.factor:.3f} and is {margin(fate.margin)} short."
             )
         case DisplacedByMmr():
             return (
-                f"Its score is good enough, but it shares {fate.similarity:.0%} of its words with "
-                f"{fate.twin.citation}, which MMR chose first. It came {ordinal(fate.place)}; the limit is "
+                f"By its score it is among the first {fate.limit}, but it shares {fate.similarity:.0%} of its words "
+                f"with {fate.twin.citation}, which MMR chose before it. It came {ordinal(fate.place)}; the limit is "
                 f"{plural(fate.limit, 'result')}."
             )
         case BeyondLimit():
@@ -177,8 +198,42 @@ def sentence(fate: Fate) -> str:
                 f"From the notes on disk it would be the {ordinal(fate.place)} hit, but OpenClaw's own index cannot "
                 f"recall it: {fate.detail}"
             )
+        case NotDelivered():
+            bound = f"fit in {fate.most_characters:,} characters" if fate.most_characters else "went out"
+            return f"It was ranked {ordinal(fate.place)}, but only the first {plural(fate.delivered, 'hit')} {bound}."
         case _ as never:
             assert_never(never)
+
+
+def _floor(fate: BelowMinScore | LoweredByDecay) -> str:
+    """What a score had to reach, by its name."""
+    return f"{number(fate.floor)}, the relaxed floor" if fate.relaxed else f"minScore {number(fate.floor)}"
+
+
+def without(claim: StoppedByAlone | StillLostWithout) -> str:
+    """What becomes of a line without the gate that stopped it, as a sentence."""
+    if isinstance(claim, StoppedByAlone):
+        return f"With {claim.gate} off it would be recalled ({ordinal(claim.place)})."
+    return f"With {claim.gate} off it would not be recalled either ({reason(claim.then)})."
+
+
+def account(answer: WhyNot) -> str:
+    """What became of a line, with what its gate alone has to do with it."""
+    return " ".join([sentence(answer.fate), *([without(answer.without)] if answer.without else [])])
+
+
+def left_out(claim: LeftOut, words: Sequence[str]) -> str:
+    """`words`, which stand for those of `claim`, with why they were not searched for."""
+    return f"{', '.join(words)} ({_REASONS[claim.reason]})"
+
+
+_REASONS: dict[LeftOutReason, str] = {
+    "common": "in over half of the chunks",
+    "stop word": "stop words",
+    "number": "numbers alone",
+    "short": "too short",
+}
+"""Why words are not searched for."""
 
 
 def _file_sentence(fate: FileGate) -> str:
@@ -234,10 +289,10 @@ def _text(gate: TextGate) -> str:
             left = f" (left out: {', '.join(gate.dropped)})" if gate.dropped else ""
             return f"the query has no word to search for{left}"
         case NotMatched(join="OR"):
-            return f"none of {_listed(gate.absent)} stands in it{_nowhere(gate)}"
+            return f"{_lacked(gate)}{_nowhere(gate)}"
         case NotMatched():
             every = f"all {len(gate.words)} words are" if len(gate.words) > 1 else "the word is"
-            return f"{every} needed, and it lacks {_listed(gate.absent)}{_nowhere(gate)}"
+            return f"{every} needed, and {_lacked(gate)}{_nowhere(gate)}"
         case OutsideTextPool():
             return (
                 f"it is only the {ordinal(gate.rank)} by bm25 ({-gate.bm25:.2f}), and the {gate.pool} best are "
@@ -245,6 +300,20 @@ def _text(gate: TextGate) -> str:
             )
         case _ as never:
             assert_never(never)
+
+
+def _lacked(gate: NotMatched) -> str:
+    """What a chunk lacks, and what it holds where its tokenizer cannot see it."""
+    lacks = tuple(word for word in gate.absent if word not in gate.hidden)
+    said = []
+    if lacks and gate.join == "OR":
+        said.append(f"none of {_listed(lacks)} stands in it")
+    elif lacks:
+        said.append(f"it lacks {_listed(lacks)}")
+    if gate.hidden:
+        inside = "inside of a longer word" if len(gate.hidden) == 1 else "inside of longer words"
+        said.append(f"it holds {_listed(gate.hidden)} only {inside}, where this tokenizer cannot see it")
+    return "; ".join(said)
 
 
 def _nowhere(gate: NotMatched) -> str:
@@ -273,7 +342,24 @@ def flip(found: Flip) -> str:
 
 def no_flip(*, recalled: bool) -> str:
     """That no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
-    return f"No single setting would {'drop' if recalled else 'recall'} this hit"
+    return f"No single setting on the tune strip would {'drop' if recalled else 'recall'} this hit"
+
+
+def no_single_knob(claim: NoSingleKnob) -> str:
+    """That no knob alone changes a verdict, with the values that were tried, as a sentence."""
+    return f"{no_flip(recalled=claim.recalled)}. Tried: {', '.join(map(_range, claim.ranges))}."
+
+
+def _range(tried: SearchedRange) -> str:
+    """`results 1 to 50`, `minScore 0 to 1 by 0.01`."""
+    knob = BY_KEY[tried.key]
+    name = "weights" if tried.key == "query.hybrid.vectorWeight" else knob.label
+    if tried.choices:
+        return f"{name} {', '.join(tried.choices)}"
+    if isinstance(knob.default, bool):
+        return f"{name} on and off"
+    step = f" by {tried.step:g}" if tried.step != 1 else ""
+    return f"{name} {tried.low:g} to {tried.high:g}{step}"
 
 
 def flip_sentence(found: Flip) -> str:
@@ -294,7 +380,7 @@ def effects(verb: str, count: int, right: int, wrong: int) -> str:
 
 
 def not_alone(found: NotAlone) -> str:
-    """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th; the limit is 6 results)`."""
+    """How near turning one knob alone brings a chunk: `minScore (9th; the limit is 6 results)`."""
     if found.place:
         how = f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
     elif found.passes:
@@ -302,7 +388,12 @@ def not_alone(found: NotAlone) -> str:
     else:
         how = "never a candidate" if found.score is None else f"below minScore with {found.score:.3f} at most"
     name = "weights" if found.key == "query.hybrid.vectorWeight" else BY_KEY[found.key].label
-    return f"not by {name} alone ({how})"
+    return f"{name} ({how})"
+
+
+def none_alone(found: Sequence[NotAlone]) -> str:
+    """The knobs that do not recall a chunk alone, with how near they bring it, in one sentence; empty without any."""
+    return f"Not by one of these alone: {', '.join(map(not_alone, found))}." if found else ""
 
 
 def rephrased(found: Rephrased) -> str:
@@ -328,7 +419,7 @@ def doubt(found: Doubt) -> str:
         case AboveRight():
             return (
                 f"minScore {found.min_score:g} shuts out what is right: only {found.share:.0%} of the right chunks "
-                f"reach it, the middle one scores {found.median:.3f}."
+                f"pass, the middle one scores {found.median:.3f}."
             )
         case RelativeScores():
             return (
@@ -344,7 +435,14 @@ def doubt(found: Doubt) -> str:
             assert_never(never)
 
 
-def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:  # noqa: C901
+def no_suggestion(*, relative: bool) -> str:
+    """Why no minScore is suggested, as a clause."""
+    return (
+        "none: scores are relative to each question's best hit" if relative else "none: every minScore loses too much"
+    )
+
+
+def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
     """Why nothing was recalled under `profile`, and what to do next."""
     match reason:
         case BlankQuery():
@@ -369,35 +467,81 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:  # noqa: C901
         case NoUsableWord():
             return "The query has no word to search for, and there are no vectors to go by.", "Add a word."
         case NothingMatched():
-            elsewhere = reason.elsewhere
-            absent = tuple(word for word in reason.missing if word not in elsewhere.uncut)
-            waits = f" {elsewhere.clause[0].upper()}{elsewhere.clause[1:]}." if elsewhere.clause else ""
-            if unseen := [word for word in reason.missing if word in elsewhere.uncut]:
-                return (
-                    f"Notes hold {_listed(unseen)}, but only inside of longer words, where profile {profile} cannot "
-                    f"see {'it' if len(unseen) == 1 else 'them'}.{waits}",
-                    f"Use the profile {OWN}, or store.fts.tokenizer trigram.",
-                )
-            if waits:
-                found = f"contains {_listed(absent)}" if absent else "holds these words"
-                return f"No indexed note {found}.{waits}", "Ask again when it is indexed, or run memory-tui index."
-            if absent:
-                return f"No note contains {_listed(absent)}.", "Try another word for it."
-            if reason.join == "AND":
-                return (
-                    "No chunk contains all of these words, and no vector is near.",
-                    "Use fewer words, or the profile recommended, which accepts any of them.",
-                )
-            return "No chunk matches.", "Try other words."
+            said = of_empty(reason, profile)
+            return " ".join(word_claim(one) for one in said if isinstance(one, WordClaim)), _next_word(said)
         case AllBelowGate():
-            fade = f" {reason.decayed} of them only because of their age." if reason.decayed else ""
+            fade = f" Without age {reason.decayed} of them would reach it." if reason.decayed else ""
             return (
-                f"{plural(reason.candidates, 'chunk')} found, but all score below {reason.floor:g}; "
-                f"the best has {reason.best:.3f}.{fade}",
+                f"{plural(reason.candidates, 'chunk')} found, but all score below minScore {number(reason.floor)}; "
+                f"the best has {against(reason.best, reason.floor)}.{fade}",
                 "Lower minScore." if profile == OWN else f"Lower minScore, or try the profile {OWN}.",
             )
         case _ as never:
             assert_never(never)
+
+
+def claim(said: WordClaim | LineClaim) -> str:
+    """What a claim says, as a sentence."""
+    match said:
+        case StoppedByAlone() | StillLostWithout():
+            return without(said)
+        case NoSingleKnob():
+            return no_single_knob(said)
+        case LeftOut():
+            return f"Not searched for: {left_out(said, said.words)}."
+        case _:
+            return word_claim(said)
+
+
+def word_claim(claim: WordClaim) -> str:
+    """What is said of the words of a question that found nothing, as a sentence."""
+    match claim:
+        case AbsentWords():
+            words = "the word" if len(claim.words) == 1 else "the words"
+            return f"No {'indexed ' if claim.indexed else ''}note contains {words} {_listed(claim.words)}."
+        case InvisibleToTokenizer():
+            them = "it" if len(claim.words) == 1 else "them"
+            part = f", part of {_listed(claim.part_of)}" if claim.part_of else ""
+            return (
+                f"Notes hold {_listed(claim.words)}{part}, but only inside of longer words, where profile "
+                f"{claim.profile} cannot see {them}."
+            )
+        case WaitingNoteHolds():
+            return f'The note {claim.path}, which is not indexed yet, holds "{claim.word}".'
+        case NotLookedThrough():
+            notes = "note waits" if claim.waiting == 1 else "notes wait"
+            return f"{claim.waiting:,} {notes} to be indexed, and {claim.unread:,} of them were not looked through."
+        case NoChunkHoldsAll():
+            return "No chunk was found to hold all of these words, and meaning found none."
+        case NoChunkMatches():
+            return "No chunk matches."
+        case _ as never:
+            assert_never(never)
+
+
+def _next_word(said: Sequence[object]) -> str:
+    """What to do next where words found nothing."""
+    kinds = {type(one) for one in said}
+    if InvisibleToTokenizer in kinds:
+        return f"Use the profile {OWN}, or store.fts.tokenizer trigram."
+    if kinds & {WaitingNoteHolds, NotLookedThrough}:
+        return "Ask again when it is indexed, or run memory-tui index."
+    if AbsentWords in kinds:
+        return "Try another word for it."
+    if NoChunkHoldsAll in kinds:
+        return "Use fewer words, or the profile recommended, which accepts any of them."
+    return "Try other words."
+
+
+def number(value: float) -> str:
+    """A setting as it was given, without the digits that arithmetic adds."""
+    return f"{value:.10g}"
+
+
+def against(score: float, floor: float) -> str:
+    """`score` with enough digits to see on which side of `floor` it is."""
+    ways = (f"{score:.{digits}f}" for digits in range(3, 18))
+    return next((shown for shown in ways if (float(shown) >= floor) == (score >= floor)), repr(score))
 
 
 def mode(value: Mode) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from memory_tui.core.errors import QueryError
+from memory_tui.hosts.file_changes import FileEdit, HostChange
+from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 COMMAND = "memory-tui hook claude-code"
@@ -102,3 +104,36 @@ def workspace(project: Path) -> Path:
     """The notes of a project: its own where it has any, else Claude Code's."""
     own = any((project / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
     return project if own else auto_memory(project)
+
+
+# --- its row -------------------------------------------------------------------------------------------------------
+
+_TOOLS = ("memory_search", "memory_get")
+
+
+def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    program, *arguments = wiring.server()
+    server = HostChange("member", ("mcpServers", SERVER), {"type": "stdio", "command": program, "args": arguments})
+    # Both tools only read, so that an agent need not ask each time.
+    changes = [HostChange("item", ("permissions", "allow"), f"mcp__{SERVER}__{tool}") for tool in _TOOLS]
+    hooks = wiring.hooks("claude-code", EVENTS)
+    changes += [HostChange("item", ("hooks", event), hook) for event, hook in hooks.items()]
+    if wiring.scope == "user":
+        return (FileEdit(_user_file(), (server,)), FileEdit(home() / "settings.json", tuple(changes)))
+    changes.append(HostChange("item", ("enabledMcpjsonServers",), SERVER))
+    # What holds on one machine alone, such as a whole path, has no place in the file that a team shares.
+    local = wiring.project / ".claude" / "settings.local.json"
+    return (FileEdit(wiring.project / ".mcp.json", (server,)), FileEdit(local, tuple(changes)))
+
+
+def _user_file() -> Path:
+    """Where Claude Code keeps the servers of a user."""
+    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
+    return (Path(named).expanduser() if named else Path.home()) / ".claude.json"
+
+
+def _start(wiring: Wiring) -> ServerStart:
+    return ServerStart(wiring.server())
+
+
+HOST = Host("claude-code", "Claude Code", ("user", "project"), _edits, _start, "Start Claude Code again.")

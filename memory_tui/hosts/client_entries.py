@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from memory_tui.hosts import codex
+from memory_tui.hosts.wiring import SERVER, command
 
 CLIENTS = ("claude-code", "codex", "openclaw")
-SERVER = "memory"
-
-
-def command() -> tuple[str, ...]:
-    """How this program is started, by its whole path: agents often start programs without the user's PATH."""
-    here = Path(sys.argv[0])
-    if here.name == "memory-tui" and here.is_file():
-        return (str(here.absolute()),)
-    found = shutil.which("memory-tui", path=str(Path(sys.executable).parent)) or shutil.which("memory-tui")
-    return (found,) if found else (sys.executable, "-m", "memory_tui")
 
 
 def hooks(events: Sequence[str], host: str, arguments: Sequence[str]) -> dict[str, object]:
@@ -36,7 +24,7 @@ def entry(client: str, arguments: Sequence[str]) -> str:
     words = [*first, "mcp", *arguments]
     match client:
         case "codex":
-            return codex.server_entry(SERVER, program, words)
+            return f"# ~/.codex/config.toml\n{codex.server_entry((program, *words))}"
         case "openclaw":
             # OpenClaw makes four more tools of prompts and resources.
             fewer = [*first, "mcp", "--no-prompts", "--no-resources", *arguments]

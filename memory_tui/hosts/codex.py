@@ -7,23 +7,54 @@ out where it starts slowly.
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Sequence
+from pathlib import Path
+
+from memory_tui.hosts.file_changes import FileEdit, HostChange, toml_table
+from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring
 
 EVENTS = ("SessionStart", "PreCompact")
 """What Codex has of Claude Code's events; the end of a session is none."""
 FORWARDED = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+_GIVEN = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+"""Variables that Codex gives every server."""
 
 
-def server_entry(name: str, program: str, words: Sequence[str]) -> str:
-    """The table of config.toml that starts `program` with `words`."""
+def server_entry(words: Sequence[str]) -> str:
+    """The table of config.toml that starts a server with `words`."""
+    return toml_table(("mcp_servers", SERVER), _server(words)).rstrip("\n")
+
+
+def home() -> Path:
+    """Codex's own folder: CODEX_HOME, else ~/.codex."""
+    named = os.environ.get("CODEX_HOME", "").strip()
+    return Path(named).expanduser() if named else Path.home() / ".codex"
+
+
+def _server(words: Sequence[str]) -> dict[str, object]:
+    program, *arguments = words
+    return {"command": program, "args": arguments, "env_vars": list(FORWARDED), "required": True}
+
+
+def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    folder = home() if wiring.scope == "user" else wiring.project / ".codex"
+    table = HostChange("table", ("mcp_servers", SERVER), _server(_words(wiring)))
+    hooks = wiring.hooks("codex", EVENTS)
     return (
-        f"# ~/.codex/config.toml\n[mcp_servers.{name}]\ncommand = {_toml(program)}\n"
-        f"args = [{', '.join(_toml(word) for word in words)}]\n"
-        f"env_vars = [{', '.join(_toml(variable) for variable in FORWARDED)}]\nrequired = true"
+        FileEdit(folder / "config.toml", (table,)),
+        FileEdit(
+            folder / "hooks.json", tuple(HostChange("item", ("hooks", event), hook) for event, hook in hooks.items())
+        ),
     )
 
 
-def _toml(text: str) -> str:
-    """A basic string of TOML: JSON's, except that it wants DEL escaped as well."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _words(wiring: Wiring) -> tuple[str, ...]:
+    return wiring.server("--no-prompts", "--no-resources")
+
+
+def _start(wiring: Wiring) -> ServerStart:
+    return ServerStart(_words(wiring), (*_GIVEN, *FORWARDED))
+
+
+HOST = Host("codex", "Codex", ("user", "project"), _edits, _start, "Start Codex again; it asks once about new hooks.")

@@ -322,7 +322,7 @@ def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]
     for note in run.inputs.notes:
         age = (run.inputs.today - note.day).days if note.day else 0
         if age > _OLD_DAYS and note.path not in run.inputs.recalled and not note.path.startswith(f"{ARCHIVE}/"):
-            reason = f"It is {age} days old, and no logged recall returned it."
+            reason = f"It is {age} days old, and no logged search or read delivered it."
             yield Suggestion(check.kind, Passage(note.path, 1, 1, masked(note.text)), reason, check.actions, "")
 
 

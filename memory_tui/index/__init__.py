@@ -12,12 +12,15 @@
 - full_text: Full-text search of an index by FTS5. -> FullText
 - index_file: The index file: where it lies, private to its user, never in the place of another file. -> find
 - index_write: Writes to an index, one transaction each. -> replace_files
-- integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. -> problems
+- integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. ->
+  problems
 - mass_deletion: A mass deletion is held back until the notes are certainly gone. -> sort_out
+- note_rows: A note as rows of the index: its chunks under their headings, with what a person should know of it. ->
+  cut
 - rebuild: A rebuild makes a new index beside the old one, then publishes it in one step. -> begin
 - schema: The schema of an index file: its tables, the recipe it was made with. -> Recipe
 - store: The store reads the rows of an index. -> Store
 - sync: A sync makes the index hold what is on disk. -> sync
-- sync_run: One run of a sync: it cuts notes into chunks, stops on request, measures its speed. -> SyncRun
+- sync_run: One run of a sync over an index: it stops on request, measures its speed. -> SyncRun
 - watch: The watcher notices saved notes. -> Watcher
 """

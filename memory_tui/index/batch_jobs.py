@@ -22,7 +22,7 @@ from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, sendable, since
 from memory_tui.index.store import UNCLAIMED, Store
 from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
-from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.providers.provider_protocol import Identity, Vectors
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService

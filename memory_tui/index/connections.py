@@ -115,6 +115,10 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._store: Store | None = None
 
+    def run(self, job: Callable[[Store], Outcome]) -> Outcome:
+        """What `job` makes of the write connection, on the writer's thread. Raises what it raises."""
+        return self.submit(job).result()
+
     def submit(self, run: Callable[[Store], Outcome]) -> Future[Outcome]:
         """Have `run` called with the write connection; the future holds what it returns or raises."""
         job = _Job(run, Future())

@@ -32,7 +32,7 @@ import apsw
 from memory_tui.core import files
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 from memory_tui.index import schema
-from memory_tui.index.index_file import check, choose_path, create, file_at, kind, move_aside, refused, resolved
+from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
 
 SWITCH = "MEMORY_TUI_DISABLE"
 NAMES = ("fts5", "trigram", "vec0")
@@ -246,7 +246,7 @@ class Database:
                 raise failure from None
             if read_only:
                 raise damaged(where, _why(error)) from None
-            heard.append(f"The file {where} {_why(error)}; it was kept as {move_aside(where)}, and a new index begun.")
+            heard.append(quarantine(where, f"The index {where} {_why(error)}."))
             with _explaining(where):
                 connection = _connect(create(where))
         opened = cls(connection, where, read_only, load(connection) if use_vec0 else OFF)

@@ -27,7 +27,7 @@ from memory_tui.index import index_write
 from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
 from memory_tui.providers.failures import OF_THE_TEXT, ProviderFailure, state_of
-from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 
 SECONDS = 86_400.0
 """How long a refusal counts: who refuses a text today may have another model tomorrow."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import apsw
 import numpy as np
+import numpy.typing as npt
 
 from memory_tui.core.errors import IndexDamaged, QueryError
 from memory_tui.core.tokens import and_query, or_query
 from memory_tui.index import database
 from memory_tui.index.database import Database, explained
-from memory_tui.source.rows import Form, Matches, RowIds
+from memory_tui.source.protocol import making_sense
+from memory_tui.source.rows import ChunkCounts, Form, Matches, RowIds
 
 _TABLES = {"plain": "chunks_fts", "stemmed": "chunks_words"}
 
@@ -25,6 +27,7 @@ class FullText:
     def __init__(self, index: Database, generation: Callable[[], int]) -> None:
         self._index = index
         self._generation = generation
+        self._counts = False
         self._frequencies: tuple[int, dict[tuple[Form, str], int]] = (-1, {})
 
     def cut(self) -> Literal["unicode61", "trigram", ""]:
@@ -46,27 +49,56 @@ class FullText:
 
     def match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
         """Find the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""
-        table = _TABLES[form]
-        expression = or_query(words) if join == "any" else and_query(words)
         if not words:
             return Matches(np.empty(0, np.int64), np.empty(0))
+        table = _TABLES[form]
+        pairs = self._matching(
+            f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?",
+            or_query(words) if join == "any" else and_query(words),
+        )
+        both = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2)
+        return Matches(both[:, 0].astype(np.int64), both[:, 1].copy())
+
+    def occurrences(self, word: str, form: Form, join: Literal["all", "any"], after: int = 0) -> ChunkCounts:
+        """Count how often `word` stands in each chunk with a rowid above `after` that holds it.
+
+        Raises QueryError, Cancelled.
+        """
+        if not self._counts:
+            self._index.connection.register_fts5_function("occurrences", _occurrences)
+            self._counts = True
+        table = _TABLES[form]
+        return _counts(
+            self._matching(
+                f"SELECT rowid, occurrences({table}) FROM {table} WHERE {table} MATCH ? AND rowid > ?",
+                or_query([word]) if join == "any" else and_query([word]),
+                after,
+            )
+        )
+
+    def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
+        """Count the tokens of each chunk with a rowid above `after`."""
+        rows = self._index.query(f"SELECT id, sz FROM {_TABLES[form]}_docsize WHERE id > ? ORDER BY id", (after,))
+        with making_sense(self._index.damaged):
+            rowids, sizes = zip(*rows, strict=True) if rows else ((), ())
+            return ChunkCounts(np.array(rowids, np.int64), _varints(b"".join(sizes), len(rows)))
+
+    def size(self, form: Form) -> int:
+        """Count the chunks of that form."""
+        return int(self._index.value(f"SELECT count(*) FROM {_TABLES[form]}_docsize"))
+
+    def _matching(self, sql: str, expression: str, *more: int) -> list[tuple[Any, ...]]:
+        """Rows of a full-text query, in the order of their rowids. Raises QueryError, Cancelled."""
         if "\0" in expression:
             raise QueryError("A query cannot hold NUL characters.")
         try:
-            pairs = self._index.connection.execute(
-                f"SELECT rowid, bm25({table}) FROM {table} WHERE {table} MATCH ?", (expression,)
-            ).fetchall()
+            return self._index.connection.execute(sql, (expression, *more)).fetchall()
         except apsw.SQLError as error:
             if isinstance(found := explained(error, self._index.path), IndexDamaged):
                 raise found from None
             raise QueryError(f"Full-text search cannot read the query: {error}.", "Ask in fewer words.") from None
         except apsw.Error as error:
             raise explained(error, self._index.path) from None
-        # Sorting here is cheaper than SQLite's sorter, which cannot stop early either.
-        both = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2)
-        rowids, bm25 = both[:, 0].astype(np.int64), both[:, 1]
-        order = np.lexsort((rowids, bm25))
-        return Matches(rowids[order], bm25[order])
 
     def frequency(self, words: Sequence[str], form: Form) -> list[int]:
         """Count the chunks that hold each word, a lone CJK character as the beginning of a token."""
@@ -104,3 +136,30 @@ class FullText:
             )
         }
         return {rowid: firsts[file, chunk] for rowid, file, chunk in repeats if (file, chunk) in firsts}
+
+
+def _occurrences(found: apsw.FTS5ExtensionApi, *_: object) -> int:
+    """The places at which the one word of a query stands in a row."""
+    return found.inst_count
+
+
+def _counts(pairs: Sequence[tuple[Any, ...]]) -> ChunkCounts:
+    both = np.fromiter(itertools.chain.from_iterable(pairs), np.int64, 2 * len(pairs)).reshape(-1, 2)
+    return ChunkCounts(both[:, 0].copy(), both[:, 1].astype(np.int32))
+
+
+def _varints(data: bytes, count: int) -> npt.NDArray[np.int32]:
+    """Read `count` numbers of SQLite's format: seven bits a byte, the greatest first, the last byte below 128.
+
+    Raises ValueError for another number of them.
+    """
+    found = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(found < 128)
+    if len(ends) != count or (len(found) and found[-1] >= 128):
+        raise ValueError("lengths that are none")
+    starts = np.concatenate([np.zeros(1, np.int64), ends + 1])[:count]
+    values = np.zeros(count, np.int64)
+    for at in range(int((ends - starts).max(initial=-1)) + 1):
+        inside = starts + at <= ends
+        values[inside] = (values[inside] << 7) | (found[starts[inside] + at] & 127)
+    return values.astype(np.int32)

@@ -257,8 +257,11 @@ def _temporary_folder(within: Path | None = None) -> Path:
     return folder
 
 
-def move_aside(path: Path) -> Path:
-    """Rename the file and its write-ahead log; returns the new name."""
+def quarantine(path: Path, why: str) -> str:
+    """Rename the file and its write-ahead log; returns the sentence that says so, after `why`.
+
+    Raises IndexUnavailable.
+    """
     target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     number = 1
     while target.exists():
@@ -271,4 +274,4 @@ def move_aside(path: Path) -> Path:
                 atomic.move_file(old, target.with_name(target.name + side))
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself.") from None
-    return target
+    return f"{why} It is kept as {target}; memory-tui rebuilds it from the notes."

@@ -1,6 +1,6 @@
 """Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined.
 
-A seal lies beside the index and holds size, modification time and checksum of the closed file. It is taken away as
+A marker lies beside the index and holds size, modification time and checksum of the closed file. It is taken away as
 soon as the index is written again. Who was killed leaves none, and what others, or a failing disk, did to the file does
 not fit it.
 
@@ -111,7 +111,7 @@ def _spoiled(page: Rows) -> int:
 
 
 UNCLOSED = "it was not closed"
-"""What `take` says without a seal."""
+"""What `take` says without a marker."""
 DAMAGED = "its checksum is wrong"
 """What `take` says of a file with the size and time of its closing, and other bytes: nobody writes like that."""
 MOST_BYTES = 1 << 29
@@ -119,7 +119,7 @@ MOST_BYTES = 1 << 29
 _PIECE = 1 << 20
 
 
-class Seal(NamedTuple):
+class ShutdownMarker(NamedTuple):
     """Size in bytes, modification time in nanoseconds and checksum (CRC-32; None for none) of an index file."""
 
     size: int
@@ -128,14 +128,14 @@ class Seal(NamedTuple):
 
 
 def path_of(index: Path) -> Path:
-    """Where the seal of `index` lies."""
+    """Where the marker of `index` lies."""
     return index.with_name(f"{index.name}.seal")
 
 
-def put(index: Path, known: Seal | None = None) -> None:
-    """Seal a closed index; nothing happens where that cannot be written, or where somebody still has it open.
+def put(index: Path, known: ShutdownMarker | None = None) -> None:
+    """Write the clean-shutdown marker of a closed index, unless it cannot be written or somebody still has it open.
 
-    `known` is the seal that `take` found to fit: of a file that was not written since, its checksum still counts.
+    `known` is the marker that `take` found to fit: of a file that was not written since, its checksum still counts.
     """
     seen = _seen(index)
     if seen is None:
@@ -143,15 +143,15 @@ def put(index: Path, known: Seal | None = None) -> None:
     if known is not None and known[:2] == seen[:2]:
         _write(index, known)
         return
-    # Whoever is in a hurry may leave before the file is read: a seal without a checksum is better than none.
+    # Whoever is in a hurry may leave before the file is read: a marker without a checksum is better than none.
     _write(index, seen)
     _write(index, seen._replace(checksum=_checksum(index)))
 
 
-def take(index: Path) -> tuple[str, Seal | None]:
-    """Break the seal, because the index is about to be written.
+def take(index: Path) -> tuple[str, ShutdownMarker | None]:
+    """Take the marker away, because the index is about to be written.
 
-    Returns what is wrong with it, empty when it fits, and then the seal itself.
+    Returns what is wrong with it, empty when it fits, and then the marker itself.
     """
     path = path_of(index)
     try:
@@ -162,7 +162,7 @@ def take(index: Path) -> tuple[str, Seal | None]:
     except FileNotFoundError:
         return UNCLOSED, None
     except OSError as error:
-        return f"its seal cannot be read: {error.strerror}", None
+        return f"its marker cannot be read: {error.strerror}", None
     seen = _seen(index)
     if found is None or seen is None or found.size != seen.size:
         return "it was changed by something else", None
@@ -174,15 +174,15 @@ def take(index: Path) -> tuple[str, Seal | None]:
 
 
 def is_beside(index: Path) -> bool:
-    """Whether a seal lies beside `index`: then the file is, or was, an index of ours."""
+    """Whether a marker lies beside `index`: then the file is, or was, an index of ours."""
     try:
         return _parsed(read_beside(path_of(index))) is not None
     except OSError:
         return False
 
 
-def _write(index: Path, seal: Seal) -> None:
-    """Put `seal` beside `index`, unless another program's file is there. Without one it is checked at the start."""
+def _write(index: Path, marker: ShutdownMarker) -> None:
+    """Put `marker` beside `index`, unless another program's file is there. Without one it is checked at the start."""
     path = path_of(index)
     try:
         found = read_beside(path)
@@ -192,22 +192,22 @@ def _write(index: Path, seal: Seal) -> None:
         return
     if not found or _parsed(found) is not None:
         with contextlib.suppress(OSError):
-            atomic.replace_file(path, json.dumps(seal).encode("ascii"))
+            atomic.replace_file(path, json.dumps(marker).encode("ascii"))
 
 
-def _parsed(data: bytes) -> Seal | None:
-    """The seal that `_write` wrote; one of an older version has no checksum."""
+def _parsed(data: bytes) -> ShutdownMarker | None:
+    """The marker that `_write` wrote; one of an older version has no checksum."""
     try:
         value = json.loads(data)
         size, time, checksum = [*value, None][:3]
     except (ValueError, TypeError):
         return None
     if isinstance(size, int) and isinstance(time, int) and isinstance(checksum, int | None):
-        return Seal(size, time, checksum)
+        return ShutdownMarker(size, time, checksum)
     return None
 
 
-def _seen(index: Path) -> Seal | None:
+def _seen(index: Path) -> ShutdownMarker | None:
     """Size and time of the file, None while there is a write-ahead log beside it."""
     log = index.with_name(f"{index.name}-wal")
     try:
@@ -216,7 +216,7 @@ def _seen(index: Path) -> Seal | None:
         status = index.stat()
     except OSError:
         return None
-    return Seal(status.st_size, status.st_mtime_ns, None)
+    return ShutdownMarker(status.st_size, status.st_mtime_ns, None)
 
 
 def _checksum(index: Path) -> int | None:

@@ -51,7 +51,7 @@ class RetainedNote(NamedTuple):
 
 
 @dataclass(slots=True)
-class Gone:
+class VanishedNotes:
     """What `sort_out` found: rows that are `deleted`, notes that are `retained`, and what a person is asked first.
 
     `moved` are the stored paths of roots on another device than before, where notes are missing.
@@ -69,7 +69,7 @@ def sort_out(
     roots: Roots | None = None,
     devices: Devices | None = None,
     accepted: bool = False,
-) -> Gone:
+) -> VanishedNotes:
     """Sort the rows of `known` that `scan` has not found; `accepted` says that a person agreed to forget them.
 
     Without `roots` only what is out of reach is held. A root that lies on another device than in `devices` was mounted
@@ -77,8 +77,8 @@ def sort_out(
     """
     missing = _missing(scan, known, roots)
     if not missing:
-        return Gone()
-    gone = Gone()
+        return VanishedNotes()
+    gone = VanishedNotes()
     moved = _moved(roots, devices or {}) if roots and not accepted else {}
     doubts = moved | _unreachable(scan, roots, accepted)
     for row in missing:
@@ -148,7 +148,7 @@ def from_text(text: object) -> dict[str, int]:
     return {str(k): v for k, v in value.items() if isinstance(v, int)} if isinstance(value, dict) else {}
 
 
-def _doubt(gone: Gone, known: Mapping[str, IndexedNote], roots: Roots, vanished: set[str]) -> None:
+def _doubt(gone: VanishedNotes, known: Mapping[str, IndexedNote], roots: Roots, vanished: set[str]) -> None:
     """Hold what was to be deleted, where that is more than half of what should be there, or a whole root."""
     here = [row for row in gone.deleted if in_scope(roots, row.path)]
     should = sum(in_scope(roots, path) for path in known) if len(here) >= MANY or vanished else 0

@@ -23,10 +23,10 @@ from memory_tui.core.errors import IndexUnavailable
 from memory_tui.index import database, embedding, index_write, integrity
 from memory_tui.index.database import Rows, explained
 from memory_tui.index.index_file import SIDES, is_private, kind
+from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import cut
-from memory_tui.providers.protocol import Provider
+from memory_tui.providers.provider_protocol import Provider
 from memory_tui.source.rows import NewNotes
 from memory_tui.workspace import notes as workspace_notes
 

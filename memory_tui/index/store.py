@@ -22,7 +22,7 @@ from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index.database import Database, Rows, Vec0
 from memory_tui.index.full_text import FullText
 from memory_tui.index.schema import RECIPE, Recipe
-from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.source.protocol import making_sense
 from memory_tui.source.rows import (
     ChunkPage,

@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memory_tui.core import events, profiles
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.core.events import Listener
-from memory_tui.core.settings import Settings
 from memory_tui.index import database, embedding, index_write, rebuild, schema
-from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.embedding import HERE, EmbeddingMode
 from memory_tui.index.freshness import PATIENT
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
-from memory_tui.index.store import Store
-from memory_tui.index.sync_run import Orders, SyncRun
-from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.index.sync_run import SyncOptions, SyncRun
 from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
-from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.roots import scan as look
-from memory_tui.workspace.scan import Scan
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.index.batch_jobs import BatchTerms
+    from memory_tui.index.store import Store
+    from memory_tui.providers.provider_protocol import Identity, Provider
+    from memory_tui.workspace.roots import Roots
+    from memory_tui.workspace.scan import Scan
 
 __all__ = ["SyncReport", "recipe_for", "sync"]
 
@@ -130,8 +133,8 @@ def sync(
     if force:
         embedding.forget(store)
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
-    orders = Orders(roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner)
-    job = _Job(store, recipe, provider, orders, force, outage)
+    options = SyncOptions(roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner)
+    job = _Job(store, recipe, provider, options, force, outage)
     started, before, error = time.monotonic(), store.generation(), ""
     try:
         job.do(scan)
@@ -145,20 +148,22 @@ def sync(
         raise
     finally:
         report = job.report(time.monotonic() - started)
-        listener(
-            events.SyncFinished(
-                time.time(),
-                reason,
-                report.indexed,
-                report.removed,
-                len(report.failed),
-                report.embedded,
-                report.seconds,
-                error or report.error or ("stopped" if report.cancelled else ""),
-            )
-        )
+        listener(_finished(report, error))
     after = store.generation()
     return replace(report, changed=after != before, generation=after)
+
+
+def _finished(report: SyncReport, error: str) -> events.SyncFinished:
+    return events.SyncFinished(
+        time.time(),
+        report.reason,
+        report.indexed,
+        report.removed,
+        len(report.failed),
+        report.embedded,
+        report.seconds,
+        error or report.error or ("stopped" if report.cancelled else ""),
+    )
 
 
 class _Job:
@@ -169,7 +174,7 @@ class _Job:
         store: Store,
         recipe: Recipe,
         provider: Provider | None,
-        orders: Orders,
+        options: SyncOptions,
         force: bool,
         outage: str,
     ) -> None:
@@ -177,7 +182,7 @@ class _Job:
         self._store = store
         self._recipe = recipe
         self._provider = provider
-        self._orders = orders
+        self._options = options
         self._force = force
         self._outage = outage
         self._live: SyncRun | None = None
@@ -195,7 +200,7 @@ class _Job:
             has = recipe
         anew = has != recipe or (bool(store.known()) and self._force) or rebuild.waits(store, recipe)
         same_space = self._provider is not None and has.identity == recipe.identity
-        self._live = SyncRun(store, has, self._provider if same_space else None, self._orders)
+        self._live = SyncRun(store, has, self._provider if same_space else None, self._options)
         self._live.all_of(scan)
         if not anew:
             rebuild.discard(store.path)
@@ -208,15 +213,15 @@ class _Job:
             self._make_anew(scan)
 
     def _make_anew(self, scan: Scan) -> None:
-        orders = replace(self._orders, patience=None, rebuilding=True)
-        other = rebuild.begin(self._store, self._recipe, orders.stop)
+        options = replace(self._options, patience=None, rebuilding=True)
+        other = rebuild.begin(self._store, self._recipe, options.stop)
         try:
-            self._anew = SyncRun(other, self._recipe, self._provider, orders)
-            scan = look(orders.roots) if scan.quiet else scan
+            self._anew = SyncRun(other, self._recipe, self._provider, options)
+            scan = look(options.roots) if scan.quiet else scan
             for _ in range(_PASSES):
-                self._anew.check()
+                options.stop.check()
                 self._anew.all_of(scan)
-                scan = look(orders.roots)
+                scan = look(options.roots)
                 known = other.known()
                 if not any(difference(note, known.get(note.path)) for note in scan.found):
                     break
@@ -225,9 +230,9 @@ class _Job:
                 self._shrink = shrunk
             elif self._provider is not None and not self._anew.embedder.working:
                 self._postponed = self._anew.embedder.error
-            elif not rebuild.publish(self._store, other, orders.stop):
+            elif not rebuild.publish(self._store, other, options.stop):
                 raise Cancelled
-            elif orders.terms:
+            elif options.terms:
                 self._vectors_of(self._anew)
         finally:
             other.close()
@@ -237,14 +242,14 @@ class _Job:
         here, new = {note.path for note in scan.found}, other.known()
         had = [path for path, row in self._store.known().items() if row.chunks and path in here]
         lost = sorted(path for path in had if (row := new.get(path)) is None or not row.chunks)
-        if self._orders.accepted or len(lost) < MANY or 2 * len(lost) <= len(had):
+        if self._options.accepted or len(lost) < MANY or 2 * len(lost) <= len(had):
             return None
         reason = f"The new index would lack {len(lost):,} of {len(had):,} notes that are on disk"
         return Shrink(len(lost), len(had), reason, tuple(lost[:MANY]))
 
     def _vectors_of(self, anew: SyncRun) -> None:
         """Leave the texts of the index that was published to jobs, or embed them where they are few."""
-        rest = SyncRun(self._store, self._recipe, self._provider, self._orders)
+        rest = SyncRun(self._store, self._recipe, self._provider, self._options)
         rest.give_vectors()
         anew.embedder.embedded += rest.embedder.embedded
         anew.embedder.error = rest.embedder.error
@@ -255,10 +260,10 @@ class _Job:
         live, anew = self._live, self._anew
         run = anew or live
         if run is None or live is None:
-            return SyncReport(self._orders.reason, cancelled=self.cancelled, error=self._outage, seconds=seconds)
+            return SyncReport(self._options.reason, cancelled=self.cancelled, error=self._outage, seconds=seconds)
         tally = run.tally
         return SyncReport(
-            reason=self._orders.reason,
+            reason=self._options.reason,
             found=tally.found,
             indexed=tally.indexed,
             touched=tally.touched,

@@ -1,4 +1,4 @@
-"""One run of a sync: it cuts notes into chunks, stops on request, measures its speed.
+"""One run of a sync over an index: it stops on request, measures its speed.
 
 A file's rows are replaced in one transaction, and vectors are kept as soon as they are made. Whoever is killed leaves
 an index of whole files, and the next run goes on from there.
@@ -6,38 +6,33 @@ an index of whole files, and the next run goes on from there.
 
 from __future__ import annotations
 
-import re
 import time
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core import events
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.events import Listener
-from memory_tui.core.tokens import indexed_form
 from memory_tui.index import batch_jobs, database, index_write, mass_deletion
 from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
-from memory_tui.index.index_write import NewChunk, NewFile
-from memory_tui.index.mass_deletion import Gone
-from memory_tui.index.schema import Recipe
-from memory_tui.index.store import Store
-from memory_tui.providers.protocol import Identity, Provider
+from memory_tui.index.mass_deletion import VanishedNotes
 from memory_tui.source.note_state import Thresholds, difference, touched, waits
 from memory_tui.source.rows import CHANGED, IndexedNote
-from memory_tui.workspace import chunking_2026_9, roots, transcripts
-from memory_tui.workspace.annotations import NOTHING_SAID
-from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
-from memory_tui.workspace.chunking_2026_9 import Noted, chunk_note
+from memory_tui.workspace import roots
 from memory_tui.workspace.notes import ChangedWhileRead, Document
-from memory_tui.workspace.roots import Roots
-from memory_tui.workspace.scan import Found, Scan
-from memory_tui.workspace.transcripts import Transcript
+
+if TYPE_CHECKING:
+    from memory_tui.index.index_write import NewFile
+    from memory_tui.index.schema import Recipe
+    from memory_tui.index.store import Store
+    from memory_tui.providers.provider_protocol import Identity, Provider
+    from memory_tui.workspace.roots import Roots
+    from memory_tui.workspace.scan import Found, Scan
 
 _SETTLED_SECONDS = 0.5
 """Before that a rate says nothing."""
@@ -76,111 +71,13 @@ class Meter:
         return elapsed * max(0, self._total_bytes - self._bytes) / self._bytes
 
 
-LONGEST = 200
-"""Characters of a heading that count; a whole file in one `#` line would otherwise be repeated in every chunk."""
-
-_MARK = re.compile(r"^ {0,3}(?:(?P<hashes>#{1,6})[ \t]+(?P<title>[^\n]+)|(?P<fence>```+|~~~+)(?P<info>[^\n]*))", re.M)
-_CLOSING = re.compile(r"(?:^|[ \t]+)#+\s*$")
-
-
-class Headings:
-    """Where the headings of a note are; `#` lines inside fenced code are none."""
-
-    def __init__(self, text: str) -> None:
-        self._lines: list[int] = []
-        self._trails: list[tuple[str, ...]] = []
-        levels: dict[int, str] = {}
-        fence = ""
-        line, seen = 1, 0
-        for match in _MARK.finditer(text):
-            if match["fence"]:
-                fence = _fence_after(fence, match["fence"], match["info"].strip())
-                continue
-            title = _CLOSING.sub("", match["title"][:LONGEST]).strip()
-            if fence or not title:
-                continue
-            level = len(match["hashes"])
-            levels = {above: name for above, name in levels.items() if above < level} | {level: title}
-            line += text.count("\n", seen, match.start())
-            seen = match.start()
-            self._lines.append(line)
-            self._trails.append(tuple(levels.values()))
-
-    def above(self, line: int) -> tuple[str, ...]:
-        """The nearest heading of each level above `line` (1-based), outermost first."""
-        at = bisect_left(self._lines, line)
-        return self._trails[at - 1] if at else ()
-
-
-def _fence_after(fence: str, mark: str, info: str) -> str:
-    """The fence that is open after a line with `mark`, given the one open before ("" for none)."""
-    if not fence:
-        return "" if mark[0] in info and mark[0] == "`" else mark
-    return "" if mark.startswith(fence) and not info else fence
-
-
-def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
-    """The rows of `read`, whose reading began at `started`; those of a transcript with lines of its file.
-
-    Raises Unreadable for absurdly long lines.
-    """
-    noted = _cut(read, source, recipe)
-    headings = Headings("" if isinstance(read, Transcript) else read.text)
-    pieces = on_lines_of_file(read, [one.chunk for one in noted])
-    seen: dict[str, int] = {}
-    chunks = []
-    for piece, (_, said) in zip(pieces, noted, strict=True):
-        identifier = chunk_id(source, read.path, piece, recipe.identity.model)
-        occurrence = seen[identifier] = seen.get(identifier, -1) + 1
-        body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
-        chunks.append(
-            NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, said)
-        )
-    return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
-
-
-def _cut(read: Document, source: str, recipe: Recipe) -> list[Noted]:
-    """The chunks of `read` by the rules of the release that `recipe` names, each with what its annotations say."""
-    if recipe.chunking == chunking_2026_9.VERSION:
-        # Only notes have annotations and entries, and those of a transcript would be somebody's words.
-        return chunk_note(read.text, read.path, limit=recipe.chunk_bytes, plain=source == transcripts.SOURCE)
-    pieces = cap_bytes(chunk_text(read.text, recipe.chunk_tokens, recipe.chunk_overlap), recipe.chunk_bytes)
-    return [Noted(piece, NOTHING_SAID) for piece in pieces]
-
-
-def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
-    """`pieces` of the text of `read` with the lines of its file, which for a transcript are others."""
-    if not isinstance(read, Transcript):
-        return pieces
-    return [
-        piece._replace(start_line=read.lines[piece.start_line - 1], end_line=read.lines[piece.end_line - 1])
-        for piece in pieces
-    ]
-
-
-def remarks(read: Document) -> str:
-    """What a person should know about a note that was indexed all the same."""
-    remarks = []
-    if read.replaced:
-        remarks.append(f"{read.replaced:,} byte sequences are not UTF-8 and were replaced")
-    if isinstance(read, Transcript) and read.skipped:
-        remarks.append(
-            "1 line is not JSON and was skipped"
-            if read.skipped == 1
-            else f"{read.skipped:,} lines are not JSON and were skipped"
-        )
-    if read.nul:
-        remarks.append("it holds NUL characters")
-    return "; ".join(remarks)
-
-
 T = TypeVar("T")
 _PROGRESS_SECONDS = 0.1
 _END = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class SyncOptions:
     """What a run is told: whom to tell, when to stop, why it runs, and what it may take for granted.
 
     `patience` lets transcripts wait until they have grown; `accepted` says that a person agreed to forget notes that
@@ -218,14 +115,14 @@ class SyncCounts:
 class SyncRun:
     """One run of `provider` over `store`, whose chunks are made after `recipe`."""
 
-    def __init__(self, store: Store, recipe: Recipe, provider: Provider | None, orders: Orders) -> None:
+    def __init__(self, store: Store, recipe: Recipe, provider: Provider | None, options: SyncOptions) -> None:
         self.tally = SyncCounts()
-        self.gone = Gone()
+        self.gone = VanishedNotes()
         self._store = store
         self._recipe = recipe
-        self._orders = orders
-        self._tell = orders.listener
-        self.embedder = Embedder(store, recipe.identity, provider, self.check, orders.manner)
+        self._options = options
+        self._tell = options.listener
+        self.embedder = Embedder(store, recipe.identity, provider, options.stop.check, options.manner)
         self._waiting: list[NewFile] = []
         self._waiting_rows = 0
         self._touching: list[IndexedNote] = []
@@ -239,7 +136,7 @@ class SyncRun:
         index_write.prepare_vec0(store, self._recipe.identity.dims)
         index_write.prepare_full_text(store, database.tokenizer(self._recipe.fts_tokenizer))
         known = store.known()
-        patience = self._orders.patience
+        patience = self._options.patience
         differing = [note for note in scan.found if difference(note, known.get(note.path))]
         todo = (
             differing
@@ -249,7 +146,7 @@ class SyncRun:
         tally.found = scan.total
         tally.waiting, tally.unchanged = len(differing) - len(todo), tally.found - len(differing)
         self._meter = Meter(len(todo), sum(note.size for note in todo))
-        self._tell(events.SyncStarted(time.time(), self._orders.reason, len(todo)))
+        self._tell(events.SyncStarted(time.time(), self._options.reason, len(todo)))
         self._forget(scan)
         self.give_vectors(self._read(todo, known))
         if todo:
@@ -258,34 +155,33 @@ class SyncRun:
     def _read(self, todo: Sequence[Found], known: Mapping[str, IndexedNote]) -> Iterator[None]:
         """Make the notes of `todo` findable, at least by their words; pauses after each write."""
         for note in todo:
-            self.check()
+            self._options.stop.check()
             self._look_at(note, known.get(note.path))
-            if self._waiting_rows + len(self._touching) >= max(BATCH, self._orders.manner.texts):
+            if self._waiting_rows + len(self._touching) >= max(BATCH, self._options.manner.texts):
                 self._flush()
                 yield
         self._flush()
 
-    def check(self) -> None:
-        """Raises Cancelled when the work is to be given up."""
-        self._orders.stop.check()
-
     def _forget(self, scan: Scan) -> None:
-        store, orders = self._store, self._orders
+        store, options = self._store, self._options
         before = mass_deletion.from_text(store.meta(mass_deletion.KEY))
-        self.gone = mass_deletion.sort_out(scan, store.known(), orders.roots, before, orders.accepted)
+        self.gone = mass_deletion.sort_out(scan, store.known(), options.roots, before, options.accepted)
         if (held := self.gone.shrink) is not None:
             self._tell(events.ShrinkHeld(time.time(), held.missing, held.known, held.reason))
         for batch in _batches(self.gone.deleted, lambda row: row.chunks):
-            self.check()
+            self._options.stop.check()
             index_write.remove_files(store, batch)
             self.tally.removed += len(batch)
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
-        now = mass_deletion.devices(orders.roots)
+        now = mass_deletion.devices(options.roots)
         if now != before and not self.gone.retained:
             index_write.remember(store, mass_deletion.KEY, mass_deletion.to_text(now))
 
     def _look_at(self, note: Found, row: IndexedNote | None) -> None:
+        # Late, because a sync that finds no change reads nothing.
+        from memory_tui.index.note_rows import cut
+
         started = time.time()
         try:
             read = roots.read(note)
@@ -301,6 +197,8 @@ class SyncRun:
 
     def _same(self, row: IndexedNote, read: Document, started: float, again: bool) -> None:
         """The text is as it was; `again` tells that it would be read over and over if that were not written down."""
+        from memory_tui.index.note_rows import remarks
+
         stored = row._replace(mtime_ns=read.mtime_ns, size=read.size, state="ok", detail=remarks(read))
         if stored == row and not again:
             self.tally.unchanged += 1
@@ -326,7 +224,7 @@ class SyncRun:
         if not waiting:
             return
         texts = {chunk.hash: chunk.text for new in waiting for chunk in new.chunks}
-        ids, asked = self.embedder.ids(texts, ask=self._orders.terms is None and not self._orders.manner.later)
+        ids, asked = self.embedder.ids(texts, ask=self._options.terms is None and not self._options.manner.later)
         for some in _batches(waiting, lambda new: len(new.chunks)):
             index_write.replace_files(self._store, some, self._recipe.identity.model, ids)
         for new in waiting:
@@ -340,12 +238,12 @@ class SyncRun:
 
     def give_vectors(self, reading: Iterator[None] | None = None) -> None:
         """Make the missing vectors, or leave them to batch jobs; a slow provider works while notes are read."""
-        space, terms = None, self._orders.terms
-        if terms or not self._orders.manner.later:
+        space, terms = None, self._options.terms
+        if terms or not self._options.manner.later:
             for _ in reading or ():
-                self.check()
+                self._options.stop.check()
         if terms and self.embedder.working:
-            if self._orders.rebuilding:
+            if self._options.rebuilding:
                 return
             space = self._recipe.identity
             for rows in self._without_vector(space):
@@ -369,7 +267,7 @@ class SyncRun:
 
     def _without_vector(self, space: Identity | None, reading: Iterator[None] | None = None) -> Iterator[Rows]:
         """The chunks that lack a vector, in pieces, for as long as one can be made; more come while `reading`."""
-        self._after, most, more = 0, max(BATCH, self._orders.manner.texts), True
+        self._after, most, more = 0, max(BATCH, self._options.manner.texts), True
         while more:
             # When the notes are read, what was written last is still to be looked at.
             more = next(reading, _END) is not _END if reading else False
@@ -392,7 +290,7 @@ class SyncRun:
                     self.tally.chunks,
                     meter.rate,
                     meter.seconds_left,
-                    self._orders.rebuilding,
+                    self._options.rebuilding,
                 )
             )
 

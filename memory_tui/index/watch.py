@@ -20,6 +20,7 @@ from functools import cache
 
 from watchfiles import Change, watch
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.formatting import plural
 from memory_tui.workspace.roots import FOLDER, Roots, scan
@@ -104,7 +105,7 @@ class Watcher:
         self._quiet = quiet
         self._on_change = on_change
         self._on_trouble = on_trouble
-        self._stop = threading.Event()
+        self._stop = Stop()
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
         self._trouble = ""
         self._failure = ""

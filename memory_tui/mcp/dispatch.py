@@ -57,7 +57,7 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServerInterface:
     """What a server offers: who it is, what it tells the agent, its methods."""
 
     info: Mapping[str, str]
@@ -118,7 +118,7 @@ def _program(info: Mapping[str, Any]) -> str:
 class Connection:
     """One client: hears its lines in order, on the thread of the event loop, and sends what answers them."""
 
-    offer: Offer
+    interface: ServerInterface
     send: Callable[[Any], None]
     answered: Callable[[str], None]
     """Called with the method of each request once its answer is under way."""
@@ -253,7 +253,7 @@ class Connection:
         if self._stateless:
             if request.method != "server/discover":
                 return None
-            return self._complete({"supportedVersions": [STATELESS], **self.offer.described()}, cached=True)
+            return self._complete({"supportedVersions": [STATELESS], **self.interface.described()}, cached=True)
         if request.method == "ping":
             return {}
         if request.method != "initialize":
@@ -266,10 +266,10 @@ class Connection:
             raise Refusal(INVALID_PARAMS, "Invalid parameters: capabilities is an object.")
         self._client = _program(members(request.params, "clientInfo"))
         self._version = wanted if wanted in HANDSHAKES else HANDSHAKES[-1]
-        return {"protocolVersion": self._version, "serverInfo": dict(self.offer.info), **self.offer.described()}
+        return {"protocolVersion": self._version, "serverInfo": dict(self.interface.info), **self.interface.described()}
 
     def _method(self, name: str) -> Method:
-        method = self.offer.methods.get(name)
+        method = self.interface.methods.get(name)
         if method is None:
             raise Refusal(METHOD_NOT_FOUND, "Method not found.", name)
         return method
@@ -277,7 +277,7 @@ class Connection:
     def _complete(self, found: dict[str, Any], *, cached: bool) -> dict[str, Any]:
         """`found` with what each result holds since 2026-07-28."""
         kept = {"ttlMs": 0, "cacheScope": "private"} if cached else {}
-        return {**found, **kept, "resultType": "complete", "_meta": {f"{_PREFIX}serverInfo": dict(self.offer.info)}}
+        return {**found, **kept, "resultType": "complete", "_meta": {f"{_PREFIX}serverInfo": dict(self.interface.info)}}
 
 
 def _meta_of(request: wire.Request) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _FIRST_INDEX_SECONDS = 600.0
 _GOODBYE_SECONDS = 1.0
+TOO_LATE = "This answer came too late and was not delivered."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class ServedMemory:
         # A signal may close the host while its own thread does.
         self._lock = threading.RLock()
         self._memory: Engine | None = None
-        self._closed = threading.Event()
+        self._closed = Stop()
         self._warming = False
 
     def rule(self, citations: Mode) -> str:
@@ -129,6 +130,11 @@ class ServedMemory:
         except MemoryTuiError:
             return "auto"
 
+    def profile(self) -> str:
+        """The profile that ranks the answers; empty while the memory cannot be opened."""
+        with self._lock:
+            return "" if self._memory is None else self._memory.plan.settings.word("profile")
+
     def _manner(self, memory: Engine, session_key: str) -> AnswerRules:
         from memory_tui.mcp.tools import AnswerRules
 
@@ -153,7 +159,8 @@ class ServedMemory:
             raise
         except MemoryTuiError as error:
             return unavailable(error)
-        found = memory_search(memory, given, self._manner(memory, session_key), cancel, late=late)
+        manner = self._manner(memory, session_key)
+        found = memory_search(memory, given, manner, cancel, late=late)
         if self._logs(memory):
             answer = found.answer
             outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
@@ -166,8 +173,15 @@ class ServedMemory:
                 str(given.get("corpus") or ""),
                 outcome=outcome,
                 ms=(time.perf_counter() - began) * 1000,
+                most_characters=manner.max_injected_chars,
+                by_words=late,
             )
-            note_down(memory, rerun.with_trace(entry, found.trace) if found.trace is not None else entry)
+            # Whoever asked has been given another answer when this one comes too late.
+            came = 0 if cancel.is_set() else len(answer["results"])
+            is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
+            if found.trace is not None:
+                entry = rerun.with_trace(entry, found.trace, came, is_cut=is_cut)
+            note_down(memory, replace(entry, outcome=TOO_LATE) if cancel.is_set() else entry)
         return found.answer
 
     def get(self, given: Mapping[str, Any], client: str) -> GetAnswer:
@@ -184,7 +198,8 @@ class ServedMemory:
             return refused(str(given.get("path", "")), error)
         found = memory_get(memory, given)
         if self._logs(memory):
-            lines = f"lines {found.get('from', 1)} to {found.get('from', 1) + found.get('lines', 0) - 1}"
+            first = found.get("from", 1)
+            last = first + found.get("lines", 0) - 1
             note_down(
                 memory,
                 recall_log.RecallEntry(
@@ -193,8 +208,12 @@ class ServedMemory:
                     at,
                     client,
                     memory.plan.agent.id,
-                    outcome=lines if found["status"] == "ok" else found.get("error", "There is no such note."),
+                    outcome=f"lines {first} to {last}"
+                    if found["status"] == "ok"
+                    else found.get("error", "There is no such note."),
                     ms=(time.perf_counter() - began) * 1000,
+                    first_line=first if found["status"] == "ok" else 0,
+                    last_line=last if found["status"] == "ok" else 0,
                 ),
             )
         return found

@@ -24,8 +24,9 @@ from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import dispatch
-from memory_tui.mcp.dispatch import Caller, Connection, Method, Offer, Refusal
+from memory_tui.mcp.dispatch import Caller, Connection, Method, Refusal, ServerInterface
 from memory_tui.mcp.schemas import UNTRUSTED, recorded
 from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
 from memory_tui.openclaw.prompt import GET, SEARCH
@@ -94,7 +95,7 @@ class Handlers:
     limit: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WORKERS))
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "mcp-question"))
 
-    def offer(self) -> Offer:
+    def interface(self) -> ServerInterface:
         """What this server can be asked."""
         methods = {"tools/list": Method(self.list_tools, cached=True), "tools/call": Method(self.call_tool)}
         if self.host.wishes.prompts:
@@ -105,7 +106,7 @@ class Handlers:
             methods["resources/templates/list"] = Method(self.list_templates, cached=True)
             methods["resources/read"] = Method(self.read_resource, cached=True)
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
-        return Offer(info, self.host.rule("auto"), methods)
+        return ServerInterface(info, self.host.rule("auto"), methods)
 
     async def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Both tools."""
@@ -130,7 +131,8 @@ class Handlers:
             for late, seconds in ((False, PATIENCE_SECONDS), (True, LAST_SECONDS)):
                 answer = await self._within(seconds, functools.partial(_ask, run, late))
                 if answer is not None:
-                    return _result(answer)
+                    told = {PROFILE: self.host.profile()} if caller.meta.get(PROFILE) else {}
+                    return {**_result(answer), **({"_meta": told} if told else {})}
             return _result(_timed_out(name, str(given.get("path", ""))))
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
@@ -265,7 +267,7 @@ async def _serve(host: ServedMemory, pipes: Pipes) -> None:
         else:
             loop.call_later(_OPENING_SECONDS, host.warm)
 
-    connection = Connection(Handlers(host).offer(), pipes.send, answered)
+    connection = Connection(Handlers(host).interface(), pipes.send, answered)
 
     def heard(line: bytes) -> None:
         """The next line is read when this one was taken, so that a flood waits in the pipe."""

@@ -60,7 +60,7 @@ class AnswerRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class TracedAnswer:
     """An answer, and the trace it was made of; None where there was no search."""
 
     answer: SearchAnswer
@@ -74,7 +74,7 @@ def memory_search(
     cancel: Stop | None = None,
     *,
     late: bool = False,
-) -> Searched:
+) -> TracedAnswer:
     """Ask the memory; `late` asks for what can be had at once: words of what is indexed by now, marked as partial.
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
@@ -91,7 +91,7 @@ def memory_search(
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
-        return Searched(unavailable(error), None)
+        return TracedAnswer(unavailable(error), None)
     found = answer(trace, memory.plan.provider, manner)
     _say_what_is_lost(found, memory.indexer.root_watch.states())
     if late:
@@ -105,7 +105,7 @@ def memory_search(
                 },
             }
         )
-    return Searched(found, trace)
+    return TracedAnswer(found, trace)
 
 
 def _require(memory: Engine, request: SearchArguments) -> None:

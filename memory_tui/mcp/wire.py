@@ -1,4 +1,4 @@
-"""JSON-RPC over standard input and output: one message a line, and an answer for each line that is none.
+"""JSON-RPC over standard streams: one message a line, an answer for each line that is none.
 
 JavaScript writes half of a character as `"\\ud83d"`, which is JSON, but no text: such a half becomes U+FFFD, and the
 request is answered like any other. A blank line is nothing. A line that cannot be read is answered under the id that

@@ -17,7 +17,7 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.core.formatting import plural
 from memory_tui.core.settings import Settings
 from memory_tui.index import schema
-from memory_tui.index.sync_run import on_lines_of_file
+from memory_tui.index.note_rows import on_lines_of_file
 from memory_tui.openclaw import host_index
 from memory_tui.openclaw.host_index import (
     NEWEST_CHUNKING,

@@ -11,13 +11,13 @@
 - http_client: The HTTP client posts JSON to a provider; a failure never shows a secret. -> Http
 - http_provider: A provider over HTTP: grouped requests, retries, a breaker, long texts cut. -> Remote
 - prices: List prices of embedding models, for an estimate before anything is sent. -> per_million
-- protocol: The protocol of a provider: texts to unit vectors, an identity, health as a value. -> Provider
+- provider_protocol: The protocol of a provider: texts to unit vectors, an identity, health as a value. -> Provider
 - provider_options: The options of a provider: endpoint, model, headers, secrets that are never shown. ->
   ProviderSettings
 - provider_row: A provider row holds every fact of one provider: hosts, key variables, models, prices, wire format. ->
   ProviderRow
 - registry: The table of providers, of which one is created by its name. -> TABLE
-- serving: The serving provider: which one was asked for, which one answers, why. -> Who
+- serving: The serving provider: which one was asked for, which one answers, why. -> ServingProvider
 - vector_math: Vectors of length one, from whatever a provider answered. -> unit_vectors
-- wires: One file for each provider: its row with hosts, key variables, models, prices, and its wire format.
+- wires: One file for each provider: its row with hosts, key variables, models, prices, wire format.
 """

@@ -20,8 +20,8 @@ from memory_tui.providers.answer_rows import Malformed
 from memory_tui.providers.batch_format import BatchFormat, JobStatus, ResultLine
 from memory_tui.providers.failures import PASSING, RETRIED, Cause, ProviderFailure
 from memory_tui.providers.http_client import Background, Http
-from memory_tui.providers.protocol import Vectors
-from memory_tui.providers.provider_options import require_consent
+from memory_tui.providers.provider_options import require_approval
+from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.providers.vector_math import unit_vectors
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class BatchService:
 
     def upload(self, texts: Sequence[tuple[str, str]]) -> str:
         """Send a file of (id, text); returns what it is called there. Raises ProviderFailure, Cancelled."""
-        require_consent(self.space[0], self._http.host, self.settings)
+        require_approval(self.space[0], self._http.host, self.settings)
         content = b"\n".join(
             json.dumps(self._format.line(text_id, well_formed(text)), ensure_ascii=False).encode()
             for text_id, text in texts

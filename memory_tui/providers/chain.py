@@ -20,7 +20,7 @@ from memory_tui.providers.provider_options import ProviderSettings
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
-    from memory_tui.providers.protocol import Health, Identity, Provider
+    from memory_tui.providers.provider_protocol import Health, Identity, Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Chain:
 
     def health(self) -> Health:
         """The state in words; asks nobody."""
-        from memory_tui.providers.protocol import Health
+        from memory_tui.providers.provider_protocol import Health
 
         provider, error, fallback = self.provider(), self.error, self.fallback
         if error is not None or provider is None:
@@ -193,7 +193,7 @@ class Chain:
                 member.reset()
 
     def choose_again(self) -> None:
-        """Begin anew, because what decides the choice has changed: an agreement, a key, a file."""
+        """Begin anew, because what decides the choice has changed: an approval, a key, a file."""
         with self._lock:
             members, self._members, self._passed_over, self._passed = self._members, None, [], []
             self._active, self.fallback = 0, None
@@ -237,7 +237,7 @@ class Chain:
         if fallback is None or first is None:
             return
         due = first.next_try or fallback.next_try
-        if first.lacks_consent or (due is not None and self.settings.clock.now() < due):
+        if first.lacks_approval or (due is not None and self.settings.clock.now() < due):
             return
         try:
             first.try_out(_PROBE)
@@ -305,7 +305,7 @@ class Chain:
                 return None
             members = self._all()
             waiting = [state for state in self._passed_over if not state.agreed]
-            if members[0].lacks_consent:
+            if members[0].lacks_approval:
                 return members[0].show(self._active == 0, self._active > 0)
         return waiting[0] if waiting else None
 
@@ -368,7 +368,7 @@ class Chain:
                         cause=state_of(error).value,
                         host=member.host,
                         model=member.model,
-                        agreed=state_of(error) is not Cause.NO_CONSENT,
+                        agreed=state_of(error) is not Cause.NEEDS_APPROVAL,
                     )
                 )
         return found

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, state_of
-from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_consent
+from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_approval
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
-    from memory_tui.providers.protocol import Health, Identity, Provider, Vectors
+    from memory_tui.providers.http_provider import Breaker
+    from memory_tui.providers.provider_protocol import Health, Identity, Provider, Vectors
 
 Role = Literal["chosen", "automatic", "fallback"]
 
@@ -68,27 +69,9 @@ class ProviderPreview:
     @property
     def identity(self) -> Identity:
         """The space, as far as it is known."""
-        from memory_tui.providers.protocol import Identity
+        from memory_tui.providers.provider_protocol import Identity
 
         return Identity(self.provider, self.model, self.key, self.dims)
-
-
-@runtime_checkable
-class Pausing(Protocol):
-    """A provider that is left alone for a while after a failure."""
-
-    @property
-    def next_try(self) -> float | None:
-        """Epoch second before which it is not asked."""
-        ...
-
-    def reset(self) -> None:
-        """Ask again at once."""
-        ...
-
-    def leave(self, failure: ProviderFailure, until: float) -> None:
-        """Do not ask before epoch second `until`, because of `failure`."""
-        ...
 
 
 class ChainMember:
@@ -129,12 +112,11 @@ class ChainMember:
     @property
     def next_try(self) -> float | None:
         """Epoch second before which it is not asked."""
-        pausing = self._pausing
-        return pausing.next_try if pausing else None
+        return self._breaker.next_try if self._breaker else None
 
     def make(self) -> None:
         """Make the provider, once. Raises ProviderError, also when nobody agreed that it gets notes."""
-        require_consent(self.name, self.host, self.settings)
+        require_approval(self.name, self.host, self.settings)
         self._create()
 
     def batches(self) -> BatchService | None:
@@ -147,7 +129,7 @@ class ChainMember:
         """Why `auto` cannot choose it, if it cannot; asks nobody."""
         try:
             registry.check(self.name, self.settings)
-            require_consent(self.name, self.host, self.settings)
+            require_approval(self.name, self.host, self.settings)
         except ProviderError as error:
             return error
         return None
@@ -158,7 +140,7 @@ class ChainMember:
         return registry.model(self.name, self.settings)
 
     @property
-    def lacks_consent(self) -> bool:
+    def lacks_approval(self) -> bool:
         """Whether nothing may be sent, because nobody agreed to it."""
         return not may_send(self.name, self.host, self.settings)
 
@@ -181,28 +163,28 @@ class ChainMember:
             self._on_failure(self, error)
             raise
         self.worked, self.failed_before = True, None
-        if not self.lacks_consent:
+        if not self.lacks_approval:
             self.error = None
         return vectors, identity
 
     def preview(self) -> ProviderPreview:
-        """What can be told before it is asked anything. Raises ProviderError for what it lacks, agreement apart."""
+        """What can be told before it is asked anything. Raises ProviderError for what it lacks, approval apart."""
         model, key, dims, most = registry.preview(self.name, self.settings)
-        return ProviderPreview(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_consent)
+        return ProviderPreview(self.name, model, self.host, key, dims, most, self.remote, not self.lacks_approval)
 
     def leave(self, failure: LastFailure) -> None:
         """Do not ask it before the time that `failure` names. Raises ProviderError for what it lacks."""
         found = ProviderFailure(Cause(failure.state), failure.message, failure.next_step)
         self.make()
-        if (pausing := self._pausing) is not None and failure.next_try is not None:
-            pausing.leave(found, failure.next_try)
+        if (breaker := self._breaker) is not None and failure.next_try is not None:
+            breaker.leave(found, failure.next_try)
             self.error, self.failed_at = found, failure.at
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
         self.error = None
-        if (pausing := self._pausing) is not None:
-            pausing.reset()
+        if (breaker := self._breaker) is not None:
+            breaker.worked()
 
     def show(self, active: bool, before: bool) -> MemberState:
         """Its state, where it is the `active` one or comes `before` that."""
@@ -230,7 +212,7 @@ class ChainMember:
             calls=self.calls,
             texts=self.texts,
             model=self.model,
-            agreed=not self.lacks_consent,
+            agreed=not self.lacks_approval,
             worked=self.worked,
         )
 
@@ -256,7 +238,7 @@ class ChainMember:
 
         Raises ProviderError for what it lacks.
         """
-        from memory_tui.providers.protocol import Identity
+        from memory_tui.providers.provider_protocol import Identity
 
         if (known := self.known_identity) is not None:
             return known
@@ -274,7 +256,7 @@ class ChainMember:
         self.texts += len(texts)
         try:
             # Agreement can be taken back at any time, by another process too.
-            require_consent(self.name, self.host, self.settings)
+            require_approval(self.name, self.host, self.settings)
             vectors = self._made.embed(texts, kind)
         except ProviderError as error:
             self._on_failure(self, error)
@@ -294,9 +276,10 @@ class ChainMember:
             self._provider.close()
 
     @property
-    def _pausing(self) -> Pausing | None:
-        provider: object = self._provider
-        return provider if isinstance(provider, Pausing) else None
+    def _breaker(self) -> Breaker | None:
+        """The breaker of a provider that is left alone for a while after a failure; None for the others."""
+        found: Breaker | None = getattr(self._provider, "breaker", None)
+        return found
 
     @property
     def _made(self) -> Provider:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memory_tui.core.errors import ProviderError
 
 if TYPE_CHECKING:
-    from memory_tui.providers.protocol import Vectors
+    from memory_tui.providers.provider_protocol import Vectors
 
 
 class Cause(Enum):
@@ -22,7 +22,7 @@ class Cause(Enum):
 
     RATE_LIMIT = "rate limit"
     QUOTA = "quota exhausted"
-    NO_CONSENT = "needs your word"
+    NEEDS_APPROVAL = "needs approval"
     NO_KEY = "no key"
     BAD_KEY = "bad key"
     UNKNOWN_MODEL = "unknown model"
@@ -50,7 +50,7 @@ OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
 ADVICE: Mapping[Cause, str] = {
     Cause.RATE_LIMIT: "Wait; memory-tui tries again by itself, with one request at a time.",
     Cause.QUOTA: "Look at plan and billing of the account, or choose another provider.",
-    Cause.NO_CONSENT: "See what would be sent: memory-tui index --dry-run. To agree: memory-tui index --yes.",
+    Cause.NEEDS_APPROVAL: "See what would be sent: memory-tui index --dry-run. To approve: memory-tui index --yes.",
     Cause.NO_KEY: "Put the key into the environment or into remote.apiKey, or choose another provider.",
     Cause.BAD_KEY: "Check the key, and that it may be used for embeddings.",
     Cause.UNKNOWN_MODEL: "Check model and remote.baseUrl.",

@@ -18,8 +18,8 @@ from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.answer_rows import Malformed
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure
 from memory_tui.providers.http_client import Background, Http
-from memory_tui.providers.protocol import Health, Identity, Vectors
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, host_of
+from memory_tui.providers.provider_protocol import Health, Identity, Vectors
 from memory_tui.providers.vector_math import NoDirection, unit_vectors
 
 _FAILURES_TO_SEQUENTIAL = 2
@@ -153,38 +153,21 @@ class GuardedProvider:
     """A provider that is left alone for a while after a failure. Safe for any thread."""
 
     def __init__(self, now: Callable[[], float], detail: str) -> None:
-        self._breaker = Breaker(now)
+        self.breaker = Breaker(now)
         self._health = Health(True, detail)
-
-    @property
-    def next_try(self) -> float | None:
-        """Epoch second before which it is not asked, None when it may be asked."""
-        return self._breaker.next_try
 
     def health(self) -> Health:
         """The state after the last call."""
         return self._health
 
-    def reset(self) -> None:
-        """Ask again although the time of the next try has not come."""
-        self._breaker.worked()
-
-    def leave(self, failure: ProviderFailure, until: float) -> None:
-        """Do not ask before epoch second `until`, because of `failure`."""
-        self._breaker.leave(failure, until)
-
-    def check(self) -> None:
-        """Raises ProviderFailure while it is not to be asked."""
-        self._breaker.check()
-
     def worked(self, detail: str, started: float) -> None:
         """A call that began at `started` (`time.perf_counter`) was answered."""
-        self._breaker.worked()
+        self.breaker.worked()
         self._health = Health(True, detail, (time.perf_counter() - started) * 1000)
 
     def failed(self, failure: ProviderFailure, started: float | None = None) -> None:
         """A call failed; one that failed for its text says nothing about the provider."""
-        self._breaker.failed(failure)
+        self.breaker.failed(failure)
         if failure.state not in OF_THE_TEXT:
             took = 0.0 if started is None else (time.perf_counter() - started) * 1000
             self._health = Health(False, failure.message, took)
@@ -251,7 +234,7 @@ class Remote(GuardedProvider):
         A text over the model's limit is embedded in parts, whose mean it gets. Raises ProviderFailure, with the
         vectors that were made before it, and Cancelled once `close` is called.
         """
-        self.check()
+        self.breaker.check()
         done: dict[int, Vectors] = {}
         sent = [well_formed(text) for text in texts]
         started = time.perf_counter()

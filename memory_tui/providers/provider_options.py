@@ -125,7 +125,7 @@ class DownloadProgress:
 
 
 def nobody(provider: str, host: str) -> bool:
-    """Who may be sent notes as long as nobody has agreed to anything: no provider at any host."""
+    """Who may get notes without an approval: no provider at any host."""
     del provider, host
     return False
 
@@ -158,7 +158,7 @@ class ProviderSettings:
     `requested` is a provider's name, or auto. `model` is the requested provider's; a fallback has its own default.
     `api_keys` come before the environment, and are tried in turn where the provider allows several. `env` looks a
     variable up, `spare_keys` are used where it has none. `shared` holds the settings of a provider for everything that
-    uses it. `may_send` tells whether a person agreed that notes go to a provider at a host; it is asked before
+    uses it. `may_send` tells whether a person approved that a provider at a host gets notes; it is asked before
     each call, and not about this machine.
     """
 
@@ -291,16 +291,16 @@ def on_this_machine(host: str) -> bool:
 
 
 def may_send(name: str, host: str, settings: ProviderSettings) -> bool:
-    """Whether notes may be sent to the provider `name` at `host`: always on this machine, else where it was agreed."""
+    """Whether notes may be sent to the provider `name` at `host`: always on this machine, else with an approval."""
     return not host or on_this_machine(host) or settings.may_send(name, host)
 
 
-def require_consent(name: str, host: str, settings: ProviderSettings) -> None:
+def require_approval(name: str, host: str, settings: ProviderSettings) -> None:
     """Raises ProviderFailure unless notes may be sent to the provider `name` at `host`."""
     if not may_send(name, host, settings):
         raise ProviderFailure(
-            Cause.NO_CONSENT,
-            f"Your notes would be sent to {host} ({name}), and you have not agreed to that yet; nothing was sent.",
+            Cause.NEEDS_APPROVAL,
+            f"Your notes would be sent to {host} ({name}), and you have not approved that yet; nothing was sent.",
         )
 
 

@@ -12,7 +12,7 @@ from memory_tui.providers.provider_options import Headers, ProviderSettings, Wir
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch_format import BatchFormat
-    from memory_tui.providers.protocol import Provider
+    from memory_tui.providers.provider_protocol import Provider
 
 
 @dataclass(frozen=True, slots=True)

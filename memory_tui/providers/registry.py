@@ -15,8 +15,8 @@ from memory_tui.providers.provider_row import ProviderRow
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
-    from memory_tui.providers.protocol import Provider
     from memory_tui.providers.provider_options import Wire
+    from memory_tui.providers.provider_protocol import Provider
 
 _WIRES = "memory_tui.providers.wires"
 TABLE: Mapping[str, str] = MappingProxyType(

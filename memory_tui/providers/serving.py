@@ -15,7 +15,7 @@ from memory_tui.providers.failures import Cause, LastFailure
 if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import MemberState
-    from memory_tui.providers.protocol import Identity
+    from memory_tui.providers.provider_protocol import Identity
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 Standing = Literal[
@@ -38,7 +38,7 @@ LOST = "Meaning-based recall is off"
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class ServingProvider:
     """Who answers questions by meaning, and why it is not who was asked for.
 
     `requested` and `requested_model` are as chosen (auto: nobody chose), `answers` and `model` of the provider whose
@@ -168,13 +168,13 @@ def who(
     hybrid: bool = True,
     recorded: Fallback | None = None,
     last: LastFailure | None = None,
-) -> Who:
+) -> ServingProvider:
     """Who answers questions to an index whose vectors are of `space` (None: it has none); asks nobody.
 
     `recorded` and `last` are what the index run before wrote down, for a process that has not asked yet.
     """
     if chain.name == "none":
-        return Who("none", "", "off", "", "", "keywords only")
+        return ServingProvider("none", "", "off", "", "", "keywords only")
     chain.provider()
     used = [member for member in chain.members() if member.state != "passed over"]
     active = next(member for member in used if member.state in ("in use", "failing", "paused"))
@@ -188,15 +188,15 @@ def who(
         of_it = (space is not None and space.provider == recorded.to) or (last and last.provider == recorded.to)
         fallback = recorded if of_it else None
     if error is not None:
-        alone: Standing = "needs approval" if active.cause == Cause.NO_CONSENT.value else "failed"
-        lost = Lost(error.message, error.next_step, active.failed_at, chain.next_try)
+        alone: Standing = "needs approval" if active.cause == Cause.NEEDS_APPROVAL.value else "failed"
+        lost = FallbackReason(error.message, error.next_step, active.failed_at, chain.next_try)
         return make.lost("fallback failed" if fallback else alone, lost, fallback)
-    if last is not None and last.state != Cause.NO_CONSENT.value and (not fallback or last.provider == fallback.to):
-        lost = Lost(last.message, last.next_step, last.at, last.next_try)
+    if last is not None and last.state != Cause.NEEDS_APPROVAL.value and (not fallback or last.provider == fallback.to):
+        lost = FallbackReason(last.message, last.next_step, last.at, last.next_try)
         return make.lost("fallback failed" if fallback else "failed", lost, fallback)
     if fallback is not None:
         step = next((member.next_step for member in used if member.name == fallback.source), "")
-        lost = Lost(fallback.cause, step, fallback.at, fallback.next_try)
+        lost = FallbackReason(fallback.cause, step, fallback.at, fallback.next_try)
         if space is None or space.provider != fallback.to:
             return make.lost("fallback starts", lost, fallback)
         return make.lost(
@@ -208,12 +208,12 @@ def who(
         made, now = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
         other = f"not with {now}" if made != now else "at another address, with other headers or another length"
         reason = f"The index was made with {made}, {other}: its vectors cannot be compared."
-        return make.lost("other model", Lost(reason, "Run memory-tui index."))
+        return make.lost("other model", FallbackReason(reason, "Run memory-tui index."))
     answering = next((member for member in used if member.name == space.provider), active)
     return make.fine("not asked" if answering.host and not answering.worked else "ok", answering)
 
 
-class Lost(NamedTuple):
+class FallbackReason(NamedTuple):
     """Why who was asked for does not answer: a sentence, what to do, since when, and when it is asked again."""
 
     reason: str
@@ -230,9 +230,9 @@ class _Maker:
     model: str
     mode: Mode
 
-    def fine(self, standing: Standing, by: MemberState) -> Who:
+    def fine(self, standing: Standing, by: MemberState) -> ServingProvider:
         answers = standing in ANSWERING
-        return Who(
+        return ServingProvider(
             self.requested,
             self.model,
             standing,
@@ -243,9 +243,9 @@ class _Maker:
         )
 
     def lost(
-        self, standing: Standing, lost: Lost, fallback: Fallback | None = None, by: MemberState | None = None
-    ) -> Who:
-        return Who(
+        self, standing: Standing, lost: FallbackReason, fallback: Fallback | None = None, by: MemberState | None = None
+    ) -> ServingProvider:
+        return ServingProvider(
             self.requested,
             self.model,
             standing,
@@ -265,7 +265,7 @@ def _time(at: float) -> str:
     return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def as_recorded(member: MemberState, who: Who) -> MemberState:
+def as_recorded(member: MemberState, who: ServingProvider) -> MemberState:
     """`member`, whose process has asked nobody yet, with what the record `who` keeps of an earlier one."""
     if member.calls or member.error or member.state == "passed over":
         return member

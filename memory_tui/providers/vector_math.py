@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from memory_tui.providers.answer_rows import Malformed
-from memory_tui.providers.protocol import Vectors
+from memory_tui.providers.provider_protocol import Vectors
 
 
 class NoDirection(Malformed):

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.redaction import redact
 from memory_tui.core.secret_finder import find as secret_places
 from memory_tui.core.settings import Scalar
-from memory_tui.openclaw.prompt import SEARCH
+from memory_tui.openclaw.prompt import GET, SEARCH
 
 _TRIES, _PAUSE_SECONDS = 2500, 0.002
 
@@ -96,11 +97,16 @@ MOST_BYTES = 2 << 20
 MOST_QUERY = 10_000
 """Characters of a question that are kept; a longer one ends with an ellipsis."""
 MASK = "***"
+_LINES_READ = re.compile(r"lines \d+ to \d+")
+"""The outcome of a memory_get that read something."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedHit:
-    """One hit as an agent got it: where it stood, and its scores."""
+    """One hit as an agent got it: where it stood, its scores, and the id of its chunk, which changes with its text.
+
+    `cut` tells that only the beginning of its snippet was delivered.
+    """
 
     path: str
     start_line: int
@@ -108,14 +114,21 @@ class LoggedHit:
     score: float
     vector_score: float
     text_score: float
+    chunk: str = ""
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecallEntry:
-    """One recall. `at` is in epoch seconds, `ms` how long it took; `settings` are the knobs that ranking reads.
+    """One recall as it was delivered. `at` is in epoch seconds, `ms` how long it took.
+
+    `settings` are the knobs that ranking read, `requested` those of them that the agent gave; ages were counted from
+    `now` (epoch seconds, 0: not logged). `index` names the index, `generation` its state. `hits` were delivered, of
+    `ranked` that were recalled (0: not logged), because snippets may have `most_characters` in all (0: any).
+    `by_words` tells that there was no time to ask for meaning.
 
     `id` is given by `append`; `outcome` says why nothing came back, and is empty where something did. For memory_get
-    `query` is the path.
+    `query` is the path, and lines `first_line` to `last_line` were delivered.
     """
 
     tool: str
@@ -133,6 +146,21 @@ class RecallEntry:
     outcome: str = ""
     ms: float = 0.0
     id: str = ""
+    requested: Mapping[str, Scalar] = field(default_factory=dict)
+    now: float = 0.0
+    index: str = ""
+    ranked: int = 0
+    most_characters: int = 0
+    by_words: bool = False
+    first_line: int = 0
+    last_line: int = 0
+
+    @property
+    def delivered(self) -> frozenset[str]:
+        """The paths of the notes of which the agent was given text."""
+        if self.tool == GET:
+            return frozenset([self.query] if _LINES_READ.fullmatch(self.outcome) else ())
+        return frozenset(hit.path for hit in self.hits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +217,7 @@ def _plain(entry: RecallEntry) -> dict[str, Any]:
     return {
         **{f.name: getattr(entry, f.name) for f in dataclasses.fields(entry)},
         "settings": dict(entry.settings),
+        "requested": dict(entry.requested),
         "hits": [dataclasses.asdict(hit) for hit in entry.hits],
     }
 
@@ -198,15 +227,15 @@ def _entry(line: bytes) -> RecallEntry | None:
     try:
         item = json.loads(line)
         hits = tuple(LoggedHit(**_checked(LoggedHit, hit)) for hit in item.pop("hits", ()))
-        settings = item.pop("settings", {})
-        if not isinstance(settings, dict):
+        settings, requested = item.pop("settings", {}), item.pop("requested", {})
+        if not isinstance(settings, dict) or not isinstance(requested, dict):
             return None
-        return RecallEntry(**_checked(RecallEntry, item), hits=hits, settings=settings)
+        return RecallEntry(**_checked(RecallEntry, item), hits=hits, settings=settings, requested=requested)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 
-_KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float)}
+_KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float), "bool": bool}
 
 
 def _checked(kind: type, item: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core import jsstring
+from memory_tui.core.formatting import plural
 
 if TYPE_CHECKING:
     from memory_tui.recalls.recall_log import Log, RecallEntry
@@ -132,7 +133,6 @@ _QUERY_CELLS = 60
 
 def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[str]:
     """A line for each of `entries`, the newest last, and where they are kept."""
-    from memory_tui.core.formatting import plural
     from memory_tui.core.sanitize import one_line
     from memory_tui.openclaw.prompt import GET
 
@@ -154,7 +154,6 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
 def replayed(found: Rerun) -> Iterator[str]:
     """What an agent got, and what it would get now."""
     from memory_tui.core.sanitize import one_line
-    from memory_tui.recalls.recall_log import MASK
 
     entry = found.entry
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
@@ -165,17 +164,40 @@ def replayed(found: Rerun) -> Iterator[str]:
     )
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
+    if entry.ranked > len(entry.hits):
+        yield _not_delivered(entry)
+    yield rebuilt(found)
     yield "The same would come now, in the same order." if found.same else "Now other hits would come."
-    if MASK in entry.query:
-        yield "A secret in the question is masked, so what was asked now is not quite what was asked then."
-    if found.index_changed:
-        yield "The index has changed since."
     yield from map(_line, found.changes)
+
+
+def rebuilt(found: Rerun) -> str:
+    """Whether the answer then could be made again, as a sentence."""
+    if not found.impossible:
+        return "The answer then is rebuilt exactly: the logged clock and knobs give the hits that were logged."
+    return f"The answer then cannot be rebuilt: {found.impossible}. What was delivered is what the log says."
+
+
+def _not_delivered(entry: RecallEntry) -> str:
+    """That fewer hits went out than were recalled."""
+    bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"
+    return f"{len(entry.hits)} of {plural(entry.ranked, 'hit')}{bound}."
+
+
+def delivered(found: Rerun, path: str, line: int | None) -> str:
+    """What the log says was delivered of a line, as a sentence."""
+    from memory_tui.explain.wording import ordinal
+    from memory_tui.recalls.rerun import delivered_line
+
+    place = delivered_line(found.entry, path, line)
+    if place is None:
+        return "By the log it was not delivered."
+    cut = ", shortened" if found.entry.hits[place - 1].cut else ""
+    return f"By the log it was delivered as the {ordinal(place)} hit{cut}."
 
 
 def taken_up(entry: RecallEntry) -> str:
     """What an agent got, said where its question is asked again."""
-    from memory_tui.core.formatting import plural
     from memory_tui.core.sanitize import one_line
     from memory_tui.recalls.recall_log import MASK
 
@@ -191,7 +213,18 @@ def _line(change: HitChange) -> str:
     where = one_line(citation(change.path, change.start_line, change.end_line))
     then = f"{ordinal(change.place_then)} with {change.score_then:.3f}" if change.place_then else "not recalled"
     now = f"{ordinal(change.place_now)} with {change.score_now:.3f}" if change.place_now else "not recalled"
-    return f"  {where}  then {then}, now {now}"
+    causes = f" ({', '.join(_CAUSES[cause] for cause in change.causes)})" if change.causes else ""
+    return f"  {where}  then {then}, now {now}{causes}"
+
+
+_CAUSES = {
+    "length": "did not fit",
+    "notes": "notes changed",
+    "index": "another index",
+    "clock": "age",
+    "knobs": "settings",
+}
+"""What moved a hit, in words."""
 
 
 def moment(at: float) -> str:

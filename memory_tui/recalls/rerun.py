@@ -1,25 +1,36 @@
-"""A rerun asks a logged recall again: the answer then beside the answer now."""
+"""A rerun asks a logged recall again: the answer then beside the answer now.
+
+The answer then is what the log says was delivered. It is rebuilt over the index as it is, at the logged clock, with the
+logged knobs; where that does not give what was delivered, it cannot be rebuilt, and the rerun says why.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory_tui.core.errors import SettingError
-from memory_tui.core.settings import TUNE_KEYS, Settings
+from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from memory_tui.recalls.recall_log import MASK, LoggedHit, RecallEntry
 
 if TYPE_CHECKING:
+    from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
+
+Cause = Literal["length", "notes", "index", "clock", "knobs"]
+"""What moved a hit: the bound on delivered characters, edits of notes, another index or model, age, or settings."""
+_AGENT = "the agent"
+"""The origin of settings that an agent gave with its question."""
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class HitChange:
-    """One hit then and now: its place (1-based, None where it is no hit) and its score."""
+    """One hit then and now: its place (1-based, None where it is no hit), its score, and the causes of the change."""
 
     path: str
     start_line: int
@@ -28,84 +39,205 @@ class HitChange:
     place_now: int | None
     score_then: float | None
     score_now: float | None
+    causes: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """`entry` asked again over the index as it is now, with the knobs of then; `changes` by place now, then by place.
+    """`entry` asked again over the index as it is.
 
-    `index_changed` tells that notes were indexed in between, so that the answer may differ for that alone.
+    `evidence`, `trace` and `settings` are those of then as far as the index can give them: the logged clock, the logged
+    knobs. They are what was delivered where `impossible` is empty; else it says why not, as a clause. `now` is the
+    answer that the agent would get at this moment. `changes` are in the order of now, then by place then.
     """
 
     entry: RecallEntry
     evidence: Evidence
     trace: Trace
     settings: Settings
+    now: Trace
     changes: tuple[HitChange, ...]
     index_changed: bool
+    impossible: str
 
     @property
     def same(self) -> bool:
-        """Whether the same hits come in the same order."""
-        return all(change.place_then == change.place_now for change in self.changes)
+        """Whether the same hits would come in the same order, as far as they were delivered."""
+        return all(set(change.causes) <= {"length"} for change in self.changes)
 
 
-def with_trace(entry: RecallEntry, trace: Trace) -> RecallEntry:
-    """`entry` with what is to be logged of `trace`: what was searched, by which knobs, and the hits."""
+def with_trace(entry: RecallEntry, trace: Trace, delivered: int, *, is_cut: bool = False) -> RecallEntry:
+    """`entry` with what is to be logged of `trace`: what was searched, at which clock, by which knobs, and the hits.
+
+    Only the first `delivered` hits went out, the last of them shortened where it `is_cut`.
+    """
     hits = tuple(
-        LoggedHit(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.score, hit.vector.score, hit.text.score)
-        for hit in trace.recalled
+        LoggedHit(
+            hit.chunk.path,
+            hit.chunk.start_line,
+            hit.chunk.end_line,
+            hit.score,
+            hit.vector.score,
+            hit.text.score,
+            hit.chunk.id,
+            is_cut and place == delivered,
+        )
+        for place, hit in enumerate(trace.recalled[:delivered], 1)
     )
+    values = trace.settings.values
     return dataclasses.replace(
         entry,
-        settings={key: trace.settings.values[key].value for key in TUNE_KEYS},
+        settings={key: values[key].value for key in TUNE_KEYS},
+        requested={key: values[key].value for key in TUNE_KEYS if values[key].origin == _AGENT},
         provider=trace.provider,
         model=trace.model,
         mode=trace.mode,
         generation=trace.generation,
+        index=trace.uuid,
+        now=trace.now,
+        ranked=len(trace.recalled),
         hits=hits,
     )
 
 
 def settings_of(entry: RecallEntry, settings: Settings) -> Settings:
     """`settings` with the knobs that held when `entry` was logged; those that are not accepted any more stay."""
+    return _with(settings, entry.settings)
+
+
+def _with(settings: Settings, logged: Mapping[str, Scalar]) -> Settings:
     for key in TUNE_KEYS:
-        if key in entry.settings:
+        if key in logged:
             try:
-                settings = settings.set(key, entry.settings[key], "the recall log")
+                settings = settings.set(key, logged[key], "the recall log")
             except SettingError:
                 continue
     return settings
 
 
-def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidence]) -> Rerun:
-    """Ask again what `entry` asked by `gather`, which takes the query and a source, over the index as it is now.
+def clock_of(entry: RecallEntry) -> float:
+    """The moment that ages were counted from (epoch seconds); older logs have only that of the question."""
+    return entry.now or entry.at
 
-    Knobs that were not logged are those of `settings`. Raises QueryError, IndexUnavailable; ValueError for what was no
-    search.
+
+def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidence]) -> Rerun:
+    """Ask again what `entry` asked, over the index as it is now: as it was then, at the clock of now, as now.
+
+    `gather` takes the query, a source, `by_words`, and the clock as `now`. Knobs that were not logged are those of
+    `settings`. Raises QueryError, IndexUnavailable; ValueError for what was no search.
     """
     from memory_tui.search.rank import rank
 
     if entry.tool != SEARCH:
         raise ValueError(entry.tool)
-    settings = settings_of(entry, settings)
+    logged = settings_of(entry, settings)
     source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
-    evidence = gather(entry.query, source=source)
-    trace = rank(evidence, settings)
+    then = gather(entry.query, source=source, by_words=entry.by_words, now=clock_of(entry))
+    later = gather(entry.query, source=source, by_words=entry.by_words)
+    rebuilt, aged, now = rank(then, logged), rank(later, logged), rank(later, _with(settings, entry.requested))
+    impossible = "" if _is_rebuilt(entry, rebuilt) else _why_not(entry, rebuilt, logged)
     return Rerun(
-        entry, evidence, trace, settings, _changes(entry.hits, trace.recalled), trace.generation != entry.generation
+        entry,
+        then,
+        rebuilt,
+        logged,
+        now,
+        _changes(entry, rebuilt, aged, now, is_rebuilt=not impossible),
+        _another_index(entry, rebuilt) or rebuilt.generation != entry.generation,
+        impossible,
     )
 
 
-def _changes(then: tuple[LoggedHit, ...], now: tuple[Candidate, ...]) -> tuple[HitChange, ...]:
-    old = {(hit.path, hit.start_line, hit.end_line): (place, hit.score) for place, hit in enumerate(then, 1)}
-    new = {
-        (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
-        for place, hit in enumerate(now, 1)
-    }
+def _is_rebuilt(entry: RecallEntry, trace: Trace) -> bool:
+    """Whether `trace` recalls what was delivered: the same chunks with the same scores, of as many hits."""
+    if len(trace.recalled) != (entry.ranked or len(entry.hits)):
+        return False
+    return all(
+        (hit.path, hit.start_line, hit.end_line) == (now.chunk.path, now.chunk.start_line, now.chunk.end_line)
+        and hit.chunk in ("", now.chunk.id)
+        and abs(hit.score - now.score) <= _ROUNDING
+        for hit, now in zip(entry.hits, trace.recalled, strict=False)
+    )
+
+
+def _another_index(entry: RecallEntry, trace: Trace) -> bool:
+    """Whether the vectors, or the rows, are those of another index than the logged one."""
+    other = (entry.provider, entry.model, entry.mode) != (trace.provider, trace.model, trace.mode)
+    return other or bool(entry.index and entry.index != trace.uuid)
+
+
+def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> str:
+    """Why the answer then cannot be rebuilt, as a clause."""
+    if MASK in entry.query or entry.query.endswith("…"):
+        return "the log keeps the question without its secrets, and not all of a long one"
+    if (entry.provider, entry.model) != (trace.provider, trace.model):
+        return f"the index has vectors of {trace.provider} {trace.model}, not of {entry.provider} {entry.model}"
+    if entry.mode and entry.mode != trace.mode:
+        return f"this search goes by {trace.mode}, the logged one by {entry.mode}"
+    if refused := [key for key, value in entry.settings.items() if settings.values[key].value != value]:
+        return f"{refused[0]} {entry.settings[refused[0]]} is not accepted any more"
+    if _another_index(entry, trace):
+        return "the index was made anew since, from notes that may have changed"
+    if trace.generation != entry.generation:
+        return "notes were indexed since"
+    return "the log is of an older release and lacks the clock" if not entry.now else "the arithmetic differs"
+
+
+def _changes(entry: RecallEntry, rebuilt: Trace, aged: Trace, now: Trace, *, is_rebuilt: bool) -> tuple[HitChange, ...]:
+    """Each hit of then or now, with the steps from then to now at which its place changed."""
+    old = {(hit.path, hit.start_line, hit.end_line): (place, hit.score) for place, hit in enumerate(entry.hits, 1)}
+    steps = [_places(trace.recalled) for trace in (rebuilt, aged, now)]
+    before: Cause = "index" if _another_index(entry, rebuilt) else "notes"
     none: tuple[None, None] = (None, None)
-    made = [(key, old.get(key, none), new.get(key, none)) for key in dict.fromkeys((*new, *old))]
-    return tuple(HitChange(*key, before[0], after[0], before[1], after[1]) for key, before, after in made)
+    found = []
+    for key in dict.fromkeys((*steps[-1], *old)):
+        first, last = old.get(key, none), steps[-1].get(key, none)
+        places = [first[0], *(step.get(key, none)[0] for step in steps)]
+        not_delivered = is_rebuilt and places[0] is None and places[1] is not None
+        causes = tuple(_causes(places, "length" if not_delivered else before))
+        found.append(HitChange(*key, first[0], last[0], first[1], last[1], causes))
+    return tuple(found)
+
+
+def _causes(places: Sequence[int | None], before: Cause) -> Iterator[Cause]:
+    """The steps at which the place of a hit changed."""
+    for cause, was, became in zip((before, "clock", "knobs"), places, places[1:], strict=False):
+        if was != became:
+            yield cause
+
+
+def _places(hits: Sequence[Candidate]) -> dict[tuple[str, int, int], tuple[int, float]]:
+    return {
+        (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
+        for place, hit in enumerate(hits, 1)
+    }
+
+
+def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
+    """`answer`, made of the evidence of `found`, with what the log says was delivered of the line.
+
+    Where the answer then was rebuilt, a line that was ranked and did not go out is told so; where it was not, the line
+    is said to have been delivered or not as it was logged, and the rest is about the index as it is.
+    """
+    from memory_tui.explain.verdicts import NotDelivered
+    from memory_tui.search.trace import Recalled
+
+    entry, fate = found.entry, answer.fate
+    if not found.impossible and isinstance(fate, Recalled) and fate.place > len(entry.hits):
+        return dataclasses.replace(answer, fate=NotDelivered(fate.place, len(entry.hits), entry.most_characters))
+    return answer
+
+
+def delivered_line(entry: RecallEntry, path: str, line: int | None) -> int | None:
+    """The place of the first delivered hit that holds `line` of a note (None: any line); None where none does."""
+    return next(
+        (
+            place
+            for place, hit in enumerate(entry.hits, 1)
+            if hit.path == path and (line is None or hit.start_line <= line <= hit.end_line)
+        ),
+        None,
+    )
 
 
 def record(found: Rerun) -> Mapping[str, Any]:
@@ -115,7 +247,9 @@ def record(found: Rerun) -> Mapping[str, Any]:
     return {
         "entry": plain(found.entry),
         "same": found.same,
+        "rebuilt": not found.impossible,
+        "impossible": found.impossible or None,
         "indexChanged": found.index_changed,
         "changes": plain(found.changes),
-        "now": answer(found.trace),
+        "now": answer(found.now),
     }

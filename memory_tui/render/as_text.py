@@ -20,7 +20,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import json_safe, one_line, safe
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Agreement
+    from memory_tui.approval import Approval
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
@@ -43,7 +43,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 
     where = value.best.chunk.citation if value.best is not None else value.place.path
     yield f"{wording.label(value.fate)}  {where}"
-    yield wording.sentence(value.fate)
+    yield wording.account(value)
     if value.place.remark:
         yield value.place.remark
     if value.best is not None:
@@ -61,13 +61,13 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 def _changes(value: Flips) -> Iterator[str]:
     from memory_tui.explain import wording
 
-    if not value.found:
-        yield f"{wording.no_flip(recalled=value.recalled)}."
+    if value.none is not None:
+        yield wording.no_single_knob(value.none)
     for found in value.found:
         also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
         yield f"With {'   '.join([wording.flip(found), *also])}"
-    for knob in value.not_alone:
-        yield f"N{wording.not_alone(knob)[1:]}"
+    if value.not_alone:
+        yield wording.none_alone(value.not_alone)
 
 
 def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
@@ -112,6 +112,8 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
     yield f"now        {_trade(floor.now)}"
     if floor.suggested is not None:
         yield f"suggested  {_trade(floor.suggested)}"
+    else:
+        yield f"suggested  {wording.no_suggestion(relative=floor.relative)}"
     for found in floor.doubts:
         yield wording.doubt(found)
 
@@ -119,7 +121,7 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
 def _trade(trade: Trade) -> str:
     return (
         f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-        f"{trade.related:.0%} of the right chunks reach it"
+        f"{trade.related:.0%} of the right chunks pass"
     )
 
 
@@ -211,7 +213,7 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"memory-tui: {one_line(text)}")
 
 
-class News:
+class CommandProgress:
     """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
 
     The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none.
@@ -266,8 +268,8 @@ def progress(event: SyncProgress) -> str:
     return f"{', '.join(parts)}; ctrl+c stops"
 
 
-def agreed(made: Agreement | None, *, as_json: bool) -> None:
-    """What a person agreed to; None when nobody waited for it."""
+def approval(made: Approval | None, *, as_json: bool) -> None:
+    """The approval that was given; None when no provider needed one."""
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
         _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.host_index import HostProblem
     from memory_tui.openclaw.trust import TrustReport
-    from memory_tui.plan import Survey
+    from memory_tui.plan import ConfigSummary
 
 _ERAS: Mapping[str, str] = {
     "own file": "a file of its own, as OpenClaw had it before 2026.7",
@@ -87,7 +87,7 @@ def _compared(value: IndexComparison) -> None:
             _out(f"    lines {chunk.start_line}-{chunk.end_line}: {chunk.difference}  {one_line(chunk.detail)}")
 
 
-def config(value: Survey, *, as_json: bool) -> None:
+def config(value: ConfigSummary, *, as_json: bool) -> None:
     """Every documented value of the configuration, with where it came from and what it does."""
     from memory_tui.explain import trace_json
 

@@ -6,12 +6,17 @@
 - gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate
 - keyword: Keyword search: OpenClaw's way, ours, or word by word without vectors. -> Matcher
 - lexical: Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts. -> search
+- passages: Passages are what a chunk is made of: its lines, windows of whole lines, and its letters. -> cut
 - path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex
+- postings: Postings in memory give the bm25 of words without asking FTS5 for every match of every query.
+  -> PostingLists
 - question_dates: The time that a question speaks of: a day, a week, a month or any span. -> time_in
 - rank: Ranking: evidence becomes a trace under one set of settings. -> rank
 - retrieve: Retrieval: a query becomes evidence for any profile, any knob. -> gather
 - rules_2026_9: Rules of OpenClaw 2026.9 as pure functions: words, paths, boosts, merged lists, factors (release
   2026.9.6). -> Hit
 - score: Scores: the evidence of both sides becomes one number for each candidate. -> score
+- second_stage: The second stage looks into the first candidates: at their windows, their lines, their letters.
+  -> SecondStage
 - trace: A trace is the frozen record of one search: every candidate, every number, every verdict. -> Trace
 """

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.providers.protocol import Identity, Vectors
+from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.source.protocol import ChunkSource, making_sense
 from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, RowIds
 

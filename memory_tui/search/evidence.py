@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.search.formulas import Floats
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.question_dates import time_in
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.providers.protocol import Vectors
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.provider_protocol import Vectors
+    from memory_tui.providers.serving import ServingProvider
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -26,10 +26,41 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """What full-text search returned, best first: corpus `rows` (a row can stand twice) and their `bm25`."""
+    """What full-text search returned: corpus `rows` (a row can stand twice) and their `bm25`.
+
+    The MOST_CANDIDATES best come first in their order, the others behind them as they stand in the corpus.
+    """
 
     rows: Rows
     bm25: Floats
+
+    @classmethod
+    def of(cls, rows: Rows, bm25: Floats) -> Postings:
+        """Put matches that stand as in the corpus into this order; of equal ones the earlier is better."""
+        if len(rows) <= MOST_CANDIDATES:
+            best, others = np.argsort(bm25, kind="stable"), np.empty(0, np.int64)
+        else:
+            edge = np.partition(bm25, MOST_CANDIDATES - 1)[MOST_CANDIDATES - 1]
+            better = np.flatnonzero(bm25 < edge)
+            equal = np.flatnonzero(bm25 == edge)[: MOST_CANDIDATES - len(better)]
+            best = np.concatenate([better[np.argsort(bm25[better], kind="stable")], equal])
+            left = np.ones(len(rows), np.bool_)
+            left[best] = False
+            others = np.flatnonzero(left)
+        order = np.concatenate([best, others])
+        return cls(rows[order], bm25[order])
+
+    def rank_of(self, row: int) -> tuple[int, float] | None:
+        """The 1-based rank of `row` among all matches, and its bm25; None where it is no match."""
+        there = np.flatnonzero(self.rows == row)
+        if not len(there):
+            return None
+        at, own = int(there[0]), float(self.bm25[there[0]])
+        if at < MOST_CANDIDATES:
+            return at + 1, own
+        before = self.bm25[MOST_CANDIDATES:at]
+        better = np.count_nonzero(before <= own) + np.count_nonzero(self.bm25[at + 1 :] < own)
+        return MOST_CANDIDATES + int(better) + 1, own
 
     def spread(self, chunks: int) -> Floats:
         """bm25 for each of `chunks` rows, NaN for those that did not match."""
@@ -166,8 +197,10 @@ class Evidence:
     """What the question was kept to: memory, sessions, or empty for all."""
     vector: Vectors | None = None
     """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
-    who: Who | None = None
+    who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    of_chunks: int = 0
+    """How many chunks the index has, where this is the evidence of some of them alone."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Where words stand that no chunk was found to hold."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
@@ -175,8 +208,13 @@ class Evidence:
 
     @property
     def chunks(self) -> int:
-        """Chunks in the index."""
+        """Chunks that this is the evidence of: those in the index, unless some were picked out."""
         return len(self.file_of)
+
+    @property
+    def indexed(self) -> int:
+        """Chunks in the index."""
+        return self.of_chunks or self.chunks
 
 
 DAY_SECONDS = 86_400.0

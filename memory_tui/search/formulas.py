@@ -148,3 +148,18 @@ def mmr_head(
         if enough(int(items[at])):
             break
     return found
+
+
+def lucene_idf(holding: int, chunks: int) -> float:
+    """ln(1 + (N - n + 0.5) / (n + 0.5)): above 0 for every word, unlike that of FTS5 (Lucene BM25Similarity)."""
+    return math.log1p((max(0, chunks - holding) + 0.5) / (holding + 0.5))
+
+
+def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float) -> Floats:
+    """Okapi bm25 with k1 = 1.2 and b = 0.75: idf x tf (k1 + 1) / (tf + k1 (1 - b + b x length / mean length)).
+
+    `counts` is (terms, passages), `idf` (terms,), `lengths` (passages,); returns (passages,), 0 where no term stands
+    (Robertson and Zaragoza 2009).
+    """
+    norm = 1.2 * (0.25 + 0.75 * lengths / mean_length)
+    return np.asarray((idf[:, None] * counts * 2.2 / (counts + norm)).sum(axis=0), dtype=np.float64)

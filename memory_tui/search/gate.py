@@ -107,7 +107,10 @@ class Question:
 
 
 class Decision:
-    """Who passed: `recalled` places in order, the `floor` in force, and counts of those held back."""
+    """Who passed: `recalled` places in order, the `floor` in force, and counts of those held back.
+
+    `fresh` counts those that would score at least minScore, but for their age.
+    """
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -120,6 +123,8 @@ class Decision:
         self._bars = np.where(question.keyword, question.floor, question.min_score)
         self._faded = ~passed & (question.factors < 1.0) & (question.before_decay >= self._bars)
         self.decayed = int(np.count_nonzero(self._faded))
+        self.min_score = question.min_score
+        self.fresh = int(np.count_nonzero(~passed & (question.before_decay >= question.min_score)))
         passing = question.merit[self._places]
         self._better = len(passing) - np.searchsorted(np.sort(passing), passing, side="right")
         self.displaced = (
@@ -139,9 +144,10 @@ class Decision:
             return Recalled(place, question.relaxed, bool(question.rescued[i]))
         bar = float(self._bars[i])
         margin = bar - float(question.scores[i])
+        relaxed = bool(question.relaxed and question.keyword[i])
         if self._faded[i]:
-            return LoweredByDecay(bar, margin, float(question.ages[i]), float(question.factors[i]))
-        return BelowMinScore(bar, margin)
+            return LoweredByDecay(bar, margin, float(question.ages[i]), float(question.factors[i]), relaxed)
+        return BelowMinScore(bar, margin, relaxed)
 
     def _cut(self, i: int, place: int) -> Verdict:
         part = self._question.mmr[i]
@@ -163,7 +169,7 @@ def empty_reason(
         )
         return EmptyIndex(evidence.files, pending, unreadable)
     if best is not None:
-        return AllBelowGate(len(decided), best, decided.floor, decided.decayed)
+        return AllBelowGate(len(decided), best, decided.min_score, decided.fresh)
     if mode == "nothing":
         return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
     missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from memory_tui.core import tokens as core_tokens
 from memory_tui.search.corpus import Corpus, Flags
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.postings import PostingLists
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.trace import QueryPlan
 from memory_tui.source.protocol import WordIndex
-from memory_tui.source.rows import Form
+from memory_tui.source.rows import Form, Matches
 
 _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
@@ -36,6 +38,7 @@ class Matcher:
     """Looks for words in the chunks of `corpus`, or in those of them that `kept` marks.
 
     `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.
+    `lists` are the postings in memory, of the state that `words` holds; without them FTS5 weighs every match.
     """
 
     words: WordIndex
@@ -43,6 +46,7 @@ class Matcher:
     kept: Flags | None
     full_text: str
     by_text: bool
+    lists: PostingLists | None = None
 
     def openclaw(self, query: str) -> KeywordSide:
         """All words of `query` at once, each of them needed."""
@@ -53,7 +57,7 @@ class Matcher:
         needed = every if as_written else [word for word in unique if word not in inside]
         if not unique or not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan(unique, (), ""), Postings.none(), {})
-        found: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
+        found: tuple[Rows, Floats] | None = self._match(needed, "plain", "all") if needed else None
         if found is not None and not as_written:
             found = self._repeated(found, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
         for word in inside:
@@ -97,7 +101,7 @@ class Matcher:
             )
             return KeywordSide(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = core_tokens.or_query(terms.kept)
-        postings = self._postings(self.words.match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
+        postings = self._postings(self._match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
         return KeywordSide(QueryPlan(terms.kept, dropped, expression, *named, common=common), postings, frequency)
 
     def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
@@ -107,15 +111,18 @@ class Matcher:
         each of its places with all the others.
         """
         rowids, bm25 = found[0], found[1].copy()
-        order = np.argsort(rowids)
         for word, times in more.items():
             if times and len(rowids):
-                alone, rank = self.words.match([word], "plain", "all")
-                at = np.searchsorted(rowids, alone, sorter=order)
-                hit = (at < len(rowids)) & (rowids[order[np.minimum(at, len(rowids) - 1)]] == alone)
-                bm25[order[at[hit]]] += times * rank[hit]
-        best = np.lexsort((rowids, bm25))
-        return rowids[best], bm25[best]
+                alone, rank = self._match([word], "plain", "all")
+                at = np.searchsorted(rowids, alone)
+                hit = (at < len(rowids)) & (rowids[np.minimum(at, len(rowids) - 1)] == alone)
+                bm25[at[hit]] += times * rank[hit]
+        return rowids, bm25
+
+    def _match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
+        if self.lists is None:
+            return self.words.match(words, form, join)
+        return self.lists.match(self.words, words, form, join)
 
     def keywords(self, query: str) -> KeywordSearch:
         """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
@@ -139,21 +146,27 @@ class Matcher:
     def _frequency(self, asked: Sequence[str], form: Form) -> list[int]:
         """In how many chunks each word stands, by the way in which it is looked for."""
         if form == "stemmed" and self.full_text:
-            return self.words.frequency(asked, form)
+            return self._matching(asked, form)
         return [
-            len(self.words.containing(word)) if self._is_looked_through(word) else self.words.frequency([word], form)[0]
+            len(self.words.containing(word)) if self._is_looked_through(word) else self._matching([word], form)[0]
             for word in asked
         ]
 
+    def _matching(self, asked: Sequence[str], form: Form) -> list[int]:
+        """In how many chunks full-text search finds each word."""
+        if self.lists is None:
+            return self.words.frequency(asked, form)
+        return self.lists.frequency(self.words, asked, form)
+
     def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
-        """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative, best first."""
+        """The chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative."""
         weights: dict[int, float] = {}
         for term in terms:
             rowids = self.words.containing(term).tolist()
             rarity = math.log1p(len(self.corpus) / max(1, len(rowids)))
             for rowid in rowids:
                 weights[rowid] = weights.get(rowid, 0.0) - rarity
-        order = sorted(weights, key=lambda rowid: (weights[rowid], rowid))
+        order = sorted(weights)
         return np.array(order, dtype=np.int64), np.array([weights[rowid] for rowid in order], dtype=np.float64)
 
     def _postings(self, found: tuple[Rows, Floats]) -> Postings:
@@ -164,7 +177,7 @@ class Matcher:
             firsts = self.words.originals(rowids[rows < 0])
             rows = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids.tolist()])
         known = rows >= 0 if self.kept is None else (rows >= 0) & self.kept[rows]
-        return Postings(rows[known], bm25[known])
+        return Postings.of(rows[known], bm25[known])
 
 
 _NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))

@@ -31,6 +31,7 @@ from memory_tui.search.score import (
     score,
     side_of,
 )
+from memory_tui.search.second_stage import MEASURES
 from memory_tui.search.trace import (
     UNKNOWN_WORDS,
     AgePart,
@@ -41,11 +42,13 @@ from memory_tui.search.trace import (
     Lazy,
     LexicalPart,
     Losers,
+    MeasurePart,
     MmrPart,
     Mode,
     Notice,
     Provenance,
     Recalled,
+    SecondPart,
     TextPart,
     Trace,
     VectorPart,
@@ -232,6 +235,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *_meaning_alone(side, mode, ranking, recalled),
             *_waiting(evidence, recalled),
             *_words_alone(evidence, recalled),
+            *_no_table(numbers),
             *not_copied(evidence, mode, rules.profile),
         ),
         empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
@@ -239,6 +243,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
+        uuid=evidence.uuid,
     )
 
 
@@ -330,6 +335,14 @@ def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[N
     return (Notice(UNKNOWN_WORDS, f"The embedding model knows no word of the question{found}."),)
 
 
+def _no_table(numbers: Components) -> tuple[Notice, ...]:
+    """That lines and windows were compared by their words alone."""
+    if numbers.stage is None or not numbers.stage.problem:
+        return ()
+    said = f"Windows and lines are compared by words alone: {numbers.stage.problem}"
+    return (Notice("second_stage", said, "Install memory-tui again."),)
+
+
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
     """What became of weights that do not add up to 1."""
     vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
@@ -356,8 +369,8 @@ class _Ranking:
         ordered = groups(numbers, scores.merit[0], scores.total[0])
         self.order = np.concatenate([*ordered, np.empty(0, dtype=np.int64)])
         merit = np.empty(len(self.order))
-        # Those over the gate stand in this order where variety changes nothing.
-        merit[self.order] = scores.total[0, self.order] if len(ordered) < 2 else -np.arange(len(self.order))
+        # Those over the gate stand in this order where variety changes nothing; of equal scores one is the first.
+        merit[self.order] = -np.arange(len(self.order))
         self.choices: list[MmrPart | None] = [None] * len(self.order)
         passing = gate.pass_gate(scores.total, numbers, [rules], mode, lambda: keyword_hits(evidence, numbers))
         self._is_whole = whole or not rules.profile.exact_paths
@@ -504,6 +517,34 @@ class _Ranking:
             level=int(numbers.level[i]),
             provenance=self._provenance(i, ref),
             annotations=evidence.lexical.said.get(int(numbers.rows[i]), NOTHING_SAID),
+            second=self._second(i, ref),
+        )
+
+    def _second(self, i: int, ref: ChunkRef) -> SecondPart | None:
+        """What the second stage made of a candidate; None where none ran."""
+        found, stage, weight = self.scores.second, self.numbers.stage, self.rules.second_weight
+        if found is None or stage is None:
+            return None
+        if not found.inside[0, i]:
+            return SecondPart(weight, 0.0, 0.0)
+        seen, score, beside = stage.best(int(self.numbers.rows[i])), float(found.score[0, i]), int(found.beside[0, i])
+        measures = tuple(
+            MeasurePart(measure.name, value, best, _share(value, best), own, _share(value, best) * own)
+            for measure, value, best, own in zip(
+                MEASURES, seen.values, found.best[0].tolist(), stage.weights.tolist(), strict=True
+            )
+            if own
+        )
+        lost = float(found.lost[0, i])
+        return SecondPart(
+            weight,
+            score,
+            weight * score,
+            measures,
+            lost,
+            self.evidence.refs[int(self.numbers.rows[beside])] if lost else None,
+            ref.start_line + seen.line,
+            (ref.start_line + seen.window[0], ref.start_line + seen.window[1]),
         )
 
     def _factors(self, i: int) -> tuple[Factor, ...]:
@@ -558,6 +599,10 @@ class _Ranking:
             float(self.scores.factor[0, i]),
             float(self.scores.recency[0, i]),
         )
+
+
+def _share(value: float, best: float) -> float:
+    return value / best if best > 0 else 0.0
 
 
 def _optional(value: float) -> float | None:

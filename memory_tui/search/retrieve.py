@@ -12,12 +12,13 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher, candidates
+from memory_tui.search.postings import PostingLists
 from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.rank import ZERO_VECTOR
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
@@ -99,7 +100,10 @@ def _midnight(day: dt.date) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SearchContext:
-    """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both."""
+    """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both.
+
+    `lists` are the postings in memory, of the generation of `corpus`, where they are kept.
+    """
 
     store: ChunkSource
     corpus: Corpus
@@ -110,6 +114,7 @@ class SearchContext:
     first: bool = False
     projects: frozenset[str] = frozenset()
     """Keys of the projects that the agent works on."""
+    lists: PostingLists | None = None
 
 
 @dataclass(slots=True)
@@ -176,7 +181,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
     time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
     full_text = context.store.words.cut()
-    matcher = Matcher(context.store.words, corpus, kept, full_text, by_text=vector is None)
+    matcher = Matcher(context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists)
     if not full_text:
         notices.append(_without_full_text(context.store.words, by_text=vector is None))
     if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:

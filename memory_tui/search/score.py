@@ -8,15 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from memory_tui.core import profiles
+from memory_tui.core import profiles, tokens
 from memory_tui.core.profiles import Profile, Term
 from memory_tui.core.settings import Settings
-from memory_tui.search import formulas, rules_2026_9
-from memory_tui.search.corpus import Integers
+from memory_tui.search import formulas, rules_2026_9, second_stage
+from memory_tui.search.corpus import Integers, distinct
 from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Lexical, Postings, Rows
 from memory_tui.search.formulas import Floats
 from memory_tui.search.rules_2026_9 import Hit
-from memory_tui.search.trace import Mode
+from memory_tui.search.second_stage import SecondScores, SecondStage
+from memory_tui.search.trace import ChunkRef, Mode
 from memory_tui.workspace.annotations import NOTHING_SAID
 
 
@@ -36,6 +37,10 @@ class Rules:
     mmr_lambda: float
     recency: float
     date_boost: float
+    second_weight: float
+    """Share of the second stage in the score."""
+    neighbour: float
+    """What a candidate beside a better one loses."""
 
     @classmethod
     def of(cls, settings: Settings, mode: Mode) -> Rules:
@@ -68,6 +73,8 @@ class Rules:
             mmr_lambda=settings.number("query.hybrid.mmr.lambda"),
             recency=settings.number("recency.weight") if profile.age == "add" else 0.0,
             date_boost=0.0 if "dateBoost" in profile.ignores else settings.number("dateBoost"),
+            second_weight=settings.number("secondStage.weight") if profile.second_stage else 0.0,
+            neighbour=settings.number("secondStage.neighbour"),
         )
 
 
@@ -96,6 +103,9 @@ class Components:
     """What multiplies, beside age, by the name of the term."""
     in_list: Flags
     """Which rows the keyword side proposed."""
+    refs: Mapping[int, ChunkRef]
+    stage: SecondStage | None = None
+    """What the second stage measures, under a profile that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +121,8 @@ class Scores:
     """The total as it would be without age."""
     merit: Floats
     """What the order goes by: the total, but within a group of exactly named notes what their content comes to."""
+    second: SecondScores | None = None
+    """What the second stage gave, where one ran."""
 
 
 def mode_of(evidence: Evidence, settings: Settings) -> Mode:
@@ -237,7 +249,35 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         np.array([_unmatched(hit) for hit in own], dtype=np.float64),
         {term: _term(term, evidence.lexical, rows) for term in profile.terms if term != "decay"},
         text_rank > 0,
+        evidence.refs,
+        _stage(evidence, side, mode, rules, rows, (vector, text)) if profile.second_stage and len(rows) else None,
     )
+
+
+def _stage(
+    evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, rows: Rows, sides: tuple[Floats, Floats]
+) -> SecondStage:
+    """The second stage of one search, kept for rankings of the same evidence."""
+    # The reference is the same under all knobs, so that what was measured in a chunk stays.
+    usual = (float(rules.profile.values[f"query.hybrid.{name}Weight"]) for name in ("vector", "text"))
+    first = sum((weight * values for weight, values in zip(usual, sides, strict=True)), np.zeros(len(rows)))
+    reference = rows[second_stage.first_of(first[None, :])[0]]
+    key = "second stage", mode, reference.tobytes()
+    found = evidence.kept.get(key)
+    if not isinstance(found, SecondStage):
+        plan, common = side.plan, set(side.plan.common)
+        # A word of most chunks, which bm25 of FTS5 gives no weight, still tells one line from another.
+        also = (word for word in plan.dropped if word in common or tokens.is_cjk(word))
+        found = evidence.kept[key] = SecondStage(
+            () if mode == "vectors only" else (*plan.words, *also),
+            side.frequency,
+            evidence.indexed,
+            evidence.query,
+            reference.tolist(),
+            lambda row: evidence.texts[evidence.refs[row].rowid],
+            meaning=mode != "keywords only",
+        )
+    return found
 
 
 def _levels(evidence: Evidence, files: Integers, profile: Profile) -> Rows:
@@ -288,7 +328,10 @@ def column(values: Sequence[float]) -> Floats:
 
 
 def score(parts: Components, rules: Sequence[Rules]) -> Scores:
-    """Every candidate's score under each of `rules`: (vector + text) x age factor, plus recency and a named day."""
+    """Every candidate's score under each of `rules`: (vector + text) x age factor, plus recency and a named day.
+
+    Where a second stage runs, both sides share the score with it, and neighbours lose a little.
+    """
     vector_weight, text_weight = column([rule.vector_weight for rule in rules]), column([r.text_weight for r in rules])
     hybrid = vector_weight * parts.vector + text_weight * parts.text
     fade = formulas.decay_factor(parts.days[None, :], column([rule.half_life for rule in rules]))
@@ -307,11 +350,43 @@ def score(parts: Components, rules: Sequence[Rules]) -> Scores:
         merit, fresh = merit * values, fresh * values
     merit, fresh = merit + recency + date, fresh + date
     if not rules[0].profile.exact_paths:
-        return Scores(hybrid, factor, recency, date, merit, hybrid, merit)
+        second = _look_into(parts, rules, hybrid, recency + date)
+        if second is None:
+            return Scores(hybrid, factor, recency, date, merit, hybrid, merit)
+        total = _both_stages(rules, hybrid, second.score) + recency + date - second.lost
+        return Scores(hybrid, factor, recency, date, total, hybrid, total, second)
     # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
     named, empty = parts.terms["project"], hybrid == 0
     total = np.where(parts.level > 0, named, np.where(empty, 0.0, merit))
     return Scores(hybrid, factor, recency, date, total, np.where(parts.level > 0, named, fresh), merit)
+
+
+def _both_stages(rules: Sequence[Rules], first: Floats, second: Floats) -> Floats:
+    weight = column([rule.second_weight for rule in rules])
+    return (1.0 - weight) * first + weight * second
+
+
+def _look_into(parts: Components, rules: Sequence[Rules], hybrid: Floats, added: Floats) -> SecondScores | None:
+    """What the second stage gives the first candidates by each of `rules`; None where none of them has one."""
+    on = column([rule.second_weight > 0 for rule in rules]) > 0
+    if parts.stage is None or not on.any():
+        return None
+    order = second_stage.first_of(hybrid + added)
+    inside = np.zeros(hybrid.shape, dtype=np.bool_)
+    np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
+    # Few candidates are among the first under any of the rules: only these are measured and compared.
+    used = distinct(order.ravel())
+    rows = parts.rows[used].tolist()
+    over, best = second_stage.shares(parts.stage.measured(rows), inside[:, used])
+    score, lost = np.zeros(hybrid.shape), np.zeros(hybrid.shape)
+    beside = np.full(hybrid.shape, -1, dtype=np.int64)
+    score[:, used] = over @ parts.stage.weights
+    total = (_both_stages(rules, hybrid, score) + added)[:, used]
+    near = second_stage.neighbours([parts.refs[row] for row in rows])
+    penalty = np.where(on, column([rule.neighbour for rule in rules]), 0.0)
+    lost[:, used], twin = second_stage.spread(total, np.searchsorted(used, order), near, penalty)
+    beside[:, used] = np.where(twin >= 0, used[twin], -1)
+    return SecondScores(inside, score, best, lost, beside)
 
 
 def groups(parts: Components, merit: Floats, total: Floats) -> list[Rows]:

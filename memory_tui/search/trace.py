@@ -14,7 +14,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
-    from memory_tui.providers.serving import Who
+    from memory_tui.providers.serving import ServingProvider
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 UNKNOWN_WORDS = "unknown_words"
@@ -55,20 +55,25 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class BelowMinScore:
-    """Its score is `margin` short of `floor`."""
+    """Its score is `margin` short of `floor`: of minScore, or of the `relaxed` floor for keyword hits."""
 
     floor: float
     margin: float
+    relaxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredByDecay:
-    """It passed `floor` before its age was counted and is `margin` short of it after."""
+    """It passed `floor` before its age was counted and is `margin` short of it after.
+
+    `relaxed` tells that this is the floor for keyword hits where nothing reaches minScore.
+    """
 
     floor: float
     margin: float
     age_days: float
     factor: float
+    relaxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +151,37 @@ class MmrPart:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasurePart:
+    """One measure of the second stage: `value` / `best` among the first candidates = `share`, x `weight` = `points`."""
+
+    name: str
+    value: float
+    best: float
+    share: float
+    weight: float
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class SecondPart:
+    """What the second stage found inside of a chunk; without `measures` it was not among those looked into.
+
+    `score` is the sum of what the measures give, of which `weight` counts: `points`. It `lost` points because it
+    stands `beside` a better candidate. `line` is the line of the note that answers best, `window` the first and last
+    line of the best window, 0 where nothing was looked into.
+    """
+
+    weight: float
+    score: float
+    points: float
+    measures: tuple[MeasurePart, ...] = ()
+    lost: float = 0.0
+    beside: ChunkRef | None = None
+    line: int = 0
+    window: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class LexicalPart:
     """How words and paths found a chunk in OpenClaw 2026.9: which search gave the score, and what it is made of.
 
@@ -188,8 +224,9 @@ class Provenance:
 class Candidate:
     """One chunk that a side proposed, with every number that made its score.
 
-    score = (vector.points + text.points) x age.factor x each factor + age.points + date_points; but where the question
-    names the note (lexical.level) it is 1 x project, and `merit` orders such notes among themselves.
+    score = (vector.points + text.points) x age.factor x each factor + age.points + date_points; where a `second` stage
+    ran (1 - second.weight) x both sides + second.points + age.points + date_points - second.lost. But where the
+    question names the note (lexical.level) it is 1 x project, and `merit` orders such notes among themselves.
     """
 
     chunk: ChunkRef
@@ -213,6 +250,12 @@ class Candidate:
     """How exactly the question names its note: 3 by path, 2 by name, 1 by name without extension, 0 not."""
     annotations: Annotations = NOTHING_SAID
     provenance: Provenance | None = None
+    second: SecondPart | None = None
+
+    @property
+    def first_share(self) -> float:
+        """What vector and text count for beside the second stage."""
+        return 1.0 if self.second is None else 1.0 - self.second.weight
 
 
 Item = TypeVar("Item")
@@ -268,12 +311,16 @@ class Elsewhere:
 
     `uncut` stand in the text of indexed chunks, inside of what the tokenizer takes for one word. `held` names for a
     word the first note that holds it and waits to be indexed. Of `waiting` notes `unread` were not looked through.
+    Only of the words `looked` is all of this known. `parts` names for a word that no text holds a part of it that one
+    does.
     """
 
     uncut: tuple[str, ...] = ()
     held: tuple[tuple[str, str], ...] = ()
     waiting: int = 0
     unread: int = 0
+    looked: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def clause(self) -> str:
@@ -394,7 +441,10 @@ class NothingMatched:
 
 @dataclass(frozen=True, slots=True)
 class AllBelowGate:
-    """`candidates` chunks were found, but the best scored `best`, below the `floor`; `decayed` of them only by age."""
+    """`candidates` chunks were found, but the best scored `best`, below minScore, which is `floor`.
+
+    Without their age `decayed` of them would reach it.
+    """
 
     candidates: int
     best: float
@@ -440,5 +490,7 @@ class Trace:
     """The vector pool in retrieval order: chunk, vector score."""
     timings: Mapping[str, float]
     """Milliseconds per stage: embed, vector, text, rank."""
-    who: Who | None = None
+    who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    uuid: str = ""
+    """Of the index that was searched."""

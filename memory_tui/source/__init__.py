@@ -1,4 +1,4 @@
-"""The seam between a search and the stores: what a search needs of a store, in protocols and plain values.
+"""The seam for stores: protocols that a store fulfils, values that it returns.
 
 A store knows this package and never `search`; `search`, `explain`, `tune`, `curate`, `inbox` and `tui` know this
 package and never a store. A new store is a package that passes the contract tests.

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Literal, Protocol
 
 from memory_tui.core.errors import IndexDamaged
-from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.source.rows import (
+    ChunkCounts,
     ChunkPage,
     ChunkRow,
     CosineRank,
@@ -47,6 +48,21 @@ class WordIndex(Protocol):
         N chunks of that form, `df` of which hold the word, `tf` times in this one; lengths count tokens.
         Raises QueryError, Cancelled.
         """
+        ...
+
+    def occurrences(self, word: str, form: Form, join: Literal["all", "any"], after: int = 0) -> ChunkCounts:
+        """Count how often `word` stands in each chunk that holds it, as `match` with that `join` finds it.
+
+        Only chunks with a rowid above `after`. Raises QueryError, Cancelled.
+        """
+        ...
+
+    def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
+        """Count the tokens of each chunk of that form with a rowid above `after`."""
+        ...
+
+    def size(self, form: Form) -> int:
+        """Count the chunks of that form."""
         ...
 
     def frequency(self, words: Sequence[str], form: Form) -> list[int]:

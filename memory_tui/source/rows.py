@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.providers.protocol import Vectors
+from memory_tui.providers.provider_protocol import Vectors
 
 RowIds = npt.NDArray[np.int64]
 """Numbers of chunks in one store, from 1; a later chunk has a greater one, and none is used again."""
@@ -153,10 +153,17 @@ class Delta:
 
 
 class Matches(NamedTuple):
-    """Chunks that hold words: `rowids` and their `bm25`, negative, best (smallest) first, then by rowid."""
+    """Chunks that hold words, in the order of their `rowids`, and their `bm25`: negative, the smallest is the best."""
 
     rowids: RowIds
     bm25: Bm25
+
+
+class ChunkCounts(NamedTuple):
+    """Numbers of chunks in the order of their `rowids`."""
+
+    rowids: RowIds
+    counts: npt.NDArray[np.int32]
 
 
 class CosineRank(NamedTuple):

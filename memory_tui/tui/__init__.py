@@ -5,10 +5,10 @@
 - draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
 - external: External programs: the editor of the user, the clipboard. -> edit
 - global_actions: A pressed key runs its action: the nearest pane's do_ method, or the reason why not. -> GlobalActions
-- home: Home is what views and panes may know of the app. -> Home
-- judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Desk
+- home: Home is the protocol by which views know the app. -> Home
+- judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Evaluation
 - keymap: The keymap lists every key once: bindings, hints, help, palette, README are made from it. -> ACTIONS
-- navigation: Navigation: the numbered views and those that lie over them, one row each. -> OVERLAYS
+- navigation: Navigation is a row for each view, numbered or over another one. -> OVERLAYS
 - note_changes: Changes of notes as the screen asks for them, run on a worker. -> Draft
 - note_info: What is known of a note besides its text: recalls, budget, links, its changes. -> About
 - note_page: A note as a page: safe lines, their layout, markup, chunk boundaries, matches. -> make_page

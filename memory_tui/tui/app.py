@@ -362,7 +362,7 @@ class MemoryApp(GlobalActions):
     def _facts_failed(self, error: MemoryTuiError) -> None:
         """The facts on screen may not be so any more: say that, and look again until they are known."""
         if self.facts is None or self.facts.doubt != error.message:
-            self.tell(error.message)
+            self.show_message(error.message)
         if self.facts is not None:
             self.facts = replace(self.facts, doubt=error.message)
             self.facts_signal.publish(self.facts)
@@ -383,7 +383,7 @@ class MemoryApp(GlobalActions):
         if engine is None:
             return
         if any(getattr(view, "unsaved", False) for view in self.views):
-            self.tell("Your text is not saved yet: save it or drop it, then go to another agent.")
+            self.show_message("Your text is not saved yet: save it or drop it, then go to another agent.")
             return
         ids = {
             f"{agent.id}  {one_line(str(agent.workspace))}": agent.id
@@ -411,10 +411,10 @@ class MemoryApp(GlobalActions):
         await self.switch_mode(self.DEFAULT_MODE)
         await self.remove_mode(BETWEEN)
 
-    @on(workers.Told)
-    def _told(self, event: workers.Told) -> None:
+    @on(workers.Reported)
+    def _told(self, event: workers.Reported) -> None:
         if event.text:
-            self.tell(event.text)
+            self.show_message(event.text)
 
 
 def _checked(engine: Engine, agent: str) -> Options:

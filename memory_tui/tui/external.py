@@ -16,7 +16,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.curator import AppliedChange, Lent
+    from memory_tui.curate.curator import AppliedChange, ExternalEdit
     from memory_tui.tui.views.view import View
 
 _COLON = {"hx", "helix", "micro"}
@@ -77,33 +77,35 @@ def hand_over(view: View) -> None:
         return
     path, line = place[0], view.line_in_note()
     if any(row.path == path and row.source == "sessions" for row in (home.facts.rows if home.facts else ())):
-        view.say("A transcript records a session, so memory-tui does not edit it.")
+        view.show_message("A transcript records a session, so memory-tui does not edit it.")
         return
     with view.app.suspend():
-        lent, problem = None, ""
+        begun, problem = None, ""
         try:
-            lent = engine.notes.curator.lend(path)
+            begun = engine.notes.curator.begin_external_edit(path)
         except MemoryTuiError as error:
             problem = f"What the editor changes is not in the journal: {error.message} "
-        problem += edit(lent.absolute if lent is not None else str(engine.plan.roots.workspace / path), line)
+        problem += edit(begun.absolute if begun is not None else str(engine.plan.roots.workspace / path), line)
     if not engine.indexer.watcher.on:
         engine.indexer.request_sync()
-    if lent is None:
-        view.say(problem)
+    if begun is None:
+        view.show_message(problem)
         return
-    _keep(view, lent, path, problem)
+    _keep(view, begun, path, problem)
 
 
 @task("write", exclusive=False)
-async def _keep(view: View, lent: Lent, path: str, problem: str) -> None:
-    """Keep in the journal what the editor made of a note that it was lent."""
+async def _keep(view: View, begun: ExternalEdit, path: str, problem: str) -> None:
+    """Keep in the journal what the editor made of the note of `begun`."""
     name = name_of(os.environ)
-    done = await view.home.jobs.attempt(lambda engine: engine.notes.curator.came_back(lent, name), write=True)
+    done = await view.home.jobs.attempt(
+        lambda engine: engine.notes.curator.finish_external_edit(begun, name), write=True
+    )
     if isinstance(done, MemoryTuiError):
         left = f"{one_line(path)} is as {name} left it, and not in the journal:"
-        view.say(f"{problem} {left} {done.message} {done.next_step}".strip())
+        view.show_message(f"{problem} {left} {done.message} {done.next_step}".strip())
     else:
-        view.say(f"{problem} {_outcome(done, path, name)}".strip())
+        view.show_message(f"{problem} {_outcome(done, path, name)}".strip())
         view.home.jobs.refresh()
 
 

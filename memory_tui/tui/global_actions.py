@@ -67,7 +67,7 @@ class GlobalActions(App[int]):
             return
         reason = find(name, view.places()).refuse(view.context())
         if reason:
-            view.say(reason)
+            view.show_message(reason)
             return
         method, row = _method(view, name), overlay(name)
         if method is not None:
@@ -80,7 +80,7 @@ class GlobalActions(App[int]):
         """Say why a key does nothing."""
         view = self.view
         if view is not None and event.key not in view.active_bindings:
-            view.say(
+            view.show_message(
                 why_nothing(event.character if event.is_printable and event.character else event.key, view.places())
             )
 
@@ -142,7 +142,7 @@ class GlobalActions(App[int]):
         """Enlarge the pane in focus."""
         pane = self.screen.focused
         if pane is None or not self.screen.maximize(pane, container=False):
-            self.tell("This pane already shows everything, so it is not enlarged.")
+            self.show_message("This pane already shows everything, so it is not enlarged.")
 
     def do_unzoom(self) -> None:
         """Back to all panes."""
@@ -159,9 +159,9 @@ class GlobalActions(App[int]):
                 self.pop_screen()
             if isinstance(self.view, SearchView):
                 self.view.ask_again(question)
-                self.tell(sentence)
+                self.show_message(sentence)
             else:
-                self.tell("Your text is not saved yet. Press ctrl+s, then ask again.")
+                self.show_message("Your text is not saved yet. Press ctrl+s, then ask again.")
 
         self.typed_ahead.when_drawn(go)
 
@@ -180,7 +180,7 @@ class GlobalActions(App[int]):
     def do_back(self) -> None:
         """One step back."""
         if not self._back():
-            self.tell("Nothing to go back to; q quits.")
+            self.show_message("Nothing to go back to; q quits.")
 
     def do_leave(self) -> None:
         """One step back, from another view to the notes, and from there out."""
@@ -227,12 +227,12 @@ class GlobalActions(App[int]):
     @task("write", exclusive=False)
     async def _remember(self, text: str) -> None:
         done = await self.jobs.write(lambda engine: engine.notes.curator.remember(text))
-        self.tell(f"Kept in {', '.join(done.change.paths)}.")
+        self.show_message(f"Kept in {', '.join(done.change.paths)}.")
         self.jobs.refresh()
 
-    def refused(self, error: MemoryTuiError) -> None:
-        """Say why a task came to nothing."""
-        self.tell(sentence_of(error))
+    def refused(self, error: MemoryTuiError) -> str:
+        """Why a task came to nothing."""
+        return sentence_of(error)
 
     def update_hints(self) -> None:
         """Bring the key hints of the view in front up to date."""
@@ -243,11 +243,11 @@ class GlobalActions(App[int]):
         """A note was edited on screen: show it as it is now in the view in front."""
         for part in self.view.parts if self.view is not None else ():
             part.edited(path, line)
-        self.tell(sentence)
+        self.show_message(sentence)
 
     def action_help_quit(self) -> None:
         """What ctrl+c says when nothing is selected."""
-        self.tell("ctrl+c copies what the mouse selected; q quits.")
+        self.show_message("ctrl+c copies what the mouse selected; q quits.")
 
     def _back(self) -> bool:
         if self.screen.maximized is not None:
@@ -255,16 +255,16 @@ class GlobalActions(App[int]):
             return True
         return self.view is not None and self.view.back()
 
-    def tell(self, sentence: str) -> None:
+    def show_message(self, sentence: str) -> None:
         """Show a sentence in the message line of the view in front."""
         if self.view is not None:
-            self.view.say(sentence)
+            self.view.show_message(sentence)
 
     def do_sync(self) -> None:
         """Index changed files."""
         if self.engine is not None:
             self.engine.indexer.request_sync()
-            self.tell("Looking for changed files.")
+            self.show_message("Looking for changed files.")
 
     def do_edit(self) -> None:
         """Hand the terminal to the editor, at the line under the cursor."""

@@ -1,4 +1,4 @@
-"""Home is what views and panes may know of the app."""
+"""Home is the protocol by which views know the app."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Home(Protocol):
     def turn(self, tuning: Tuning | None) -> None:
         """Turn the knobs to `tuning`; every view that shows an answer follows."""
 
-    def tell(self, sentence: str) -> None:
+    def show_message(self, sentence: str) -> None:
         """Show a sentence in the message line of the view in front."""
 
     def ask_for(self, question: str, sentence: str = "") -> None:

@@ -153,7 +153,7 @@ ANSWER = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Evaluation:
     """The notebook, the evidence of its questions by text, and the last comparison with the baseline; immutable."""
 
     notebook: Notebook | None = None
@@ -175,8 +175,8 @@ class Desk:
         """The questions that can be measured."""
         return self.notebook.judged if self.notebook is not None else ()
 
-    def labelled(self, notebook: Notebook) -> Desk:
-        """The same desk with another notebook; evidence stays, labels are those of the notebook."""
+    def labelled(self, notebook: Notebook) -> Evaluation:
+        """The same with another notebook; evidence stays, labels are those of the notebook."""
         kept = {
             query.text: replace(self.cases[query.text], query=query)
             for query in notebook.judged

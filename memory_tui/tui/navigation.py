@@ -1,4 +1,4 @@
-"""Navigation: the numbered views and those that lie over them, one row each."""
+"""Navigation is a row for each view, numbered or over another one."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "book",
         "Saved questions",
-        "search.search_judge:BookView",
+        "search.saved_queries:SavedQueriesView",
         "search",
         "the saved questions with their scores; enter asks one",
         (Opener("search", "B"),),
@@ -85,7 +85,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "sides",
         "Side by side",
-        "search.compare_profiles:SidesView",
+        "search.compare_profiles:SideBySideView",
         "search",
         "two profiles side by side on this question",
         (Opener("search", "c"),),
@@ -111,7 +111,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "sweep",
         "Better knobs",
-        "search.lab:SweepView",
+        "search.lab:KnobSearchView",
         "report",
         "look for better knobs by the saved questions, or say: no evidence",
         (Opener("search", "S"),),
@@ -128,7 +128,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "doctor",
         "Doctor",
-        "index.index_details:DoctorView",
+        "index.doctor_view:DoctorView",
         "index",
         "examine machine, notes, index, provider and settings",
         (EVERYWHERE, Opener("index", "D", "Doctor")),
@@ -146,7 +146,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "storage",
         "The index file",
-        "index.index_details:StorageView",
+        "index.storage_view:StorageView",
         "index",
         "tables, files and writers of the index, and what a rebuild costs",
         (EVERYWHERE, Opener("index", "t", "Tables")),
@@ -155,7 +155,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "sessions",
         "Sessions",
-        "index.index_details:SessionsView",
+        "index.sessions_view:SessionsView",
         "index",
         "how close each session is to its memory flush",
         (EVERYWHERE, Opener("index", "F", "Flush")),
@@ -164,7 +164,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "recalls",
         "Recalls",
-        "index.index_details:RecallsView",
+        "index.recalls_view:RecallsView",
         "index",
         "what agents asked; enter asks again with the knobs of that time",
         (EVERYWHERE, Opener("index", "A", "Recalls"), Opener("search", "A")),

@@ -85,10 +85,10 @@ class Carry:
 
 def spot_of(plan: Planner, path: str, first: int, last: int | None, seen: Sequence[str]) -> Spot:
     """The lines that a person meant on a page with the lines `seen`, wherever others have moved them since."""
-    from memory_tui.curate.changes import Seen
+    from memory_tui.curate.changes import ShownLines
     from memory_tui.tui.note_page import shown_line
 
-    return plan.spot(path, first, last, Seen(seen, shown_line))
+    return plan.spot(path, first, last, ShownLines(seen, shown_line))
 
 
 def carried(engine: Engine, carry: Carry) -> Planned:
@@ -151,7 +151,7 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
         raise EditRefused(
             "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.", "H shows what was changed."
         )
-    made = curator.change_of(entry)
+    made = curator.journal.change_of(entry)
     if kind == "redo":
         return planned(engine, replace(made, kind="redo", title=f"Redo: {entry.title}"))
     back = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))

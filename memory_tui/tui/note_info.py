@@ -294,7 +294,7 @@ def difference(engine: Engine, entry: JournalEntry | Commit, path: str | None) -
     if isinstance(entry, Commit):
         return tuple(_parsed(History(engine.plan.roots.workspace).diff(path or "", entry.hash)))
     said = [DiffLine("hunk", f"{entry.reason[0].upper()}{entry.reason[1:]}.")] if entry.reason else []
-    return *said, *diff.lines(engine.notes.curator.change_of(entry))
+    return *said, *diff.lines(engine.notes.curator.journal.change_of(entry))
 
 
 def _parsed(text: str) -> Iterator[DiffLine]:

@@ -16,6 +16,7 @@ from textual.dom import DOMNode
 from textual.message import Message
 from textual.worker import Worker
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event
 
@@ -55,7 +56,7 @@ class EventsArrived(Message):
 
 
 @dataclass
-class Told(Message):
+class Reported(Message):
     """A sentence for the message line."""
 
     text: str
@@ -74,8 +75,15 @@ Tell = Callable[[object], None]
 class Owner(Protocol):
     """A view, a part of one, or the app, as far as a task knows it."""
 
-    def refused(self, error: MemoryTuiError) -> None:
-        """Say why a task came to nothing."""
+    def refused(self, error: MemoryTuiError) -> str:
+        """Why a task came to nothing, for the message line; empty where it is shown otherwise."""
+
+
+class Front(Protocol):
+    """A view or the app, as far as a task knows it."""
+
+    def show_message(self, sentence: str) -> None:
+        """Show a sentence in the message line."""
 
     def update_hints(self) -> None:
         """Bring the key hints up to date."""
@@ -98,6 +106,7 @@ def task(
         @wraps(method)
         def start(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
             node = node_of(self)
+            front = cast("Front", node)
 
             async def guarded() -> None:
                 try:
@@ -105,14 +114,14 @@ def task(
                 except Cancelled:
                     return
                 except MemoryTuiError as error:
-                    if alive(node):
-                        self.refused(error)
+                    if alive(node) and (sentence := self.refused(error)):
+                        front.show_message(sentence)
                 except NoMatches:
                     # A view that is being left has no panes any more, and nobody sees what a task would show there.
                     if alive(node):
                         raise
                 if alive(node):
-                    self.update_hints()
+                    front.update_hints()
 
             _started: Worker[None] = node.run_worker(guarded, group=group, exclusive=exclusive)
 
@@ -275,7 +284,7 @@ class WorkerJobs:
 
         Raises what it raises; Cancelled without an engine.
         """
-        engine, gone = self._opened(), threading.Event()
+        engine, gone = self._opened(), Stop()
 
         def job() -> T:
             if gone.is_set() or self._closed:
@@ -296,10 +305,15 @@ class WorkerJobs:
         except MemoryTuiError as error:
             return error
 
+    async def stoppable(self, work: Callable[[Engine, Stop], T]) -> T | MemoryTuiError:
+        """Do `work` as `attempt` does; it is given the stop that is set when nobody waits any more."""
+        stop = Stop()
+        return await self.attempt(lambda engine: work(engine, stop), stop=stop.set)
+
     async def write(self, work: Callable[[Engine], T]) -> T:
         """Do `work` as `run` does, to its end, whether or not somebody still waits for it."""
         engine = self._opened()
-        with self._wanted(threading.Event()):
+        with self._wanted(Stop()):
             return await asyncio.shield(self._thread(lambda: work(engine)))
 
     async def parts(self, work: Callable[[Tell], object]) -> AsyncIterator[Any]:
@@ -307,7 +321,7 @@ class WorkerJobs:
 
         Raises what it raises.
         """
-        loop, gone = asyncio.get_running_loop(), threading.Event()
+        loop, gone = asyncio.get_running_loop(), Stop()
         told: asyncio.Queue[object] = asyncio.Queue()
 
         def tell(value: object) -> None:
@@ -329,7 +343,7 @@ class WorkerJobs:
 
     async def rest(self, seconds: float) -> None:
         """Wait until keys rest for `seconds`; a newer task of the same group begins again."""
-        with self._wanted(threading.Event()):
+        with self._wanted(Stop()):
             await asyncio.sleep(seconds)
 
     def report(self, work: Callable[[], str | None]) -> None:
@@ -340,7 +354,7 @@ class WorkerJobs:
                 sentence = work() or ""
             except MemoryTuiError as error:
                 sentence = f"{error.message} {error.next_step}"
-            self._app.post_message(Told(sentence.strip()))
+            self._app.post_message(Reported(sentence.strip()))
 
         self._start(job)
 
@@ -350,7 +364,7 @@ class WorkerJobs:
         return self._engine
 
     @contextmanager
-    def _wanted(self, gone: threading.Event, stop: Callable[[], object] | None = None) -> Iterator[None]:
+    def _wanted(self, gone: Stop, stop: Callable[[], object] | None = None) -> Iterator[None]:
         """While inside, a task waits; afterwards its thread finds it `gone`."""
         self._awaited += 1
         try:

@@ -59,7 +59,7 @@ _RANGES = (
 _STARTS = [first for first, _, _ in _RANGES]
 
 
-class Noted(NamedTuple):
+class AnnotatedChunk(NamedTuple):
     """A chunk, and what the annotations of its entry say."""
 
     chunk: Chunk
@@ -74,7 +74,7 @@ class _Segment(NamedTuple):
     size: int
 
 
-def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: bool = False) -> list[Noted]:
+def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: bool = False) -> list[AnnotatedChunk]:
     """The chunks of the note `path`, none of them blank, longer ones than `limit` bytes of UTF-8 cut on.
 
     Of chunks that are equal to the letter on the same lines there is one. A `plain` text has no annotations.
@@ -90,7 +90,7 @@ def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: boo
             said = read_annotations(raw[start - 1 : end], path) if own is None else own
             for part in _capped(piece, min(limit, MAX_INPUT_BYTES)):
                 found.setdefault(sealed(start, end, part), said)
-    return [Noted(chunk, said) for chunk, said in found.items()]
+    return [AnnotatedChunk(chunk, said) for chunk, said in found.items()]
 
 
 def weight(text: str) -> int:

@@ -21,7 +21,7 @@ from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import notes, transcripts
 from memory_tui.workspace.notes import Document
-from memory_tui.workspace.scan import Found, LeftOut, Places, Scan, Settled, Walk, storable
+from memory_tui.workspace.scan import Found, LeftOut, Scan, ScannedFolders, Settled, Walk, storable
 
 
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
@@ -155,10 +155,10 @@ def scan(roots: Roots, settled: Settled | None = None) -> Scan:
     folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
     workspace whose notes were deleted.
     """
-    return survey(roots, settled)[0]
+    return full_scan(roots, settled)[0]
 
 
-def survey(roots: Roots, settled: Settled | None = None) -> tuple[Scan, Places]:
+def full_scan(roots: Roots, settled: Settled | None = None) -> tuple[Scan, ScannedFolders]:
     """A scan, and which folders it went through; no folders where more than name and kind decide what is a note.
 
     Raises like `scan`.
@@ -173,7 +173,7 @@ def survey(roots: Roots, settled: Settled | None = None) -> tuple[Scan, Places]:
         _walk_extra(roots, walk)
     notes = walk.result()
     if not roots.sessions:
-        return notes, walk.places if walk.plain else {}
+        return notes, walk.folders if walk.plain else {}
     return _with_sessions(roots, notes), {}
 
 
@@ -261,16 +261,7 @@ def locate(roots: Roots, path: str) -> Found:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{stored} is not a regular file.", _PLACES)
-    return Found(
-        stored,
-        absolute,
-        status.st_size,
-        status.st_mtime_ns,
-        (status.st_dev, status.st_ino),
-        root,
-        "memory",
-        status.st_ctime_ns,
-    )
+    return Found.of(stored, absolute, status, root)
 
 
 def destination(roots: Roots, path: str) -> tuple[str, str, str]:

@@ -52,7 +52,7 @@ Inode = tuple[int, int]
 
 
 class Found(NamedTuple):
-    """A note as the last look at the disk found it.
+    """A note as the last scan found it.
 
     `path` is relative to the workspace with "/" (and may start with "../"); bytes of a name that are not UTF-8 stand
     there as `\\xff`. `absolute` opens it; no link is followed below `root`. `inode` is (device, inode), zeros where
@@ -68,6 +68,12 @@ class Found(NamedTuple):
     source: str = "memory"
     ctime_ns: int = 0
     """When anything about the file changed last, which nobody can set back; 0 where that is not known."""
+
+    @classmethod
+    def of(cls, path: str, absolute: str, status: os.stat_result, root: str) -> Found:
+        """The note with that `status`, below `root`."""
+        inode = status.st_dev, status.st_ino
+        return cls(path, absolute, status.st_size, status.st_mtime_ns, inode, root, "memory", status.st_ctime_ns)
 
 
 class LeftOut(NamedTuple):
@@ -104,7 +110,7 @@ Settled = Mapping[str, Mapping[str, tuple[int, int, int]]]
 """Size and modification time of notes, and the latest `ctime_ns` that is no news; by stored folder, then by name."""
 
 
-class Place(NamedTuple):
+class ScannedFolder(NamedTuple):
     """A folder that was listed: what comes before the names of its notes, its root, and what tells it from others."""
 
     start: str
@@ -112,7 +118,7 @@ class Place(NamedTuple):
     key: Inode | str
 
 
-Places = Mapping[str, Place]
+ScannedFolders = Mapping[str, ScannedFolder]
 """Folders by absolute path."""
 
 
@@ -129,9 +135,9 @@ class Walk:
     """Collects notes root by root; the first root that reaches a note wins."""
 
     def __init__(
-        self, base: str, settled: Settled | None = None, places: Places | None = None, never: str = ""
+        self, base: str, settled: Settled | None = None, folders: ScannedFolders | None = None, never: str = ""
     ) -> None:
-        self.places: dict[str, Place] = {}
+        self.folders: dict[str, ScannedFolder] = {}
         """The folders that were listed."""
         self.plain = True
         """Whether every file of theirs is a note by its name and kind alone."""
@@ -141,7 +147,7 @@ class Walk:
         self._settled: Settled = settled or {}
         self.found: list[Found] = []
         self.left_out: list[LeftOut] = []
-        self._folders: dict[Inode | str, str] = {place.key: place.start for place in (places or {}).values()}
+        self._folders: dict[Inode | str, str] = {listed.key: listed.start for listed in (folders or {}).values()}
         self._singles: dict[Inode | str, set[Inode | str]] = {}
         self._wanted: Callable[[str], bool] | None = None
         self._room: float = math.inf
@@ -194,13 +200,13 @@ class Walk:
     def _bounded(self, absolute: str, stored: str, wanted: Callable[[str], bool] | None) -> None:
         """Add every note below a folder, or none of them and the reason where there is too much to look through."""
         found, left_out, quiet = len(self.found), len(self.left_out), self.quiet
-        folders, places = dict(self._folders), dict(self.places)
+        starts, folders = dict(self._folders), dict(self.folders)
         self._wanted, self._room = wanted, most_entries()
         try:
             self._descend(absolute, stored, absolute)
         except _TooMany:
             del self.found[found:], self.left_out[left_out:]
-            self.quiet, self._folders, self.places = quiet, folders, places
+            self.quiet, self._folders, self.folders = quiet, starts, folders
             limit = most_entries()
             _too_large[absolute, limit] = time.monotonic()
             self._skip(stored, "too many", _too_many(limit))
@@ -252,18 +258,7 @@ class Walk:
         if status.st_size > MAX_BYTES:
             self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.")
         else:
-            self.found.append(
-                Found(
-                    stored,
-                    absolute,
-                    status.st_size,
-                    status.st_mtime_ns,
-                    (status.st_dev, status.st_ino),
-                    root,
-                    "memory",
-                    status.st_ctime_ns,
-                )
-            )
+            self.found.append(Found.of(stored, absolute, status, root))
 
     def _descend(self, absolute: str, stored: str, root: str) -> None:
         # A stack instead of recursion: folders may be nested deeper than Python's call stack.
@@ -280,7 +275,7 @@ class Walk:
                 with _listed(folder) as (key, entries):
                     first = self._folders.setdefault(key, prefix)
                     if first is prefix:
-                        self.places[folder] = Place("" if prefix == "." else prefix + "/", root, key)
+                        self.folders[folder] = ScannedFolder("" if prefix == "." else prefix + "/", root, key)
                         self._read(entries, folder, prefix, root, self._singles.get(key, ()), todo)
                     else:
                         self._skip(prefix, "duplicate", f"The same folder is read as {first}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import random
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def vocabulary(size: int = 8000) -> list[str]:
 def write(folder: Path, files: int, size: int = 4000) -> Path:
     """`files` daily notes of about `size` characters below `folder`/memory, and a MEMORY.md."""
     words = vocabulary()
-    weights = [1 / (rank + 3) for rank in range(len(words))]
+    # Added up once: `choices` would do so for each line.
+    weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(words))))
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- The router is an Omada\n")
     for number in range(files):
@@ -50,7 +52,7 @@ def write(folder: Path, files: int, size: int = 4000) -> Path:
         lines = [f"# {day}", ""]
         length = 0
         while length < size:
-            lines.append("- " + " ".join(rng.choices(words, weights, k=rng.randint(8, 16))))
+            lines.append("- " + " ".join(rng.choices(words, cum_weights=weights, k=rng.randint(8, 16))))
             length += len(lines[-1]) + 1
         (folder / "memory" / f"{day}.md").write_text("\n".join(lines) + "\n")
     return folder

@@ -26,7 +26,7 @@ from memory_tui.core import events
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.providers.protocol import Health, Identity, identity_key
+from memory_tui.providers.provider_protocol import Health, Identity, identity_key
 from memory_tui.workspace.roots import Roots, scan
 
 
@@ -204,7 +204,7 @@ def looking(place: Path, files: int) -> None:
 
 def after_a_save(folder: Path, index: str) -> None:
     """The look that a sync takes when the watcher has named one note."""
-    from memory_tui.engine.scanner import Scanner
+    from memory_tui.engine.change_watch import Scanner
     from memory_tui.index.freshness import compare
     from memory_tui.index.store import Store
 

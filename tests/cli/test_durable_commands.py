@@ -147,7 +147,7 @@ HOOK = ["hook", "session-memory", "--transcript", "SESSION", "--session", "abc"]
 FLUSH = ["flush", "--session", "main", "--done"]
 INDEX = ["index", "--index", "INDEX"]
 QRELS = ["eval", "--set", "sync.onSearch=off", "--index", "INDEX", "--labels", "LABELS", "--write-qrels", "QRELS"]
-AGREE = ["provider", "--config", "ASKING", "--agree"]
+AGREE = ["provider", "--config", "ASKING", "--approve"]
 COMMANDS = {
     "remember": Command(REMEMBER),
     "promote": Command(["promote", "memory/2026-01-10.md:3", "--move", "--yes"]),
@@ -163,7 +163,7 @@ COMMANDS = {
     "index": Command(INDEX, (), ("index",)),
     "eval --write-qrels": Command(QRELS, (INDEX,), ("out",), with_labels, apart=True),
     "recall-log --clear": Command(["recall-log", "--clear"], (), ("home/memory-tui/recall",), with_recalls),
-    "provider --agree": Command(AGREE, (), ("home/memory-tui/consent",)),
+    "provider --approve": Command(AGREE, (), ("home/memory-tui/consent",)),
     "provider --revoke": Command([*AGREE[:-1], "--revoke"], (AGREE,), ("home/memory-tui/consent",)),
 }
 

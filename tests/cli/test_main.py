@@ -635,11 +635,11 @@ def test_an_answer_in_json_is_short_without_explain(run: Callable, workspace: Pa
         (("recall-log", "last"), "mcp --log-recalls"),
         (("search", "router", "vlan"), 'search "router vlan". memory-tui search --help'),
         (("search", "x", "--limit", "3"), "memory-tui search --help"),
-        (("search", " "), "What is the question?"),
-        (("why", "", "MEMORY.md:1"), "What is the question?"),
+        (("search", " "), "There is no query."),
+        (("why", "", "MEMORY.md:1"), "There is no query."),
         (("get", "memory/empty.md", "--from", "9999"), "memory/empty.md is empty; there is no line 9,999."),
-        (("provider", "--provider", "builtin", "--agree", "builtin"), "builtin needs no approval: it runs inside"),
-        (("provider", "--agree", "scripted"), "scripted is not configured here"),
+        (("provider", "--provider", "builtin", "--approve", "builtin"), "builtin needs no approval: it runs inside"),
+        (("provider", "--approve", "scripted"), "scripted is not configured here"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memory_tui import plan as plans
-from memory_tui.approval import Consents
+from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.config import load
 from memory_tui.config.keys import BY_PATH
@@ -99,7 +99,7 @@ def asked(tmp_path: Path) -> Callable[..., Options]:
 
 def settings(options: Options) -> ProviderSettings:
     plan = plans.plan(options)
-    return plans.settings(plan, Consents(plan.workspace))
+    return plans.settings(plan, Approvals(plan.workspace))
 
 
 def login(tmp_path: Path, agent: str, profiles: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ def login(tmp_path: Path, agent: str, profiles: dict[str, Any]) -> None:
 def test_nothing_of_a_real_file_is_passed_over_in_silence(
     name: str, asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    survey = plans.choose(asked(FILES[name])).survey()
+    survey = plans.choose(asked(FILES[name])).summary()
     said = " ".join(problem.message for problem in survey.problems)
     assert SAID.get(name, "") in said
     assert bool(said) == (name in SAID)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memory_tui import plan
-from memory_tui.approval import Consents
+from memory_tui.approval import Approvals
 from memory_tui.config.keys import BY_PATH
 from memory_tui.core.errors import ConfigError
 from memory_tui.engine.engine import Engine
@@ -162,7 +162,7 @@ def _remote(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
     def go(house: House, options: Options) -> object:
         from dataclasses import replace
 
-        return see(plan.settings(plan.choose(replace(options, provider="openai")), Consents(house.workspace)))
+        return see(plan.settings(plan.choose(replace(options, provider="openai")), Approvals(house.workspace)))
 
     return go
 
@@ -309,7 +309,7 @@ def test_the_documented_tree_is_known_whole() -> None:
 @pytest.mark.parametrize(("section", "key"), DOCUMENTED)
 def test_each_documented_key_takes_effect_or_says_why_not(house: House, section: str, key: str) -> None:
     value = DOCUMENTED[section, key]
-    survey = plan.choose(house.options({(section, key): value})).survey()
+    survey = plan.choose(house.options({(section, key): value})).summary()
     row = next(row for row in survey.values if row.key == key)
     assert row.written
     assert row.meaning
@@ -349,7 +349,7 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house: House) -> 
 
 
 def test_an_unknown_key_is_reported_and_ends_nothing(house: House) -> None:
-    survey = plan.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).survey()
+    survey = plan.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).summary()
     told = [problem.message for problem in survey.problems]
     assert any("did you mean query.minScore" in text for text in told)
     assert any("vektor is not a documented setting" in text for text in told)

@@ -18,8 +18,8 @@ from memory_tui.config import keys
 from memory_tui.core.errors import Cancelled, ProviderError
 from memory_tui.providers import prices, registry
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.protocol import Provider
 from memory_tui.providers.provider_options import BatchOptions, ProviderSettings
+from memory_tui.providers.provider_protocol import Provider
 from memory_tui.providers.wires import gguf, llama_process
 from tests.providers.test_local import STAND_IN
 from tests.support.batch_server import BatchHandler, BatchPlay
@@ -235,7 +235,7 @@ def test_nothing_is_sent_without_approval(name: str, play: Play, model: Path) ->
     )
     with pytest.raises(ProviderFailure) as caught:
         ChainMember(name, "chosen", chosen, lambda link, error: False).embed(TEXTS, "document")
-    assert caught.value.state is Cause.NO_CONSENT
+    assert caught.value.state is Cause.NEEDS_APPROVAL
 
 
 def ended(provider: Provider, text: str) -> tuple[threading.Thread, list[object]]:

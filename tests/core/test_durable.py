@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.approval import Consents
+from memory_tui.approval import Approvals
 from memory_tui.config import config_write
 from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, IndexUnavailable, MemoryTuiError
@@ -149,7 +149,7 @@ def healed(stage: Stage, notes: Path, *allowed: dict[str, bytes]) -> None:
     assert hidden(notes) == []
     assert {entry.state for entry in one.journal.entries()} <= {"done", "refused"}
     for entry in one.journal.entries():
-        one.change_of(entry)
+        one.journal.change_of(entry)
     if now == stage.old:
         assert len(one.undoable()) == before
         stage.change(one)
@@ -338,13 +338,13 @@ Write = Callable[[Path], object]
 WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
     "an agreement": (
         None,
-        lambda at: Consents(at, at / "consent").agree("openai", "api.openai.com", "--yes"),
-        lambda at: [made.host for made in Consents(at, at / "consent").every()],
+        lambda at: Approvals(at, at / "consent").approve("openai", "api.openai.com", "--yes"),
+        lambda at: [made.host for made in Approvals(at, at / "consent").every()],
     ),
     "an agreement taken back": (
-        lambda at: Consents(at, at / "consent").agree("openai", "api.openai.com", "--yes"),
-        lambda at: Consents(at, at / "consent").revoke(),
-        lambda at: [made.host for made in Consents(at, at / "consent").every()],
+        lambda at: Approvals(at, at / "consent").approve("openai", "api.openai.com", "--yes"),
+        lambda at: Approvals(at, at / "consent").revoke(),
+        lambda at: [made.host for made in Approvals(at, at / "consent").every()],
     ),
     "a label": (lambda at: _label(at, "first?"), _label, lambda at: judgments.load(_labels(at))),
     "a session note": (None, _session, lambda at: _files(at / "memory")),

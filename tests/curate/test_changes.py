@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.curate import diff, planner, promote
-from memory_tui.curate.changes import Change, FileChange, Lines, Seen, block_at, edited, sections, shown
+from memory_tui.curate.changes import Change, FileChange, Lines, ShownLines, block_at, edited, sections, shown
 from memory_tui.curate.planner import Stored
 from memory_tui.curate.promote import Spot
 
@@ -336,12 +336,14 @@ def test_lines_that_were_seen_are_found_where_they_stand_now_or_not_at_all(befor
     kept = data.draw(st.integers(0, first - 1))
     now = [*above, *seen[kept : first - 1], *meant, *data.draw(st.lists(st.just("- below"), max_size=3))]
     note = Lines.of("".join(f"{line}\r\n" for line in now).encode())
-    found = Seen(seen, lambda line: line).now_at(first, last, note)
+    found = ShownLines(seen, lambda line: line).now_at(first, last, note)
     assert found is not None
     assert note.texts()[found[0] - 1 : found[1]] == meant
     changed = data.draw(st.integers(0, len(meant) - 1))
     other = [*meant[:changed], "- rewritten", *meant[changed + 1 :]]
-    assert Seen(seen, lambda line: line).now_at(first, last, Lines.of("\n".join([*above, *other]).encode())) is None
+    assert (
+        ShownLines(seen, lambda line: line).now_at(first, last, Lines.of("\n".join([*above, *other]).encode())) is None
+    )
     if len(meant) > 1:
         split = "\n".join([*seen[: first - 1], meant[0], "- between", *meant[1:]])
-        assert Seen(seen, lambda line: line).now_at(first, last, Lines.of(split.encode())) is None
+        assert ShownLines(seen, lambda line: line).now_at(first, last, Lines.of(split.encode())) is None

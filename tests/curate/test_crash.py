@@ -188,7 +188,7 @@ def test_what_touches_a_change_that_was_cut_off_takes_it_back(cut_off, tmp_path)
     assert [entry.reason for entry in one.recover()] == [recover.TAKEN_BACK]
     assert one.read("MEMORY.md") == BEFORE["MEMORY.md"]
     assert one.read("memory/day.md") == b"# day\r\n- theirs\r\n- b"
-    assert one.change_of(one.drafts()[0]).files[0].after == CHANGES["edits"]["memory/day.md"]
+    assert one.journal.change_of(one.drafts()[0]).files[0].after == CHANGES["edits"]["memory/day.md"]
 
 
 def test_the_next_change_settles_what_was_cut_off_first(cut_off, tmp_path):

@@ -210,7 +210,7 @@ def test_a_text_that_touches_theirs_is_not_written_but_kept_as_a_draft(folder):
     assert one.read("MEMORY.md") == before.replace(b"- one", b"- theirs")
     draft = one.drafts()[0]
     assert draft.id == caught.value.draft
-    mine, theirs = one.change_of(draft).files
+    mine, theirs = one.journal.change_of(draft).files
     assert (mine.before, mine.after) == (before, before.replace(b"- one", b"- mine"))
     assert theirs.after == before.replace(b"- one", b"- theirs")
 
@@ -351,7 +351,7 @@ def test_a_writer_in_between_who_touches_the_change_gets_the_note_back(folder, m
     assert note.read_bytes() == theirs
     view = caught.value.views[0]
     assert (view.base, view.mine, view.theirs) == (before, mine, theirs)
-    assert one.change_of(one.drafts()[0]).files[0].after == mine
+    assert one.journal.change_of(one.drafts()[0]).files[0].after == mine
     assert hidden(folder) == []
     assert one.undoable() == ()
 
@@ -464,7 +464,7 @@ def test_a_note_with_two_names_keeps_the_other_as_it_was(folder):
 
 def test_without_exchange_and_leases_it_works_as_well(folder, monkeypatch):
     monkeypatch.setattr("memory_tui.core.atomic._exchange_call", lambda: None)
-    monkeypatch.setattr(lease, "_try", lambda descriptor, **how: lease.Quiet.UNKNOWN)
+    monkeypatch.setattr(lease, "_try", lambda descriptor, **how: lease.WriterState.UNKNOWN)
     one = curator(folder)
     before = one.read("MEMORY.md")
     one.apply(put("MEMORY.md", before, b"# Other\n"))

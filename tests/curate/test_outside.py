@@ -47,9 +47,9 @@ def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
 
 def lend_and_edit(one, path: str = PATH):
     """What the screen does, without a screen."""
-    lent = one.lend(path)
-    assert external.edit(lent.absolute, 1) == ""
-    return one.came_back(lent, "vim")
+    edit = one.begin_external_edit(path)
+    assert external.edit(edit.absolute, 1) == ""
+    return one.finish_external_edit(edit, "vim")
 
 
 # --- byte for byte -------------------------------------------------------------------------------------------------
@@ -62,9 +62,9 @@ def test_any_bytes_come_back_and_go_again(tmp_path_factory, before, after):
     note = folder / PATH
     note.write_bytes(before)
     one = curator(folder)
-    lent = one.lend(PATH)
+    edit = one.begin_external_edit(PATH)
     note.write_bytes(after)
-    done = one.came_back(lent, "vim")
+    done = one.finish_external_edit(edit, "vim")
     assert (done is None) == (before == after)
     if done is not None:
         # A new start reads the same journal.
@@ -100,12 +100,12 @@ def test_edits_here_and_in_the_editor_are_taken_back_one_after_the_other(tmp_pat
             note.write_bytes(data)
 
     for how, first, second in steps:
-        lent = one.lend(PATH) if how != "app" else None
+        edit = one.begin_external_edit(PATH) if how != "app" else None
         if how != "editor" and one.read(PATH) != first:
             made(one.apply(put(PATH, one.read(PATH), first)))
-        if lent is not None:
+        if edit is not None:
             outside(second)
-            made(one.came_back(lent, "vim"))
+            made(one.finish_external_edit(edit, "vim"))
     assert len(one.undoable()) == len(states) - 1
     for state in reversed(states[:-1]):
         curator(folder).undo()
@@ -135,7 +135,7 @@ def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch)
     (entry,) = again.history(PATH)
     assert (entry.kind, entry.title) == ("edit", f"Edit {PATH} in the outside editor vim")
     assert "whoever wrote it" in entry.reason
-    assert [(file.before, file.after) for file in again.change_of(entry).files] == [(ODD, after)]
+    assert [(file.before, file.after) for file in again.journal.change_of(entry).files] == [(ODD, after)]
     again.undo()
     assert note.read_bytes() == ODD
     again.redo()
@@ -200,11 +200,11 @@ def test_what_an_agent_wrote_meanwhile_is_part_of_the_change(folder, monkeypatch
     note = folder / PATH
     note.write_bytes(b"- a\n")
     one = curator(folder)
-    lent = one.lend(PATH)
+    edit = one.begin_external_edit(PATH)
     agent(note, 20).communicate(timeout=LONG)
     an_editor(monkeypatch, "open(path, 'ab').write(b'- mine\\n')")
-    assert external.edit(lent.absolute, 1) == ""
-    done = one.came_back(lent, "vim")
+    assert external.edit(edit.absolute, 1) == ""
+    done = one.finish_external_edit(edit, "vim")
     assert done is not None
     (file,) = done.change.files
     assert (file.before, file.after) == (b"- a\n", note.read_bytes())
@@ -217,11 +217,11 @@ def test_a_change_of_the_journal_made_meanwhile_keeps_its_own_undo(folder, monke
     note = folder / PATH
     note.write_bytes(b"- a\n")
     one = curator(folder)
-    lent = one.lend(PATH)
+    edit = one.begin_external_edit(PATH)
     other = curator(folder).apply(put(PATH, b"- a\n", b"- a\n- other\n"))
     an_editor(monkeypatch, "open(path, 'ab').write(b'- mine\\n')")
-    assert external.edit(lent.absolute, 1) == ""
-    done = one.came_back(lent, "vim")
+    assert external.edit(edit.absolute, 1) == ""
+    done = one.finish_external_edit(edit, "vim")
     assert done is not None
     assert f"it begins where change {other.entry.id} of this journal ended" in done.entry.reason
     one.undo()
@@ -233,9 +233,9 @@ def test_a_change_of_the_journal_made_meanwhile_keeps_its_own_undo(folder, monke
 def test_a_change_made_meanwhile_alone_is_not_the_editors(folder):
     (folder / PATH).write_bytes(b"- a\n")
     one = curator(folder)
-    lent = one.lend(PATH)
+    edit = one.begin_external_edit(PATH)
     curator(folder).apply(put(PATH, b"- a\n", b"- b\n"))
-    assert one.came_back(lent, "vim") is None
+    assert one.finish_external_edit(edit, "vim") is None
     assert len(one.journal.entries()) == 1
 
 
@@ -243,18 +243,18 @@ def test_a_journal_that_cannot_be_written_leaves_the_note_as_the_editor_did(fold
     note = folder / PATH
     note.write_bytes(b"- a\n")
     one = curator(folder)
-    lent = one.lend(PATH)
+    edit = one.begin_external_edit(PATH)
     note.write_bytes(b"- b\n")
     one.journal.folder.write_bytes(b"a file where the folder of the journal should be")
     with pytest.raises(EditRefused, match="The journal cannot be used"):
-        one.came_back(lent, "vim")
+        one.finish_external_edit(edit, "vim")
     assert note.read_bytes() == b"- b\n"
 
 
 def test_what_is_no_note_is_not_lent(folder, tmp_path):
     (folder / "memory" / "link.md").symlink_to(tmp_path / "elsewhere.md")
     with pytest.raises(PathRefused):
-        curator(folder).lend("memory/link.md")
+        curator(folder).begin_external_edit("memory/link.md")
 
 
 # --- on screen -----------------------------------------------------------------------------------------------------

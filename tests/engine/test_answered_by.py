@@ -100,7 +100,7 @@ def test_the_mode_of_the_question_stands_beside_it(notes: Path, size: tuple[int,
         said = str(shown.content).strip()
         assert said == "by words only" if size == SMALL else said == f"by words only: {UNKNOWN}"
         assert said in text_of(app)
-        assert f'No note contains "{CHINESE}".' in text_of(app)
+        assert f'No note contains the word "{CHINESE}".' in text_of(app)
         assert text_of(app).splitlines()[0].startswith(" HYBRID")
 
     drive(app, steps, size)

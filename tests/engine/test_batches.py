@@ -125,10 +125,10 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         monkeypatch.setattr(
             plan,
             "settings",
-            lambda choices, consents: replace(
-                usual(choices, consents),
+            lambda choices, approvals: replace(
+                usual(choices, approvals),
                 clock=found.time.clock(),
-                jobs=replace(usual(choices, consents).jobs, least=found.least),
+                jobs=replace(usual(choices, approvals).jobs, least=found.least),
             ),
         )
         yield found

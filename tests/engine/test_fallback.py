@@ -35,7 +35,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time that passes when a test says so."""
     usual, found = plan.settings, Time()
     monkeypatch.setattr(
-        plan, "settings", lambda choices, consents: replace(usual(choices, consents), clock=found.clock())
+        plan, "settings", lambda choices, approvals: replace(usual(choices, approvals), clock=found.clock())
     )
     return found
 

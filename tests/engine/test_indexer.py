@@ -16,7 +16,8 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.locks import Keeping
+from memory_tui.core.locks import Leadership
+from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
@@ -98,7 +99,7 @@ def test_looking_around_never_waits_for_the_writer(engine: Engine, monkeypatch: 
     assert status.writer.ours
     assert len(engine.notes.files()) == 12
     assert engine.notes.why_file("memory/1.md").included
-    assert engine.queries.tables()[0].rows == 0
+    assert index_check.tables(engine.queries)[0].rows == 0
     assert engine.providers.estimate().files == 12
     gate.open.set()
     assert engine.indexer.writer.wait_idle(LONG)
@@ -148,7 +149,7 @@ def test_progress_has_a_rate_and_ends(engine: Engine, heard: Heard) -> None:
 
 def test_tables_account_for_the_whole_file(engine: Engine) -> None:
     engine.indexer.sync()
-    sizes = {table.name: table for table in engine.queries.tables()}
+    sizes = {table.name: table for table in index_check.tables(engine.queries)}
     assert (sizes["files"].rows, sizes["chunks"].rows) == (12, engine.status().chunks)
     assert sizes["full text"].bytes > 0
     engine.close()
@@ -202,9 +203,9 @@ def test_a_shrink_is_shown_and_accepted(engine: Engine, workspace: Path) -> None
 
 
 def test_the_index_is_whole(engine: Engine) -> None:
-    assert engine.queries.verify() == ()
+    assert index_check.problems(engine.queries) == ()
     engine.indexer.sync()
-    assert engine.queries.verify() == ()
+    assert index_check.problems(engine.queries) == ()
 
 
 KEEP = """
@@ -234,7 +235,7 @@ def keeper(workspace: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def named(pid: int) -> Callable[[events.Event], bool]:
-    return lambda event: isinstance(event, events.KeeperChanged) and event.pid == pid
+    return lambda event: isinstance(event, events.LeaderChanged) and event.pid == pid
 
 
 def test_a_second_app_reads_and_takes_over_when_the_first_ends(
@@ -267,9 +268,9 @@ def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
     engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory_tui.engine import indexer
+    from memory_tui.engine import freshness_check
 
-    monkeypatch.setattr(indexer, "_YOUNG_SECONDS", 0.0)
+    monkeypatch.setattr(freshness_check, "_YOUNG_SECONDS", 0.0)
     engine.indexer.sync()
     (workspace / "memory" / "1.md").write_text("a zebra\n")
     (workspace / "memory" / "2.md").unlink()
@@ -322,7 +323,7 @@ def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
 ) -> None:
     from memory_tui.index import watch
 
-    monkeypatch.setattr("memory_tui.engine.scanner.SWEEP_SECONDS", 0.1)
+    monkeypatch.setattr("memory_tui.engine.change_watch.SWEEP_SECONDS", 0.1)
     monkeypatch.setattr(watch.Watcher, "_announce", lambda watcher: None)
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
@@ -442,7 +443,7 @@ def test_a_sync_that_finds_everything_done_tells_who_did_it(
 
 def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Path, heard: Heard) -> None:
     index = tmp_path / "index.sqlite"
-    first, second = Keeping(lambda: index, heard), Keeping(lambda: index, heard)
+    first, second = Leadership(lambda: index, heard), Leadership(lambda: index, heard)
     assert first.leads()
     assert not second.leads()
     (tmp_path / "index.sqlite.keeper").unlink()

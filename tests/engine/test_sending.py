@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.approval import Consents
+from memory_tui.approval import Approvals
 from memory_tui.cli import main
+from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers import prices
@@ -173,7 +174,7 @@ def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play: Play, options
     (workspace / "MEMORY.md").unlink()
     with Engine.open(replace(options, provider="openai")) as engine:
         engine.indexer.sync()
-        assert engine.queries.remeasured() is None
+        assert index_check.remeasured(engine.queries, engine.providers.chain) is None
     assert SECRET not in sent(play)
 
 
@@ -197,7 +198,7 @@ def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play: Pl
 def test_naming_the_provider_in_a_dry_run_is_no_word(play: Play, run: Run, workspace: Path) -> None:
     run("index", "--dry-run", "--provider", "openai")
     assert play.asked == []
-    assert Consents(workspace).every() == ()
+    assert Approvals(workspace).every() == ()
 
 
 def test_the_dry_run_is_right_about_what_is_sent_then(play: Play, run: Run, workspace: Path) -> None:
@@ -255,10 +256,10 @@ def told(run: Run, *words: str) -> Any:
 def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
     before = told(run)
     assert [(link["name"], link["agreed"], link["cause"]) for link in before["links"]] == [
-        ("openai", False, "needs your word")
+        ("openai", False, "needs approval")
     ]
     assert "openai needs your approval" in run("provider")[1]
-    assert told(run, "--agree")["agreed"]["host"] == "embed.example"
+    assert told(run, "--approve")["agreed"]["host"] == "embed.example"
     assert told(run)["links"][0]["agreed"] is True
     assert "Approved: openai at embed.example may get these notes" in run("provider")[1]
     assert [made["provider"] for made in told(run, "--revoke")["revoked"]] == ["openai"]
@@ -267,14 +268,14 @@ def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
 
 
 def test_who_agrees_for_nothing_is_told_why(run: Run, config: Path) -> None:
-    assert told(run, "--agree")["agreed"]
-    assert "openai has your approval to get these notes at embed.example, since " in run("provider", "--agree")[1]
+    assert told(run, "--approve")["agreed"]
+    assert "openai has your approval to get these notes at embed.example, since " in run("provider", "--approve")[1]
     config.write_text(
         '{agents: {defaults: {memorySearch: {provider: "ollama", remote: {baseUrl: "http://127.0.0.1:9"}}}}}'
     )
-    assert "ollama needs no approval: 127.0.0.1:9 is this machine" in run("provider", "--agree")[1]
+    assert "ollama needs no approval: 127.0.0.1:9 is this machine" in run("provider", "--approve")[1]
     config.write_text('{agents: {defaults: {memorySearch: {provider: "voyage"}}}}')
-    assert "voyage cannot be approved before it is complete: No API key" in run("provider", "--agree")[1]
+    assert "voyage cannot be approved before it is complete: No API key" in run("provider", "--approve")[1]
 
 
 def test_a_test_makes_one_call_and_fails_with_the_providers_words(play: Play, run: Run) -> None:

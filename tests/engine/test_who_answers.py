@@ -20,7 +20,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.providers.provider_options import RequestLimits
-from memory_tui.providers.serving import Who
+from memory_tui.providers.serving import ServingProvider
 from memory_tui.tui import state
 from memory_tui.tui.widgets import index_lists, status_bars
 from tests.support.embed import Time
@@ -88,7 +88,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     monkeypatch.setattr(
         plan,
         "settings",
-        lambda choices, consents: replace(usual(choices, consents), clock=found.clock(), batches=quick),
+        lambda choices, approvals: replace(usual(choices, approvals), clock=found.clock(), batches=quick),
     )
     return found
 
@@ -156,7 +156,7 @@ def told(found: dict[str, Any] | None) -> tuple[Any, ...] | None:
     return (found["from"], found["to"], found["reason"]) if found else None
 
 
-def agree(engine: Engine, who: Who) -> None:
+def agree(engine: Engine, who: ServingProvider) -> None:
     """Everything that the app, the doctor and an agent are told says what `who` says."""
     seen = state.gather(engine)
     line = [part.long for part in status_bars.statements(seen, None)]
@@ -203,7 +203,7 @@ def test_nobody_disagrees_about_who_answers(
         by_commands(run, who)
 
 
-def by_commands(run: Run, who: Who) -> None:
+def by_commands(run: Run, who: ServingProvider) -> None:
     """Processes that have asked nobody yet say the same of what the last index run met, and so do those that ask."""
     report = json.loads(run("status", "--json")[1])
     supply = json.loads(run("provider", "--json")[1])

@@ -65,7 +65,7 @@ def test_a_word_that_nothing_holds_is_absent_although_notes_wait(notes: Path, tm
         engine.indexer.sync()
         (notes / "new.md").write_text("The walrus likes cake.\n")
         engine.status()
-        assert sentence(engine.queries.search("giraffe")) == 'No note contains "giraffe".'
+        assert sentence(engine.queries.search("giraffe")) == 'No note contains the word "giraffe".'
 
 
 def test_what_is_near_in_meaning_alone_is_not_said_to_be_all_there_is(notes: Path, tmp_path: Path) -> None:
@@ -103,7 +103,8 @@ def test_more_notes_than_are_looked_through_are_counted(
         engine.status()
         said = sentence(engine.queries.search("giraffe"))
         assert said == (
-            'No indexed note contains "giraffe". 5 notes wait to be indexed, and 2 of them were not looked through.'
+            'No indexed note contains the word "giraffe". 5 notes wait to be indexed, and 2 of them were not looked '
+            "through."
         )
 
 

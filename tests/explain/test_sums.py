@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.why import ScoreLine, explain, in_a_line, parts
+from memory_tui.explain.stages import parts, stages
+from memory_tui.explain.why import ScoreLine, explain, in_a_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
 from tests.support.tui import NOW, sample
@@ -61,6 +62,8 @@ def answers(engine: Engine) -> Iterator[Trace]:
                             "query.hybrid.temporalDecay.enabled": turn % 3 > 0,
                             "query.hybrid.temporalDecay.halfLifeDays": rng.randint(1, 90),
                             "query.minScore": round(rng.random(), 2),
+                            "query.hybrid.mmr.enabled": turn % 2 > 0,
+                            "query.hybrid.mmr.lambda": round(rng.random(), 3),
                             "recency.weight": 0.1,
                         },
                         "test",
@@ -92,6 +95,9 @@ def check_line(line: ScoreLine) -> None:
     elif found := re.search(rf"{NUMBER}  / best {NUMBER} = {NUMBER}", detail):
         assert close(float(found[1]) / float(found[2]), found[3]), detail
         score = found[3]
+    elif found := re.search(rf"bm25 {NUMBER}  1/\(1\+r\) = {NUMBER}", detail):
+        assert close(1 / (1 + float(found[1])), found[2]), detail
+        score = found[2]
     elif found := re.search(rf"bm25 {NUMBER}  r/\(1\+r\) = {NUMBER}", detail):
         assert close(float(found[1]) / (1 + float(found[1])), found[2]), detail
         score = found[2]
@@ -122,13 +128,40 @@ def check(candidate: Candidate, trace: Trace) -> None:
             running *= float(value)
         else:
             running += float(value)
+    for line in lines:
+        check_age(line)
+    for stage in stages(candidate, trace):
+        for text in stage.lines:
+            check_stage(text)
     gate = next(line.detail for line in lines if line.label == "gate")
     found = re.match(rf"{NUMBER} (>=|<) {NUMBER}", gate)
     assert found, gate
     assert (float(found[1]) >= float(found[3])) == (found[2] == ">="), gate
     above = next(line.detail for line in lines if line.label == "score")
-    assert bool(above) == (candidate.score > 1), above
+    assert bool(above) == (round(candidate.score, 3) > 1), above
     check_formula(in_a_line(candidate, trace))
+
+
+def check_age(line: ScoreLine) -> None:
+    """What age leaves by its half-life, and what a weight makes of it."""
+    if line.label not in ("decay", "recency", "age") or line.value is None:
+        return
+    points = line.shown[2:]
+    left = points
+    if weighed := re.match(rf"{NUMBER} x {NUMBER}  ", line.detail):
+        assert close(float(weighed[1]) * float(weighed[2]), points), (line.detail, points)
+        left = weighed[1]
+    if aged := re.search(rf"{NUMBER} d old.*half-life {NUMBER} d", line.detail):
+        assert close(0.5 ** (float(aged[1]) / float(aged[2])), left), (line.detail, points)
+
+
+def check_stage(text: str) -> None:
+    """The differences and the products of the record."""
+    if found := re.search(rf"{NUMBER} - {NUMBER} = ([-+][0-9.]+)$", text):
+        assert close(float(found[1]) - float(found[2]), found[3].lstrip("+")), text
+    if found := re.match(rf"{NUMBER} x relevance {NUMBER} - {NUMBER} x likeness {NUMBER} = {NUMBER}$", text):
+        one, relevance, other, likeness, value = (float(found[i]) for i in range(1, 6))
+        assert abs(one * relevance - other * likeness - value) <= 0.00051, text
 
 
 def check_formula(formula: str) -> None:
@@ -140,7 +173,8 @@ def check_formula(formula: str) -> None:
             value *= float(number)
         assert all(abs(value - float(after)) <= 0.0011 for after in rest), formula
         return
-    sums, _, _ = re.split(" (>=|<) ", formula)[0], *re.split(" (>=|<) ", formula)[1:3]
+    sums, sign, floor = re.split(" (>=|<) ", formula)
+    assert (float(sums.rpartition(" ")[2]) >= float(floor.split()[0])) == (sign == ">="), formula
     first, *rest = sums.split(" = ")
     one, other = (float(a) * float(b) for a, b in re.findall(rf"{NUMBER} x {NUMBER}", first))
     digits = len(rest[0].split()[0].partition(".")[2])
@@ -208,3 +242,22 @@ def test_every_term_of_2026_9_adds_up(tmp_path: Path, provider: str) -> None:
                         seen.update({"term"} if candidate.lexical and candidate.lexical.term else ())
                         seen.update({"path"} if candidate.level else ())
     assert seen == {"importance", "project", "term", "path"}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_score_a_hair_below_its_floor_is_printed_below_it(tmp_path: Path, profile: str) -> None:
+    options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"), provider="scripted")
+    checked = 0
+    with Engine.open(replace(options, now=NOW)) as engine:
+        engine.indexer.sync()
+        evidence = engine.queries.gather(QUESTIONS[1])
+        settings = engine.plan.with_profile(profile)
+        for candidate in engine.queries.rank(evidence, settings.set("query.minScore", 0.0, "test")).recalled[:4]:
+            for floor in (candidate.score, candidate.score * (1 + 1e-9), candidate.score + 4e-4):
+                if floor > 1:
+                    continue
+                trace = engine.queries.rank(evidence, settings.set("query.minScore", floor, "test"))
+                for one in (*trace.recalled, *trace.lost[:4]):
+                    check(one, trace)
+                    checked += 1
+    assert checked

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memory_tui.core import cancel
 from memory_tui.core.events import FileIndexed
-from memory_tui.index import index_write, sync, sync_run
+from memory_tui.index import index_write, note_rows, sync
 from memory_tui.index import integrity as index_integrity
 from memory_tui.index import rebuild as index_rebuild
 from memory_tui.index.database import Database
@@ -82,7 +82,7 @@ class Hook:
             self.around(index_write, name)
         for name in ("carry", "take_jobs", "follow"):
             self.around(index_rebuild, name)
-        self.around(sync_run, "cut")
+        self.around(note_rows, "cut")
         self.around(roots, "read")
         self.around(index_integrity, "problems")
         self.around(sync, "look")

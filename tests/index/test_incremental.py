@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_tui.engine.scanner import Scanner
+from memory_tui.engine.change_watch import Scanner
 from memory_tui.index.freshness import compare
 from memory_tui.index.store import Store
 from memory_tui.index.sync import sync

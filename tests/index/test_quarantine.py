@@ -88,10 +88,10 @@ def test_a_file_of_another_user_stays(index: Path, monkeypatch: pytest.MonkeyPat
     assert all(path.exists() for path in old)
 
 
-def test_what_move_aside_makes_is_what_the_sweep_knows(index: Path) -> None:
+def test_what_quarantine_makes_is_what_the_sweep_knows(index: Path) -> None:
     for _ in range(5):
         Store.open(index).close()
-        index_file.move_aside(index)
+        index_file.quarantine(index, "Damaged.")
     assert len(list(index.parent.glob("*.damaged-*"))) == 5
     assert len(integrity.sweep(index, time.time() + 31 * 86_400)) == 2
 

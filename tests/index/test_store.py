@@ -379,10 +379,10 @@ def paths(memory, rowids):
     return [known[rowid] for rowid in rowids.tolist()]
 
 
-def test_matches_come_best_first_with_their_bm25(library):
+def test_matches_come_by_rowid_with_their_bm25(library):
     rowids, bm25 = library.store.words.match(["roses"], "plain", "all")
-    assert paths(library, rowids) == ["memory/2026-03-15.md", "memory/2026-03-14.md"]
-    assert (np.diff(bm25) > 0).all()
+    assert paths(library, rowids) == ["memory/2026-03-14.md", "memory/2026-03-15.md"]
+    assert (np.diff(bm25) < 0).all()
     assert (bm25 < 0).all()
 
 

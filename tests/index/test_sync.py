@@ -11,8 +11,8 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.index import index_write
+from memory_tui.index.note_rows import Headings
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import Headings
 from memory_tui.search.corpus import Corpus, cosines
 from memory_tui.workspace.roots import scan
 from tests.support.index import Answering, Counting, Memory, integrity, text_of

@@ -184,7 +184,7 @@ HEAVY = {"numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "tex
          "memory_tui.engine.engine", "memory_tui.search.rank", "memory_tui.explain.wording", "memory_tui.mcp.tools"}
 sent = []
 async def talk():
-    answers = server.Handlers(host.ServedMemory(lambda: 1 / 0, host.ServerOptions())).offer()
+    answers = server.Handlers(host.ServedMemory(lambda: 1 / 0, host.ServerOptions())).interface()
     connection = Connection(answers, sent.append, lambda method: None)
     for number, (method, params) in enumerate([("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": {"name": "x", "version": "1"}}), ("tools/list", {}), ("prompts/list", {})]):

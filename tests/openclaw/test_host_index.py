@@ -20,8 +20,8 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.explain.trace_json import plain
 from memory_tui.index import database
+from memory_tui.index.note_rows import on_lines_of_file
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import on_lines_of_file
 from memory_tui.openclaw import compare, host_index, open_foreign
 from memory_tui.openclaw.compare import IndexComparison, Wanted
 from memory_tui.openclaw.host_index import HostIndex, HostProblem

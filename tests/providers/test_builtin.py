@@ -18,7 +18,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.protocol import identity_key
+from memory_tui.providers.provider_protocol import identity_key
 from memory_tui.providers.wires.builtin import TABLE, Builtin
 from tests.support.paths import SHARED
 

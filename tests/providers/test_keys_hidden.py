@@ -15,9 +15,10 @@ import pytest
 from memory_tui import plan
 from memory_tui.cli import main
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.providers.protocol import Identity
+from memory_tui.providers.provider_protocol import Identity
 from tests.support.embed import Time
 from tests.support.provider_server import Play, cut_off, echo_headers, html, reset, serving, status, well
 
@@ -40,7 +41,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     monkeypatch.setattr(
         plan,
         "settings",
-        lambda choices, consents: replace(usual(choices, consents), clock=Time(1_700_000_000.0).clock()),
+        lambda choices, approvals: replace(usual(choices, approvals), clock=Time(1_700_000_000.0).clock()),
     )
     monkeypatch.setenv("OPENAI_KEY_OF_MINE", KEY)
     monkeypatch.setenv("MISTRAL_API_KEY", OTHER)
@@ -148,7 +149,7 @@ def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: 
             engine.providers.forecast,
             engine.providers.members,
             engine.providers.chain.try_out,
-            engine.queries.remeasured,
+            lambda: index_check.remeasured(engine.queries, engine.providers.chain),
             lambda: engine.status(deep=True),
             engine.notices,
             engine.providers.fallback,

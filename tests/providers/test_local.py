@@ -110,7 +110,7 @@ def test_a_crash_of_native_code_is_a_failure_that_names_its_cause(tmp_path: Path
     assert "SIGABRT" in failure.message
     assert "GGML_ASSERT(y) failed" in failure.message
     assert sorted(failure.done) == [0]
-    assert provider.next_try == failure.next_try == time.at + 300
+    assert provider.breaker.next_try == failure.next_try == time.at + 300
     with pytest.raises(ProviderFailure, match="asked again at"):
         provider.embed(["fine"], "query")
     time.at += 301
@@ -160,7 +160,7 @@ def test_a_text_that_gets_no_vector_costs_the_others_nothing(tmp_path: Path, scr
     assert failure.state is Cause.NO_VECTOR
     assert sorted(failure.done) == [0, 2]
     assert provider.health().ok
-    assert provider.next_try is None
+    assert provider.breaker.next_try is None
     provider.close()
 
 

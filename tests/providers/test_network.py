@@ -38,8 +38,8 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     monkeypatch.setattr(
         plan,
         "settings",
-        lambda choices, consents: replace(
-            usual(choices, consents), clock=found.clock(), batches=replace(RequestLimits(), attempts=1)
+        lambda choices, approvals: replace(
+            usual(choices, approvals), clock=found.clock(), batches=replace(RequestLimits(), attempts=1)
         ),
     )
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):

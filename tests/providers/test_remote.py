@@ -279,7 +279,7 @@ def test_a_wait_that_is_too_long_for_a_question_ends_the_call_and_names_the_time
     play.say(status(429, "", Retry_After="45"))
     failure = fails(provider, ["question"], "query")
     assert (failure.state, failure.retry_after) == (Cause.RATE_LIMIT, 45)
-    assert failure.next_try == provider.next_try == time.at + 45
+    assert failure.next_try == provider.breaker.next_try == time.at + 45
     assert time.slept == []
     provider.close()
 
@@ -298,11 +298,11 @@ def test_after_a_failure_nobody_is_asked_until_the_next_try(play: Play) -> None:
     time.at += 31
     fails(provider)
     assert len(play.asked) == 2 * asked
-    assert provider.next_try == time.at + 60
+    assert provider.breaker.next_try == time.at + 60
     time.at += 61
     play.usual = well
     assert provider.embed(["note"], "document").any()
-    assert provider.next_try is None
+    assert provider.breaker.next_try is None
     assert provider.health().ok
     provider.close()
 
@@ -311,7 +311,7 @@ def test_a_test_by_hand_asks_at_once(play: Play) -> None:
     provider = provider_for(play)
     play.say(status(401, "no"))
     fails(provider)
-    provider.reset()
+    provider.breaker.worked()
     assert provider.embed(["note"], "document").any()
     provider.close()
 
@@ -361,7 +361,7 @@ def test_a_text_that_no_cut_makes_short_enough_fails_without_blaming_the_provide
     provider = provider_for(play)
     assert fails(provider, ["tiny"]).state is Cause.TOO_LONG
     assert provider.health().ok
-    assert provider.next_try is None
+    assert provider.breaker.next_try is None
     provider.close()
 
 
@@ -497,7 +497,7 @@ def test_a_text_that_gets_no_vector_costs_the_others_nothing(play: Play, reply: 
     assert failure.state is Cause.NO_VECTOR
     assert set(range(1000)) - set(failure.done) == {3, 700}
     assert failure.done[4] == pytest.approx(unit(texts[4]), abs=1e-6)
-    assert provider.next_try is None
+    assert provider.breaker.next_try is None
     provider.close()
 
 
@@ -505,7 +505,7 @@ def test_zeros_for_everything_are_the_fault_of_the_provider(play: Play) -> None:
     play.usual = zeros_for_poison
     provider = provider_for(play)
     assert fails(provider, ["poison"]).state is Cause.MALFORMED
-    provider.reset()
+    provider.breaker.worked()
     provider.embed(["good"], "document")
     assert fails(provider, ["poison"]).state is Cause.NO_VECTOR
     provider.close()

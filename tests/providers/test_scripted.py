@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from memory_tui.providers.protocol import identity_key
+from memory_tui.providers.provider_protocol import identity_key
 from memory_tui.providers.wires.scripted import Scripted, hash_vector
 
 SCRIPTED = Scripted()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,13 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: Serve
     )
     assert logged.settings["query.maxResults"] == 1
     assert logged.settings["profile"] == "recommended"
-    assert logged.hits == (LoggedHit("MEMORY.md", 1, 3, hit["score"], hit["vectorScore"], hit["textScore"]),)
+    chunk = logged.hits[0].chunk
+    assert logged.hits == (LoggedHit("MEMORY.md", 1, 3, hit["score"], hit["vectorScore"], hit["textScore"], chunk),)
+    assert len(chunk) == 64
+    assert logged.requested == {"query.maxResults": 1}
+    assert (logged.ranked, logged.by_words) == (1, False)
+    assert logged.now
+    assert logged.index
     assert before <= logged.at <= time.time()
     assert "ER605" not in place.read_text()
     assert workspace not in place.parents
@@ -231,6 +238,141 @@ def test_a_replay_tells_then_from_now(host: ServedMemory, workspace: Path) -> No
         ("memory/2026-11-18.md", 2, True),
         ("memory/2026-11-19.md", None, False),
     }
+
+
+DAY = 86_400.0
+
+
+def many(workspace: Path) -> None:
+    """Eight notes of different days and lengths that answer the same question."""
+    for day in range(1, 9):
+        text = "omada router " + " ".join(f"word{day}{n}" for n in range(day * 4))
+        (workspace / "memory" / f"2026-10-{day:02}.md").write_text(text + "\n")
+
+
+def served(workspace: Path, now: float, log: ServerOptions, **changes: str) -> ServedMemory:
+    chosen = tuple(changes.items())
+    return ServedMemory(lambda: Engine.open(options(workspace, now=now, changes=chosen)), log)
+
+
+def logged_last(workspace: Path) -> RecallEntry:
+    return recall_log.read(recall_log.recall_log_path(workspace)).entries[-1]
+
+
+def test_the_log_holds_what_was_delivered_after_the_cut(
+    workspace: Path, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    many(workspace)
+    made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True, max_injected_chars=200))
+    answer = made.search({"query": "omada router"}, "", "c", Stop())
+    made.close()
+    logged = logged_last(workspace)
+    assert 0 < len(answer["results"]) < 6
+    assert [(hit.path, hit.start_line) for hit in logged.hits] == [
+        (hit["path"], hit["startLine"]) for hit in answer["results"]
+    ]
+    assert (logged.ranked, logged.most_characters) == (6, 200)
+    assert [hit.cut for hit in logged.hits][-1] is bool(answer["clamped"]["cut"])
+    with Engine.open(options(workspace)) as engine:
+        found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        last = found.trace.recalled[5].chunk
+        path, line = last.path, last.start_line
+    assert found.same
+    assert not found.impossible
+    said = run("recall-log", logged.id, "--why", f"{path}:{line}")[1]
+    assert "By the log it was not delivered." in said
+    assert "NOT RECALLED (not delivered)" in said
+    assert f"ranked 6th, but only the first {len(logged.hits)}" in said
+    first = logged.hits[0]
+    said = run("recall-log", logged.id, "--why", f"{first.path}:{first.start_line}", "--json")[1]
+    assert json.loads(said)["log"] == {"delivered": 1, "rebuilt": True, "impossible": None}
+    assert "of 6 hits fit in 200 characters" in run("recall-log", logged.id)[1]
+
+
+def test_an_answer_that_came_too_late_was_not_delivered(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "omada"}, "", "c", Stop())
+
+    class GivenUp(Stop):
+        """Set, but only found so when the answer is there."""
+
+        asked = False
+
+        def is_set(self) -> bool:
+            return True
+
+        def check(self) -> None:
+            """The search runs on."""
+
+    host.search({"query": "omada"}, "", "c", GivenUp())
+    entry_ = logged_last(workspace)
+    assert entry_.hits == ()
+    assert "too late" in entry_.outcome
+
+
+def test_a_replay_counts_ages_from_the_logged_clock(workspace: Path) -> None:
+    many(workspace)
+    then = 1_791_800_000.0
+    knobs = {"profile": "openclaw-2026.3", "query.minScore": "0.3", "query.hybrid.temporalDecay.enabled": "true"}
+    made = served(workspace, then, ServerOptions(log=True), **knobs)
+    answer = made.search({"query": "omada router"}, "", "c", Stop())
+    made.close()
+    assert answer["results"]
+    logged = logged_last(workspace)
+    assert logged.now == then
+    with Engine.open(options(workspace, now=then + 200 * DAY, changes=tuple(knobs.items()))) as engine:
+        found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        path = answer["results"][0]["path"]
+        assert engine.queries.why(found.evidence, path, 1, found.settings).recalled
+    assert not found.impossible
+    assert [hit.chunk.path for hit in found.trace.recalled] == [hit["path"] for hit in answer["results"]]
+    assert [hit.score for hit in found.trace.recalled] == [hit["score"] for hit in answer["results"]]
+    assert not found.same
+    moved = [change for change in found.changes if change.path.startswith("memory/2026-10")]
+    assert moved
+    assert {cause for change in moved for cause in change.causes} == {"clock"}
+
+
+def test_what_changed_since_is_told_apart(workspace: Path) -> None:
+    many(workspace)
+    now = 1_791_800_000.0
+    made = served(workspace, now, ServerOptions(log=True))
+    made.search({"query": "omada router", "maxResults": 3}, "", "c", Stop())
+    made.close()
+    logged = logged_last(workspace)
+
+    def causes(**more: Any) -> tuple[rerun.Rerun, set[str]]:
+        with Engine.open(options(workspace, now=now, **more)) as engine:
+            engine.indexer.sync()
+            found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        return found, {cause for change in found.changes for cause in change.causes}
+
+    found, why = causes()
+    assert (found.same, found.impossible, why) == (True, "", set())
+    found, why = causes(changes=(("query.minScore", "0.99"),))
+    assert (found.impossible, why) == ("", {"knobs"})
+    assert found.now.settings.whole("query.maxResults") == 3
+    (workspace / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
+    found, why = causes()
+    assert found.impossible == "notes were indexed since"
+    assert why == {"notes"}
+    (workspace.parent / "i.sqlite").unlink()
+    found, why = causes()
+    assert found.impossible.startswith("the index was made anew since")
+    assert why == {"index"}
+    other = replace(options(workspace, now=now), index=str(workspace.parent / "other.sqlite"), provider="builtin")
+    with Engine.open(other) as engine:
+        engine.indexer.sync()
+        found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+    assert "vectors of builtin" in found.impossible
+
+
+def test_reads_count_as_delivered(host: ServedMemory, workspace: Path) -> None:
+    host.get({"path": "memory/2026-11-18.md"}, "c")
+    host.get({"path": "memory/none.md"}, "c")
+    read, missed = recall_log.read(recall_log.recall_log_path(workspace)).entries
+    assert read.delivered == {"memory/2026-11-18.md"}
+    assert (read.first_line, read.last_line) == (1, 1)
+    assert missed.delivered == frozenset()
 
 
 def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are() -> None:

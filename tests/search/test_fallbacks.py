@@ -12,7 +12,7 @@ from memory_tui.explain import why
 from memory_tui.index import database
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers.protocol import Identity, identity_key
+from memory_tui.providers.provider_protocol import Identity, identity_key
 from memory_tui.providers.wires import scripted
 from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.search.trace import NothingMatched, Trace

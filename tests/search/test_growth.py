@@ -10,7 +10,6 @@ import pytest
 
 from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
-from memory_tui.index.full_text import FullText
 from memory_tui.plan import Options
 from memory_tui.search import keyword, rank
 
@@ -40,15 +39,15 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The words of every match that FTS5 is asked for."""
+    """The words of every match that full-text search is asked for."""
     seen: list[list[str]] = []
-    plain = FullText.match
+    plain = keyword.Matcher._match
 
-    def noted(self: FullText, words, form, join):
+    def noted(self: keyword.Matcher, words, form, join):
         seen.append(list(words))
         return plain(self, words, form, join)
 
-    monkeypatch.setattr(FullText, "match", noted)
+    monkeypatch.setattr(keyword.Matcher, "_match", noted)
     return seen
 
 

@@ -23,8 +23,8 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import index_write
+from memory_tui.index.note_rows import cut
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import cut
 from memory_tui.plan import Options, plan
 from memory_tui.providers.wires.scripted import hash_vector
 from memory_tui.search.corpus import Corpus

@@ -12,7 +12,7 @@ from memory_tui.core.errors import ProviderError
 from memory_tui.core.settings import Settings
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, sync
-from memory_tui.providers.protocol import Identity, identity_key
+from memory_tui.providers.provider_protocol import Identity, identity_key
 from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.workspace.roots import Roots, scan
 

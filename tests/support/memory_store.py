@@ -21,10 +21,11 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index.index_write import NewChunk, NewFile
+from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
-from memory_tui.index.sync_run import cut
-from memory_tui.providers.protocol import Identity, Provider, Vectors
+from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.source.rows import (
+    ChunkCounts,
     ChunkPage,
     ChunkRow,
     CosineRank,
@@ -421,8 +422,22 @@ class MemoryWords:
                     share = (tf * (1.2 + 1.0)) / (tf + 1.2 * (1 - 0.75 + 0.75 * length / mean))
                     scores[rowid] += (weight if weight > 0 else 1e-6) * share
             scores = {rowid: -score for rowid, score in scores.items()}
-        order = sorted(rowids, key=lambda rowid: (scores[rowid], rowid))
+        order = sorted(rowids)
         return Matches(np.array(order, np.int64), np.array([scores[rowid] for rowid in order], np.float64))
+
+    def occurrences(self, word: str, form: Form, join: Literal["all", "any"], after: int = 0) -> ChunkCounts:
+        if "\0" in word:
+            raise QueryError("A query cannot hold NUL characters.")
+        with self._store.running() as state:
+            found = self._counts(self._documents(state, form), word, form, lone_is_prefix=join == "any")
+        return _counts({rowid: count for rowid, count in found.items() if rowid > after})
+
+    def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
+        documents = self._documents(self._store.state, form)
+        return _counts({rowid: len(words) for rowid, words in documents.items() if rowid > after})
+
+    def size(self, form: Form) -> int:
+        return len(self._documents(self._store.state, form))
 
     def frequency(self, words: Sequence[str], form: Form) -> list[int]:
         with self._store.running() as state:
@@ -439,6 +454,11 @@ class MemoryWords:
         firsts = {(c.note, c.new.chunk_id): c.rowid for c in chunks.values() if not c.new.occurrence}
         repeats = (chunks[int(rowid)] for rowid in rowids if int(rowid) in chunks)
         return {c.rowid: firsts[c.note, c.new.chunk_id] for c in repeats if c.new.occurrence}
+
+
+def _counts(found: Mapping[int, int]) -> ChunkCounts:
+    rowids = sorted(found)
+    return ChunkCounts(np.array(rowids, np.int64), np.array([found[rowid] for rowid in rowids], np.int32))
 
 
 class MemoryTrial:

@@ -52,11 +52,14 @@ async def main() -> None:
     host = ServedMemory(
         lambda: Engine.open(Options(workspace=workspace, index=index, provider="scripted")), ServerOptions()
     )
-    offer = Handlers(host).offer()
+    interface = Handlers(host).interface()
     made: Server[Any] = Server(
-        offer.info["name"], version=offer.info["version"], title=offer.info["title"], instructions=offer.instructions
+        interface.info["name"],
+        version=interface.info["version"],
+        title=interface.info["title"],
+        instructions=interface.instructions,
     )
-    for name, method in offer.methods.items():
+    for name, method in interface.methods.items():
         made.add_request_handler(name, PARAMS[name], answering(method))
     async with stdio_server() as (reading, writing):
         await made.run(reading, writing, made.create_initialization_options())

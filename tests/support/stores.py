@@ -13,10 +13,10 @@ import numpy as np
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index import embedding, index_write, rebuild
 from memory_tui.index.index_write import NewFile
+from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.index.sync_run import cut
-from memory_tui.providers.protocol import Vectors
+from memory_tui.providers.provider_protocol import Vectors
 from memory_tui.providers.wires.scripted import Scripted, hash_vector
 from memory_tui.source.protocol import ChunkSource, Trial
 from memory_tui.workspace import notes

@@ -218,7 +218,7 @@ def said(app: MemoryApp) -> str:
     """What the message line says."""
     from memory_tui.tui.widgets.status_bars import KeyHints
 
-    return app.screen.query_one(KeyHints).said
+    return app.screen.query_one(KeyHints).message
 
 
 _VARYING = (

@@ -26,6 +26,12 @@ from pathlib import Path
 PACKAGE = "memory_tui"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 HOOKS = ("do_", "on_", "action_")
+"""How a method begins that a key or a message calls by its name."""
+OVERRIDES = {
+    *("compose", "render", "render_line", "render_lines", "get_content_height", "get_content_width"),
+    *("get_selection", "selection_updated", "notify_style_update", "watch_cursor"),
+}
+"""What Textual calls on a widget: its interface, not one of ours."""
 LISTS = {
     "providers": ("openai", "gemini", "voyage", "mistral", "ollama", "builtin"),
     "knobs": ("query.minScore", "query.maxResults", "query.hybrid.mmr.lambda", "recency.weight", "dateBoost"),
@@ -277,7 +283,10 @@ def _long(package: Package) -> set[str]:
 
 
 def _two_concepts(package: Package) -> set[str]:
-    return {name for name, tree in package.trees.items() if re.search(r"\band\b", first_sentence(tree))}
+    """Modules whose first sentence joins two things; that of the package itself is what the product does."""
+    return {
+        name for name, tree in package.trees.items() if name != PACKAGE and re.search(r"\band\b", first_sentence(tree))
+    }
 
 
 def _crowded(package: Package) -> set[str]:
@@ -286,6 +295,11 @@ def _crowded(package: Package) -> set[str]:
 
 
 def _too_small(package: Package) -> set[str]:
+    """Small modules with one importer in their folder, which they belong in.
+
+    One that is imported in functions alone stays: its importer would otherwise begin with everything that it needs.
+    """
+    late = _imported_late(package)
     importers: dict[str, set[str]] = defaultdict(set)
     for name, targets in package.edges().items():
         for target in targets:
@@ -294,9 +308,23 @@ def _too_small(package: Package) -> set[str]:
     for name, text in package.texts.items():
         folder = name.rpartition(".")[0]
         alone = len(importers[name]) == 1 and {one.rpartition(".")[0] for one in importers[name]} == {folder}
-        if alone and len(text.splitlines()) < SMALL_LINES and folder not in ROWS and not package.is_folder(name):
+        if (
+            alone
+            and name not in late
+            and len(text.splitlines()) < SMALL_LINES
+            and folder not in ROWS
+            and not package.is_folder(name)
+        ):
             found.add(name)
     return found
+
+
+def _imported_late(package: Package) -> set[str]:
+    """Modules that no module imports, at run time, before it needs them."""
+    first = {
+        target for name, tree in package.trees.items() for node in tree.body for target in package.targets(name, node)
+    }
+    return set(package.trees) - first
 
 
 def _twice(package: Package) -> set[str]:
@@ -310,26 +338,82 @@ def _deep(package: Package) -> set[str]:
 
 
 def _wide(package: Package) -> set[str]:
+    """Classes with many public methods; those that Textual calls by their names are counted by nobody who reads it."""
     return {
         name
         for name, items in package.methods()
-        if sum(not item.name.startswith(("_", *HOOKS)) for item in items) > MOST_METHODS
+        if sum(not item.name.startswith(("_", *HOOKS)) and item.name not in OVERRIDES for item in items) > MOST_METHODS
     }
 
 
 def _hand_on(package: Package) -> set[str]:
-    """Public methods that only hand a call on.
+    """Public methods that only hand a call on to a part of ours, which could be public itself.
 
-    A property that names a field of a part is no call; a life starts and ends through its owner, parts and all.
+    A property shows a fact, and callers must not get the part that they could change it by; a life starts and ends
+    through its owner, parts and all; what is made of the arguments first is work; a part that a library made is hidden
+    on purpose; and a class that has every method of one of our protocols stands for its part. A key and a message know
+    a name alone (HOOKS), and a base class calls what it declares, so neither can know the part.
     """
-    return {
-        f"{name}.{item.name}"
-        for name, items in package.methods()
-        for item in items
-        if hands_on(item)
-        and not item.name.startswith(("_", "start", "stop", "close"))
-        and "(" in ast.unparse(item.body[-1])
+    protocols = [
+        {item.name for item in node.body if isinstance(item, Function)}
+        for _, node in package.classes()
+        if any(ast.unparse(base) == "Protocol" for base in node.bases)
+    ]
+    ours = {node.name for _, node in package.classes()} | {name.rpartition(".")[2] for name in package.trees}
+    declared = {
+        node.name: {item.name for item in node.body if isinstance(item, Function)} for _, node in package.classes()
     }
+    found = set()
+    for module, node in package.classes():
+        items = [item for item in node.body if isinstance(item, Function)]
+        names = {item.name for item in items}
+        stands_for = set().union(*(protocol for protocol in protocols if protocol and protocol <= names))
+        inherited = set().union(*(declared.get(ast.unparse(base).partition("[")[0], set()) for base in node.bases))
+        for item in items:
+            if (
+                hands_on(item)
+                and not item.name.startswith(("_", "start", "stop", "close", *HOOKS))
+                and item.name not in stands_for | inherited
+                and not any(ast.unparse(mark) in ("property", "cached_property") for mark in item.decorator_list)
+                and _passes_on_arguments(item)
+                and not _made_by_a_library(node, item, ours)
+            ):
+                found.add(f"{module}.{node.name}.{item.name}")
+    return found
+
+
+def _call_of(item: Function) -> ast.Call | None:
+    """The call that a method which hands on consists of; None where it only names a field."""
+    value = getattr(item.body[-1], "value", None)
+    value = value.value if isinstance(value, ast.Await) else value
+    return value if isinstance(value, ast.Call) else None
+
+
+def _passes_on_arguments(item: Function) -> bool:
+    """Whether the call gets nothing but names, as they came."""
+    call = _call_of(item)
+    if call is None:
+        return False
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return all(isinstance(value, ast.Name | ast.Starred | ast.Constant | ast.UnaryOp) for value in values)
+
+
+def _made_by_a_library(owner: ast.ClassDef, item: Function, ours: set[str]) -> bool:
+    """Whether the part that `item` calls is of a class that is not `ours`, as far as `owner` names its class."""
+    part, called = re.findall(r"self\.(\w+)(\(?)", ast.unparse(item.body[-1]))[0]
+    named: list[ast.expr | None] = []
+    for node in (one for one in owner.body if isinstance(one, Function)):
+        if called and node.name == part:
+            named.append(node.returns)
+        annotations = {arg.arg: arg.annotation for arg in node.args.args}
+        for line in ast.walk(node):
+            if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == f"self.{part}":
+                named.append(line.annotation)
+            elif isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == f"self.{part}":
+                value = line.value
+                named.append(value.func if isinstance(value, ast.Call) else annotations.get(ast.unparse(value)))
+    kinds = {kind.strip() for one in named if one for kind in ast.unparse(one).split("|")} - {"None"}
+    return bool(kinds) and not any(re.split(r"[.\[]", kind)[0] in ours for kind in kinds)
 
 
 def _many_imports(package: Package) -> set[str]:
@@ -377,14 +461,34 @@ def _defined_twice(package: Package) -> set[str]:
 
 
 def _stops(package: Package) -> set[str]:
-    """Modules outside core that make an event to stop something by."""
-    return {
-        name
-        for name, tree in package.trees.items()
-        if not name.startswith(f"{PACKAGE}.core.")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "threading.Event"
-    }
+    """Modules outside core that make an event to stop something by: by its name, or because a loop asks it.
+
+    An event that announces something (armed, taken, seen) stops nothing.
+    """
+    found = set()
+    for name, tree in package.trees.items():
+        if name.startswith(f"{PACKAGE}.core."):
+            continue
+        asked = {
+            ast.unparse(node.func.value)
+            for loop in ast.walk(tree)
+            if isinstance(loop, ast.While)
+            for test in ast.walk(loop.test)
+            if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+            for node in ast.walk(test)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "is_set"
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                value = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                target = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else [node.targets[0]]
+                for event, made in zip(target, value, strict=False):
+                    stops = (
+                        re.search(r"stop|clos|end|cancel|quit|gone", ast.unparse(event)) or ast.unparse(event) in asked
+                    )
+                    if stops and ast.unparse(made) == "threading.Event()":
+                        found.add(name)
+    return found
 
 
 def _forbidden(package: Package) -> set[str]:

@@ -17,20 +17,27 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.keymap import ACTIONS, PLACES, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.help import INDENT, written
-from memory_tui.tui.views.inbox.inbox_view import InboxActions, InboxView
-from memory_tui.tui.views.index.index_details import DoctorView, Listing, RecallsView, SessionsView, StorageView
+from memory_tui.tui.views.inbox.inbox_actions import InboxActions
+from memory_tui.tui.views.inbox.inbox_view import InboxView
+from memory_tui.tui.views.index.doctor_view import DoctorView
 from memory_tui.tui.views.index.index_view import IndexView
+from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.index.openclaw_index import CompareView
 from memory_tui.tui.views.index.providers_view import ProvidersView
+from memory_tui.tui.views.index.recalls_view import RecallsView
+from memory_tui.tui.views.index.sessions_view import SessionsView
+from memory_tui.tui.views.index.storage_view import StorageView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
 from memory_tui.tui.views.notes.history import HistoryView
 from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
-from memory_tui.tui.views.search.compare_profiles import SidesView
-from memory_tui.tui.views.search.lab import FadingView, NoiseView, Report, SweepView
+from memory_tui.tui.views.search.compare_profiles import SideBySideView
+from memory_tui.tui.views.search.knobs import Knobs
+from memory_tui.tui.views.search.lab import FadingView, KnobSearchView, NoiseView, Report
+from memory_tui.tui.views.search.saved_queries import SavedQueriesView
 from memory_tui.tui.views.search.search_explain import Explainer, WhyNotView
-from memory_tui.tui.views.search.search_judge import BookView, Judge, Knobs
+from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.write_config import WriteView
 from memory_tui.tui.views.view import KnobHistory, View
@@ -67,14 +74,14 @@ NODES = {
     "why": WhyPane,
     "whynot": WhyNotView,
     "compare": CompareView,
-    "book": BookView,
-    "sides": SidesView,
+    "book": SavedQueriesView,
+    "sides": SideBySideView,
     "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,
     "proposal": InboxView,
     "fading": FadingView,
-    "sweep": SweepView,
+    "sweep": KnobSearchView,
     "write": WriteView,
     "doctor": DoctorView,
     "supply": ProvidersView,

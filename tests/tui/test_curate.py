@@ -518,7 +518,7 @@ def test_one_session_of_the_editor_leaves_one_draft_and_none_when_it_is_saved(ap
             await press(pilot, "ctrl+s")
             assert isinstance(app.screen, Resolve)
             (draft,) = drafts()
-            mine = app.engine.notes.curator.change_of(draft).files[0].after
+            mine = app.engine.notes.curator.journal.change_of(draft).files[0].after
             assert mine is not None
             assert f" MINE{number}\n" in mine.decode()
             await press(pilot, "escape")

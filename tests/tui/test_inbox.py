@@ -53,7 +53,7 @@ LOG = """# 2026-03-19
 
 - 10:00 The guest network is on VLAN 20, behind the Omada router
 - the boiler is serviced each October, by Mr Hallett of the works
-- the new desk arrived
+- the new evaluation arrived
 """
 JUNK = """# Build
 

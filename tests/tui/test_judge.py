@@ -10,11 +10,12 @@ from textual.pilot import Pilot
 
 from memory_tui.engine.engine import Engine
 from memory_tui.search.trace import Recalled, Trace
-from memory_tui.tui import judging as desks
+from memory_tui.tui import judging
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.notes.browse import ReaderView
-from memory_tui.tui.views.search.compare_profiles import SidesView, recalled
-from memory_tui.tui.views.search.search_judge import BookView, Vote
+from memory_tui.tui.views.search.compare_profiles import SideBySideView, recalled
+from memory_tui.tui.views.search.saved_queries import SavedQueriesView
+from memory_tui.tui.views.search.search_judge import Vote
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.query import FunnelLine, cuts, lost_at, stages
 from memory_tui.tui.widgets.results import HitList, HitRow, OutsideRow
@@ -125,12 +126,12 @@ def test_a_vote_whose_writing_was_overtaken_is_shown_all_the_same(
         await strike(pilot, "v", "y")
         await until(lambda: begun)
         await strike(pilot, "j", "v", "n")
-        await until(lambda: search_of(app).judge.desk.query(QUESTION))
+        await until(lambda: search_of(app).judge.evaluation.query(QUESTION))
         release.set()
         await settled(pilot)
-        query, desk = saved(workspace).find(QUESTION), search_of(app).judge.desk
+        query, evaluation = saved(workspace).find(QUESTION), search_of(app).judge.evaluation
         assert query is not None
-        for found in (query.grade, lambda chunk: desk.grade(QUESTION, chunk)):
+        for found in (query.grade, lambda chunk: evaluation.grade(QUESTION, chunk)):
             assert [found(candidate.chunk) for candidate in trace_of(app).recalled[:2]] == [2, 0]
 
     drive(app, steps)
@@ -218,9 +219,9 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
             evaluate.by_question(evaluate.score(cases, engine.plan.settings)),
             evaluate.by_question(evaluate.score(cases, tuning.settings)),
         )
-        assert view.judge.desk.compared == expected
+        assert view.judge.evaluation.compared == expected
         assert "4 labelled: nDCG" in text_of(app)
-        assert "  ".join(desks.words(expected)[:3]) in text_of(app)
+        assert "  ".join(judging.words(expected)[:3]) in text_of(app)
 
     drive(app, steps)
 
@@ -236,12 +237,12 @@ def test_what_breaks_is_counted_and_named(workspace: Path) -> None:
         assert tuning is not None
         app.turn(tuning.set("query.maxResults", 1))
         await settled(pilot)
-        compared = search_of(app).judge.desk.compared
+        compared = search_of(app).judge.evaluation.compared
         assert compared is not None
         assert compared.broke
         assert f"{len(compared.broke)} broke" in text_of(app)
         await press(pilot, "escape", "B")
-        assert isinstance(app.screen, BookView)
+        assert isinstance(app.screen, SavedQueriesView)
         assert text_of(app).count("broke ") >= len(compared.broke)
         assert engine.plan.settings.whole("query.maxResults") == 6
 
@@ -284,7 +285,7 @@ def test_turning_while_questions_are_asked_does_not_ask_them_again(workspace: Pa
         release.set()
         await settled(pilot)
         assert len(asked) == 4
-        compared = search_of(app).judge.desk.compared
+        compared = search_of(app).judge.evaluation.compared
         assert compared is not None
         assert len(compared.changes) == 4
 
@@ -334,7 +335,7 @@ def test_two_profiles_stand_side_by_side(app: MemoryApp) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "c")
         view, engine = app.screen, engine_of(app)
-        assert isinstance(view, SidesView)
+        assert isinstance(view, SideBySideView)
         evidence = engine.queries.gather(QUESTION)
         for side, profile in (("left", "recommended"), ("right", "openclaw-2026.3")):
             expected = engine.queries.rank(evidence, engine.plan.with_profile(profile)).recalled

@@ -14,7 +14,7 @@ from memory_tui.doctor.check import Check, CheckOutcome
 from memory_tui.doctor.runner import CHECKS
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
-from memory_tui.tui.views.index.index_details import RecallsView
+from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.index_lists import EventLog
 from tests.support.tui import LARGE, NOW, SMALL, drive, make_app, matches_screen, press, said, sample, text_of, until

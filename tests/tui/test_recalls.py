@@ -11,7 +11,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
-from memory_tui.tui.views.index.index_details import RecallsView
+from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.search.search_view import SearchView

@@ -17,7 +17,7 @@ from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.notes.browse import ReaderView
-from memory_tui.tui.views.search.lab import HORIZON, FadingView, NoiseView, SweepView
+from memory_tui.tui.views.search.lab import HORIZON, FadingView, KnobSearchView, NoiseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tune import evaluate, judgments, knob_search
 from memory_tui.tune.judgments import Label, Notebook, Query
@@ -227,7 +227,7 @@ def test_few_labels_are_no_evidence(workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "S")
-        assert isinstance(app.screen, SweepView)
+        assert isinstance(app.screen, KnobSearchView)
         assert "No evidence: 0 questions with a correct hit" in text_of(app)
         await press(pilot, "a")
         assert said(app) == "No evidence for other settings, so there is nothing to apply."
@@ -251,7 +251,7 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
         await ask(pilot, QUESTION)
         await press(pilot, "S")
         view, engine = app.screen, engine_of(app)
-        assert isinstance(view, SweepView)
+        assert isinstance(view, KnobSearchView)
         expected = knob_search.tune(evaluate.collect(engine.queries.gather, book), engine.plan.settings)
         assert view.outcome == expected
         await press(pilot, "a")

@@ -333,7 +333,7 @@ def test_enter_opens_the_note_at_the_cited_lines(app: MemoryApp) -> None:
         assert reader.page is not None
         assert reader.page.path == hit.chunk.path
         assert reader.cursor == hit.chunk.start_line - 1
-        assert reader.place == (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line)
+        assert reader.citation == (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line)
         await press(pilot, "escape")
         assert isinstance(app.screen, SearchView)
         assert isinstance(app.focused, HitList)

@@ -249,7 +249,7 @@ def test_a_judgement_is_of_the_hit_that_was_asked_about(app: MemoryApp) -> None:
 
 
 def labels(view: SearchView) -> tuple[object, ...]:
-    notebook = view.judge.desk.notebook
+    notebook = view.judge.evaluation.notebook
     assert notebook is not None
     return notebook.queries[0].labels
 

@@ -1,15 +1,15 @@
-"""One file for each provider: its row with hosts, key variables, models, prices, and its wire format.
+"""One file for each provider: its row with hosts, key variables, models, prices, wire format.
 
 - builtin: The default provider: a static table of token vectors; no key, no network. -> Builtin
 - gemini: Gemini's embedding endpoints, single or batch. -> gemini
-- gguf: A GGUF model file is named and checked without loading it. -> check
+- gguf: A GGUF model file is checked without loading it. -> check
 - llama_process: A local GGUF model runs in a process of its own. -> Local
 - llama_worker: The process that holds a local model, so that a crash of native code ends nothing else. -> main
 - local: The provider `local`: a GGUF model on this machine. -> LOCAL
 - mistral: Mistral's embedding endpoint. -> mistral
-- none: The provider `none`: no vectors on purpose; search uses words alone. -> Absent
+- none: The provider `none`: no vectors on purpose; search uses words alone. -> NoProvider
 - ollama: Ollama's embedding endpoint. -> ollama
-- openai: OpenAI's embedding endpoints, single or batch, and what the providers compatible with it share. -> openai
+- openai: OpenAI's embedding endpoints, single or batch, which compatible providers share. -> openai
 - scripted: A provider for tests: vectors are hashes of words. -> Scripted
 - voyage: Voyage's embedding endpoints, single or batch. -> voyage
 """

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakValueDictionary
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
 from memory_tui.providers.provider_row import ProviderRow
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class _Words:
         return dict(zip(pieces, map(tuple, found), strict=True))
 
 
-class _Table:
+class StaticTable:
     """The token vectors in memory: `q` int8 (tokens, DIMS) and the `scale` float32 (tokens,) of its rows."""
 
     def __init__(self, path: Path) -> None:
@@ -95,6 +96,14 @@ class _Table:
         if not len(self.q) == len(self.scale) == len(vocabulary):
             raise ValueError("its parts differ in length")
         self.words = _Words(vocabulary)
+
+    def ids(self, text: str) -> list[int]:
+        """The token ids of `text`."""
+        return self.words.ids(text)
+
+    def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
+        """Float32 array (len(ids), DIMS): the vectors of tokens."""
+        return self.q[ids] * self.scale[ids][:, None]
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """Float32 array (len(texts), DIMS) of unit vectors, or zeros for a text without any known token."""
@@ -110,13 +119,32 @@ class _Table:
         return out
 
 
+_loading = threading.Lock()
+_loaded: WeakValueDictionary[Path, StaticTable] = WeakValueDictionary()
+"""The tables that somebody uses: each is in memory once."""
+
+
+def static_table(path: Path = TABLE) -> StaticTable:
+    """The table at `path`, read unless somebody has it, in about 40 ms. Raises ProviderError when it cannot be read."""
+    import zipfile
+
+    with _loading:
+        found = _loaded.get(path)
+        if found is None:
+            try:
+                found = _loaded[path] = StaticTable(path)
+            except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+                message = f"The table of the built-in provider cannot be read ({path.name}: {error})."
+                raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
+        return found
+
+
 class Builtin:
     """The provider "builtin". Loads its table at the first call of `embed`, about 40 ms."""
 
     def __init__(self, table: Path = TABLE) -> None:
         self._path = table
-        self._table: _Table | None = None
-        self._loading = threading.Lock()
+        self._table: StaticTable | None = None
         self._health = Health(True, "ready, loads at first use")
 
     @property
@@ -134,7 +162,7 @@ class Builtin:
 
         Notes and questions are embedded alike. Raises ProviderError when the table cannot be read.
         """
-        table = self._loaded()
+        table = self._ready()
         start = time.perf_counter()
         vectors = table.vectors(texts)
         self._health = Health(True, "embedded table, no network", (time.perf_counter() - start) * 1000)
@@ -148,18 +176,15 @@ class Builtin:
         """Release the table; a later `embed` loads it again."""
         self._table = None
 
-    def _loaded(self) -> _Table:
-        import zipfile
-
-        with self._loading:
-            if self._table is None:
-                try:
-                    self._table = _Table(self._path)
-                except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-                    message = f"The table of the built-in provider cannot be read ({self._path.name}: {error})."
-                    self._health = Health(False, message)
-                    raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
-            return self._table
+    def _ready(self) -> StaticTable:
+        table = self._table
+        if table is None:
+            try:
+                table = self._table = static_table(self._path)
+            except ProviderError as error:
+                self._health = Health(False, error.message)
+                raise
+        return table
 
 
 BUILTIN = ProviderRow(

@@ -103,6 +103,20 @@ def _size(asked: int | None, model: str, second: bool) -> int | None:
     return asked or (_FULL if second else None)
 
 
+_RESULTS: Ways = (
+    ("outputConfig", "file"),
+    ("outputConfig", "fileId"),
+    ("metadata", "output", "responsesFile"),
+    ("response", "responsesFile"),
+    ("output", "responsesFile"),
+)
+"""Where releases of the service name the file of results."""
+
+
+def _count(name: str) -> Ways:
+    return ("metadata", "batchStats", name), ("batchStats", name)
+
+
 def batch(wire: Wire) -> BatchFormat:
     """Gemini's batch service: each line is what a direct request holds; a job bears the name of its file."""
     root = (
@@ -131,9 +145,6 @@ def batch(wire: Wire) -> BatchFormat:
             "batch": {"displayName": _mark(file_id), "inputConfig": {"file_name": file_id}}
         }
 
-    def counts(name: str) -> Ways:
-        return ("metadata", "batchStats", name), ("batchStats", name)
-
     return BatchFormat(
         line=line,
         upload=upload,
@@ -148,16 +159,8 @@ def batch(wire: Wire) -> BatchFormat:
         listed=(("operations",), ("batches",)),
         made_of=(("displayName",), ("metadata", "displayName")),
         state=(("state",), ("metadata", "state")),
-        counts=(counts("successfulRequestCount"), counts("failedRequestCount"), counts("requestCount")),
-        results=(
-            (
-                ("outputConfig", "file"),
-                ("outputConfig", "fileId"),
-                ("metadata", "output", "responsesFile"),
-                ("response", "responsesFile"),
-                ("output", "responsesFile"),
-            ),
-        ),
+        counts=(_count("successfulRequestCount"), _count("failedRequestCount"), _count("requestCount")),
+        results=(_RESULTS,),
         line_id=(("key",), ("custom_id",), ("request_id",)),
         vector=(("embedding", "values"), ("response", "embedding", "values")),
         errors=((), ("response",)),

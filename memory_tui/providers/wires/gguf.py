@@ -1,4 +1,4 @@
-"""A GGUF model file is named and checked without loading it."""
+"""A GGUF model file is checked without loading it."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http_client import Background
 from memory_tui.providers.http_provider import GuardedProvider, in_rows
-from memory_tui.providers.protocol import Identity, Vectors
 from memory_tui.providers.provider_options import Kind, ProviderSettings, fingerprint
+from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.providers.wires.gguf import asked_model, check, fingerprint_of, is_remote, require_gguf
 
 SCRIPT = Path(__file__).with_name("llama_worker.py")
@@ -181,7 +181,7 @@ class Local(GuardedProvider):
         Raises ProviderFailure, Cancelled.
         """
         if self._identity is None:
-            self.check()
+            self.breaker.check()
             self._loaded()
         assert self._identity is not None
         return self._identity
@@ -201,7 +201,7 @@ class Local(GuardedProvider):
 
         Raises ProviderFailure, with the vectors that were made before it, and Cancelled.
         """
-        self.check()
+        self.breaker.check()
         started = time.perf_counter()
         limits = self._settings.batches
         seconds = limits.query_seconds or _QUERY_SECONDS if kind == "query" else limits.batch_seconds or _BATCH_SECONDS

@@ -9,7 +9,7 @@ from memory_tui.providers.provider_row import ProviderRow
 from memory_tui.providers.wires import gguf
 
 if TYPE_CHECKING:
-    from memory_tui.providers.protocol import Provider
+    from memory_tui.providers.provider_protocol import Provider
 
 
 def _make(settings: ProviderSettings) -> Provider:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 from memory_tui.core.errors import ProviderError
-from memory_tui.providers.protocol import Health, Identity, Vectors, identity_key
+from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
 from memory_tui.providers.provider_row import ProviderRow
 
 MODEL = "fts-only"
 """OpenClaw's name for the model of an index without vectors."""
 
 
-class Absent:
+class NoProvider:
     """The provider that has no vectors: zero dimensions, and every call of `embed` is refused."""
 
     @property
@@ -41,4 +41,4 @@ class Absent:
         """Nothing to release."""
 
 
-NONE = ProviderRow("none", "no provider", make=lambda _: Absent())
+NONE = ProviderRow("none", "no provider", make=lambda _: NoProvider())

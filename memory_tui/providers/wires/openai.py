@@ -1,4 +1,4 @@
-"""OpenAI's embedding endpoints, single or batch, and what the providers compatible with it share."""
+"""OpenAI's embedding endpoints, single or batch, which compatible providers share."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
@@ -16,6 +15,7 @@ from memory_tui.core.events import Event
 from memory_tui.tui.action import Context
 from memory_tui.tui.home import Home, home_of
 from memory_tui.tui.keymap import bindings
+from memory_tui.tui.navigation import make
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import brought
 from memory_tui.tui.widgets.rowlist import RowList
@@ -89,13 +89,9 @@ class Part:
         """The fields of the context that only this part knows."""
         return {}
 
-    def refused(self, error: MemoryTuiError) -> None:
-        """Say why a task came to nothing."""
-        self.view.say(sentence_of(error))
-
-    def update_hints(self) -> None:
-        """Bring the key hints up to date."""
-        self.view.update_hints()
+    def refused(self, error: MemoryTuiError) -> str:
+        """Why a task came to nothing, for the message line; empty where it is shown otherwise."""
+        return sentence_of(error)
 
 
 class KnobHistory(Part):
@@ -112,14 +108,14 @@ class KnobHistory(Part):
         if before is not None and before.past:
             after = before.undo()
             self.home.turn(after)
-            self.view.say(f"Undone: {brought(before.stand, after.stand)}.")
+            self.view.show_message(f"Undone: {brought(before.stand, after.stand)}.")
 
     def do_redo(self) -> None:
         """Redo it."""
         before = self.home.tuning
         if before is not None and before.future:
             self.home.turn(before.redo())
-            self.view.say(f"Redone: {brought(before.stand, before.future[0])}.")
+            self.view.show_message(f"Redone: {brought(before.stand, before.future[0])}.")
 
 
 def sentence_of(error: MemoryTuiError) -> str:
@@ -133,12 +129,20 @@ class View(Screen[None]):
     An action `x` runs the method `do_x` of the first node, from the focused one up, that has it.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("notes"))
     PLACE = ""
+    SCROLLED = ""
+    """Selects the pane that J and K scroll while another has the focus."""
+    SCROLL_LINES = 3
     """The view's place in the action table."""
     MORE_PLACES: ClassVar[tuple[str, ...]] = ("notes",)
     """Places between the pane in focus and the view itself."""
     _following = False
+
+    def __init_subclass__(cls) -> None:
+        """Bind the keys of the view's places."""
+        places = dict.fromkeys((*cls.MORE_PLACES, cls.PLACE))
+        cls.BINDINGS = [binding for place in places for binding in bindings(place)]
+        super().__init_subclass__()
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__()
@@ -279,22 +283,40 @@ class View(Screen[None]):
         for part in self.parts:
             part.tuned(keep=keep)
 
-    def refused(self, error: MemoryTuiError) -> None:
-        """Say why a task came to nothing."""
-        self.say(sentence_of(error))
+    def refused(self, error: MemoryTuiError) -> str:
+        """Why a task came to nothing."""
+        return sentence_of(error)
 
     def update_hints(self) -> None:
         """Bring the key hints up to date."""
         if self.is_mounted and alive(self):
             self.query_one(KeyHints).show(self.places(), self.context())
 
-    def say(self, sentence: str) -> None:
-        """Show a sentence in the message line for three seconds."""
-        self.query_one(KeyHints).say(sentence)
+    def show_message(self, sentence: str) -> None:
+        """Show a sentence in the message line for three seconds; a view that is being left shows none."""
+        if self.is_mounted and alive(self):
+            self.query_one(KeyHints).show_message(sentence)
+
+    def read_note(self, path: str, lines: tuple[int, int], words: Sequence[str] = ()) -> None:
+        """Open the reader over this view at the 1-based `lines` of a note; `words` find the message in a transcript."""
+        reader = make("notes.browse:ReaderView", path, lines, words)
+        self.app.push_screen(reader)
 
     @on(RowList.Nothing)
     def _nothing_there(self) -> None:
-        self.say("Nothing is under the cursor.")
+        self.show_message("Nothing is under the cursor.")
+
+    def do_scroll_down(self) -> None:
+        """Scroll the other pane without leaving this one."""
+        self._scroll(self.SCROLL_LINES)
+
+    def do_scroll_up(self) -> None:
+        """Scroll the other pane back."""
+        self._scroll(-self.SCROLL_LINES)
+
+    def _scroll(self, lines: int) -> None:
+        for pane in self.query(self.SCROLLED) if self.SCROLLED else ():
+            pane.scroll_relative(y=lines, animate=False)
 
     def back(self) -> bool:
         """One step back inside the view, then to the view below; False when there is none."""

@@ -99,7 +99,7 @@ class Statements(RowList):
         self.border_title = title
         self._said: list[tuple[str, str, str]] = []
 
-    def say(self, statements: Iterable[tuple[str, str, str]]) -> None:
+    def show(self, statements: Iterable[tuple[str, str, str]]) -> None:
         """Say `statements`: label, words, style."""
         self._said = [(label, one_line(words), style) for label, words, style in statements]
         self.rows_changed(max(0, self.cursor))
@@ -221,7 +221,7 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
             return "batch", f"{event.stage}: {done}{event.detail and '  '}{event.detail}", _BATCH[event.stage]
         case events.IndexingPaused():
             return "indexing", "paused" if event.on else "goes on", "warn" if event.on else ""
-        case events.KeeperChanged():
+        case events.LeaderChanged():
             return (
                 "keeper",
                 "this app keeps the index up to date"

@@ -77,7 +77,7 @@ class Reader(RowList):
             where = "reading the rest ..."
         self.name_frame(Content(f"{name}  {where}"))
 
-    def say(self, sentence: str, next_step: str = "") -> None:
+    def show_sentences(self, sentence: str, next_step: str = "") -> None:
         """Show no note but a sentence."""
         self.page, self.cited, self._said = None, None, ("", sentence, next_step)
         self.rows_changed()
@@ -92,7 +92,7 @@ class Reader(RowList):
             self.refresh()
 
     @property
-    def place(self) -> tuple[str, int, int] | None:
+    def citation(self) -> tuple[str, int, int] | None:
         """What is under the cursor: selected lines, else the cited ones, else the chunk, else the line."""
         if self.page is None or self.cursor < 0:
             return None

@@ -172,13 +172,21 @@ def perfect(trace: Trace) -> float:
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:
-    """What the score is made of: vector, text and added points, and as dots what age took away."""
-    factor = candidate.age.factor
+    """What the score is made of: vector, text and added points, and as dots what age took away.
+
+    Of the second stage, what words and letters give is text, and what meaning gives is vector.
+    """
+    factor = candidate.age.factor * candidate.first_share
+    second = {"words": 0.0, "meaning": 0.0}
+    if candidate.second is not None:
+        for one in candidate.second.measures:
+            second["meaning" if "meaning" in one.name else "words"] += one.points * candidate.second.weight
+    lost = candidate.second.lost if candidate.second else 0.0
     parts = (
-        (draw.VECTOR, candidate.vector.points * factor),
-        (draw.TEXT, candidate.text.points * factor),
+        (draw.VECTOR, candidate.vector.points * factor + second["meaning"]),
+        (draw.TEXT, candidate.text.points * factor + second["words"] - lost),
         (draw.ADDED, candidate.age.points + candidate.date_points),
-        (draw.LOST, candidate.hybrid * (1 - factor)),
+        (draw.LOST, candidate.hybrid * (1 - candidate.age.factor) + lost),
     )
     drawn = draw.bar(parts, scale, width)
     names = {draw.VECTOR: "vector", draw.TEXT: "text", draw.ADDED: "added", draw.LOST: "lost", " ": ""}
@@ -216,7 +224,7 @@ class HitList(RowList):
         self._grade = grade
         self.refresh()
 
-    def say(self, sentence: str, *next_steps: str) -> None:
+    def show_sentences(self, sentence: str, *next_steps: str) -> None:
         """List nothing but a sentence and what to do next."""
         self.rows = guide(sentence, *next_steps)
         self.rows_changed()

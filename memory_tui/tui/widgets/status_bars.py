@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,70 +65,77 @@ def opening(name: str) -> list[BarStatement]:
     return [BarStatement(" OPENING ", " OPENING ", 99, "$text on $panel"), BarStatement(name, name, 50)]
 
 
-def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:  # noqa: C901
+def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:
     """Every statement of the truth bar, in order."""
-    status = facts.status
     parts = [_mode(facts, progress), *_lost(facts)]
     if facts.doubt:
         doubt = f"as last known: {one_line(facts.doubt, 80)}"
         parts.append(BarStatement(doubt, "as last known", 92, "$text-error"))
-    if progress is not None:
-        parts.append(BarStatement(fit_path(one_line(progress.path), 40), "", 30, "$quiet"))
-        if left := _left(progress):
-            parts.append(BarStatement(left, left.rpartition(", ")[2], 60, "$quiet"))
-        if progress.lacking and progress.total:
-            parts.append(
-                BarStatement(
-                    f"vectors for {progress.asked:,} of {progress.lacking:,} chunks",
-                    f"vectors {progress.asked:,}/{progress.lacking:,}",
-                    61,
-                    "$quiet",
-                )
-            )
+    return [*parts, *_working(progress), *_amiss(facts, progress), *_counted(facts, progress), *_means(facts)]
+
+
+def _working(progress: IndexingProgress | None) -> Iterator[BarStatement]:
+    """How far indexing is."""
+    if progress is None:
+        return
+    yield BarStatement(fit_path(one_line(progress.path), 40), "", 30, "$quiet")
+    if left := _left(progress):
+        yield BarStatement(left, left.rpartition(", ")[2], 60, "$quiet")
+    if progress.lacking and progress.total:
+        asked, lacking = f"{progress.asked:,}", f"{progress.lacking:,}"
+        yield BarStatement(f"vectors for {asked} of {lacking} chunks", f"vectors {asked}/{lacking}", 61, "$quiet")
+
+
+def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarStatement]:
+    """What is otherwise than a person may expect."""
+    status, provider = facts.status, facts.provider
     if status.paused:
-        parts.append(BarStatement("indexing paused; press 3, then z to resume", "paused", 88, "$text-warning"))
+        yield BarStatement("indexing paused; press 3, then z to resume", "paused", 88, "$text-warning")
     if facts.shrink:
-        parts.append(BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error"))
+        yield BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error")
     if facts.index_moved:
         moved = f"index in a temporary place, {fit_path(one_line(status.db_path), 40)}"
-        parts.append(BarStatement(moved, "temporary index", 81, "$text-warning"))
+        yield BarStatement(moved, "temporary index", 81, "$text-warning")
     if facts.keeper:
-        parts.append(BarStatement(f"indexed by {facts.keeper}", "indexed elsewhere", 38, "$quiet"))
-    if not facts.provider.ok:
-        parts.append(
-            BarStatement(
-                f"{facts.provider.words}: {one_line(facts.provider.detail, 80)}",
-                f"{facts.provider.words}: {one_line(facts.provider.detail, 24)}",
-                84,
-                "$text-warning" if status.who.answers else "$text-error",
-            )
-        )
+        yield BarStatement(f"indexed by {facts.keeper}", "indexed elsewhere", 38, "$quiet")
+    if not provider.ok:
+        long, short = (f"{provider.words}: {one_line(provider.detail, room)}" for room in (80, 24))
+        yield BarStatement(long, short, 84, "$text-warning" if status.who.answers else "$text-error")
     # While the first vectors are made nothing is lost; what the provider cannot do stands before it.
     if facts.mode in LOST and status.chunks and progress is None:
-        parts.append(BarStatement(*LOST[facts.mode], 83, "$text-warning"))
+        yield BarStatement(*LOST[facts.mode], 83, "$text-warning")
+
+
+def _counted(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarStatement]:
+    """What the index holds, and what it does not hold yet."""
+    status = facts.status
     there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}"
     if facts.lost_notes is not None:
         there = f"the index keeps {there}"
-    parts.append(BarStatement(there, f"{status.chunks}c/{status.files}f", 75))
+    yield BarStatement(there, f"{status.chunks}c/{status.files}f", 75)
     if status.freshness.pending and progress is None and not _stale(facts):
         pending = f"{len(status.freshness.pending)} pending"
-        parts.append(BarStatement(pending, pending, 85, "$text-warning"))
+        yield BarStatement(pending, pending, 85, "$text-warning")
     if facts.failed and facts.lost_notes is None:
-        parts.append(BarStatement(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error"))
+        yield BarStatement(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error")
+
+
+def _means(facts: Facts) -> Iterator[BarStatement]:
+    """By what means notes are searched, watched, ranked."""
+    status = facts.status
     for health, weight in ((facts.vector, 40), (facts.text, 35)):
         style = "$quiet" if health.ok else "$text-error"
         short = health.words if health.ok else f"{health.words}: {one_line(health.detail, 24)}"
-        parts.append(BarStatement(short, short, weight if health.ok else 82, style))
+        yield BarStatement(short, short, weight if health.ok else 82, style)
     if facts.provider.ok:
-        parts.append(BarStatement(facts.provider.words, facts.provider.words, 45, "$quiet"))
-    parts.append(_watch(facts))
+        yield BarStatement(facts.provider.words, facts.provider.words, 45, "$quiet")
+    yield _watch(facts)
     if len(status.agents) > 1:
         agent = f"agent {status.agent_id}"
-        parts.append(BarStatement(f"{agent} in {Path(status.workspace_dir).name}", agent, 80))
+        yield BarStatement(f"{agent} in {Path(status.workspace_dir).name}", agent, 80)
     if status.read_only:
-        parts.append(BarStatement("read-only", "read-only", 76, "$text-warning"))
-    parts.append(BarStatement(f"rules {status.profile}", f"rules {status.profile}", 90, "$text-accent"))
-    return parts
+        yield BarStatement("read-only", "read-only", 76, "$text-warning")
+    yield BarStatement(f"rules {status.profile}", f"rules {status.profile}", 90, "$text-accent")
 
 
 WORDS: Mapping[str, tuple[str, str]] = {
@@ -260,7 +267,7 @@ class KeyHints(Widget):
         super().__init__()
         self._actions: list[tuple[str, Action]] = []
         self._situation = Context()
-        self._said = ""
+        self._message = ""
         self._timer: Timer | None = None
 
     def show(self, places: Sequence[str], context: Context) -> None:
@@ -270,27 +277,27 @@ class KeyHints(Widget):
             self._actions, self._situation = actions, context
             self.refresh()
 
-    def say(self, sentence: str) -> None:
+    def show_message(self, sentence: str) -> None:
         """Show `sentence` for three seconds."""
-        self._said = one_line(sentence)
+        self._message = one_line(sentence)
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(SECONDS, self._unsay)
         self.refresh()
 
     def _unsay(self) -> None:
-        self._said = ""
+        self._message = ""
         self.refresh()
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The sentence shown now, if any."""
-        return self._said
+        return self._message
 
     def render(self) -> Content:
         """The sentence, or as many hints as fit."""
-        if self._said:
-            return Content.styled(f" {self._said} ", "bold $text on $warning-muted").truncate(
+        if self._message:
+            return Content.styled(f" {self._message} ", "bold $text on $warning-muted").truncate(
                 self.size.width, ellipsis=True
             )
         parts: list[Content] = []

@@ -17,6 +17,7 @@ from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Scalar
 from memory_tui.tui.draw import fit
+from memory_tui.tui.home import home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, weighing
 
@@ -96,9 +97,6 @@ class KnobTurner(Protocol):
 
     def reset_knob(self, key: str) -> None:
         """Turn the knob `key` back to how the app was opened."""
-
-    def say(self, sentence: str) -> None:
-        """Say why a knob does not turn."""
 
 
 class TuneStrip(Widget, can_focus=True):
@@ -197,10 +195,10 @@ class TuneStrip(Widget, can_focus=True):
     def _turn(self, dial: Dial, value: Scalar) -> None:
         self._typed = ""
         if dial.ignored:
-            self._knobs.say(f"{describe(dial)}.")
+            home_of(self).show_message(f"{describe(dial)}.")
         elif value == dial.value:
             end = "on or off" if isinstance(value, bool) else f"{dial.knob.low:g} to {dial.knob.top:g}"
-            self._knobs.say(f"{dial.knob.label} is {dial.shown} already; it goes {end}.")
+            home_of(self).show_message(f"{dial.knob.label} is {dial.shown} already; it goes {end}.")
         else:
             self._knobs.turn_knob(dial.knob.key, value)
             return
@@ -214,7 +212,7 @@ class TuneStrip(Widget, can_focus=True):
             self._knobs.reset_knob(self.dial.knob.key)
         else:
             since = "it was written" if "written" in self.dial.origin else "the app was opened"
-            self._knobs.say(f"{self.dial.knob.label} is as {since}.")
+            home_of(self).show_message(f"{self.dial.knob.label} is as {since}.")
 
     def on_key(self, event: events.Key) -> None:
         """Digits type a value, enter takes it, escape drops it."""
@@ -223,7 +221,7 @@ class TuneStrip(Widget, can_focus=True):
         starts = character.isascii() and ((character.isdigit() and character != "0") or character == "." or below)
         if starts or (self._typed and character.isascii() and character.isdigit()):
             if self.dial is not None and not self.dial.slides:
-                self._knobs.say(f"{self.dial.knob.label} takes no number; h and l turn it.")
+                home_of(self).show_message(f"{self.dial.knob.label} takes no number; h and l turn it.")
             else:
                 self._typed += character
         elif self._typed and event.key == "backspace":
@@ -245,7 +243,7 @@ class TuneStrip(Widget, can_focus=True):
         try:
             self._turn(self.dial, self.dial.typed(typed))
         except SettingError as error:
-            self._knobs.say(error.message)
+            home_of(self).show_message(error.message)
 
     def on_focus(self) -> None:
         """The knob under the cursor is explained while the strip is in focus."""

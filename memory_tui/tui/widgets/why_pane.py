@@ -121,7 +121,7 @@ class WhyPane(RowList):
             found, home = subject.flips[number], home_of(self)
             if home.tuning is not None:
                 home.turn(home.tuning.to(found.settings))
-                home.tell(f"Set: {wording.turn(found.key, found.value)}. u undoes it.")
+                home.show_message(f"Set: {wording.turn(found.key, found.value)}. u undoes it.")
 
     def do_open(self) -> None:
         """A second click on a change applies it."""

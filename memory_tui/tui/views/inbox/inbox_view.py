@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widget import Widget
@@ -18,35 +16,27 @@ from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui import note_changes
-from memory_tui.tui.action import refusal
 from memory_tui.tui.draw import Piece
 from memory_tui.tui.judging import REST, JobProgress
-from memory_tui.tui.keymap import bindings
-from memory_tui.tui.views.dialogs import Planned, Preview
+from memory_tui.tui.views.dialogs import Planned
 from memory_tui.tui.views.inbox import inbox_proposal
+from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_proposal import (
-    BRING_BACK,
     KEYS,
-    VERBS,
-    DecisionRecord,
     Findings,
     Shown,
     Suggestions,
     changes_notes,
-    put_off,
     title,
     written,
 )
-from memory_tui.tui.views.view import Part, View, sentence_of
+from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows
 from memory_tui.tui.workers import stop, task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
-    from memory_tui.inbox.entries import Action, Suggestion
+    from memory_tui.inbox.entries import Suggestion
 
 SHARE = 10.0
 """Looking again by itself waits this many times as long as the last look took: the machine has other things to do."""
@@ -58,14 +48,18 @@ SOON = 0.1
 class InboxView(View):
     """Suggestions to the left; to the right why, both texts, and the difference that the proposed action makes."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("inbox"))
     PLACE = "inbox"
     MORE_PLACES = ("inbox", "notes")
     AUTO_FOCUS = "#suggestions"
+    SCROLLED = "#proposal"
 
     def __init__(self) -> None:
         super().__init__()
-        self.actions = InboxActions(self)
+        self.queue = Suggestions()
+        # A line that does something is clicked twice, once to see where the cursor is.
+        self.proposal = Rows(id="proposal", places=("proposal", "list"), opens=True)
+        """Before and after of the suggestion under the cursor; enter on a line does what it says."""
+        self.actions = InboxActions(self, self)
         self.parts = (self.actions,)
         self._found = Findings()
         self._known = False
@@ -84,14 +78,8 @@ class InboxView(View):
     def compose_view(self) -> Iterable[Widget]:
         """Queue and proposal."""
         with Horizontal(id="panes"):
-            yield Suggestions()
-            # A line that does something is clicked twice, once to see where the cursor is.
-            yield Rows(id="proposal", places=("proposal", "list"), opens=True)
-
-    @property
-    def proposal(self) -> Rows:
-        """Before and after of the suggestion under the cursor; enter on a line does what it says."""
-        return self.query_one("#proposal", Rows)
+            yield self.queue
+            yield self.proposal
 
     # --- looking -------------------------------------------------------------------------------------------------
 
@@ -190,7 +178,7 @@ class InboxView(View):
         listed = [
             one for one in self._found.found if (self.all or one.id not in hidden) and self.kind in (None, one.kind)
         ]
-        self.query_one(Suggestions).show(listed, hidden, self._sentences(listed))
+        self.queue.show(listed, hidden, self._sentences(listed))
         self._entitle()
         self._propose()
         self.update_hints()
@@ -206,7 +194,7 @@ class InboxView(View):
         said = "esc shows all kinds" if self.kind is not None else ""
         if self._found.hidden and not self.all:
             said = said or f"{len(self._found.hidden):,} kept or put off: z"
-        rows = self.query_one(Suggestions)
+        rows = self.queue
         rows.border_title, rows.border_subtitle = words, f"{self._progress} ...  esc stops" if self._progress else said
 
     def _sentences(self, listed: Sequence[Suggestion]) -> list[Piece]:
@@ -248,14 +236,9 @@ class InboxView(View):
         self._propose()
         self.update_hints()
 
-    @property
-    def suggestion(self) -> Suggestion | None:
-        """What is under the cursor."""
-        return self.query_one(Suggestions).suggestion
-
     def _propose(self) -> None:
         """Show what is under the cursor, and work out what its action would change when the cursor rests."""
-        one, engine = self.suggestion, self.home.engine
+        one, engine = self.queue.suggestion, self.home.engine
         before = self._shown
         if one is None or engine is None:
             self._shown, self._resting = None, False
@@ -304,22 +287,22 @@ class InboxView(View):
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The lines that are suggested about."""
-        one = self.suggestion
+        one = self.queue.suggestion
         return (one.place.path, one.place.first, one.place.last) if one is not None else None
 
     def line_in_note(self) -> int:
         """Their first."""
-        one = self.suggestion
+        one = self.queue.suggestion
         return one.place.first if one is not None else 1
 
     def text_in_note(self) -> str:
         """What stands there, secrets masked."""
-        one = self.suggestion
+        one = self.queue.suggestion
         return one.place.text if one is not None else ""
 
     def more_context(self) -> dict[str, bool]:
         """What can be done about the suggestion."""
-        one = self.suggestion
+        one = self.queue.suggestion
         keys = {KEYS[action] for action in one.actions} if one is not None else set()
         return {"suggestion": one is not None, "deletes": "d" in keys, "moves": "m" in keys}
 
@@ -341,13 +324,13 @@ class InboxView(View):
         if names:
             self.app.push_screen(Picker("Show which kind?", list(names)), chosen)
         else:
-            self.say("There are no kinds to choose from.")
+            self.show_message("There are no kinds to choose from.")
 
     def do_decided(self) -> None:
         """Show or hide what was kept or put off."""
         self.all = not self.all
         count = plural(len(self.hidden), "suggestion")
-        self.say(
+        self.show_message(
             f"{count} that {'was' if len(self.hidden) == 1 else 'were'} kept or put off "
             f"{'shown' if self.all else 'hidden'}."
         )
@@ -359,180 +342,16 @@ class InboxView(View):
             self.home.engine.indexer.request_sync()
             self.examine()
 
-    def do_scroll_down(self) -> None:
-        """Scroll before and after."""
-        self.proposal.scroll_relative(y=3, animate=False)
-
-    def do_scroll_up(self) -> None:
-        """Scroll it back."""
-        self.proposal.scroll_relative(y=-3, animate=False)
-
     def back(self) -> bool:
         """Stop looking, else show all kinds, else leave the proposal for the queue."""
         if self.stop():
             self.show()
-            self.say("Stopped; r looks again.")
+            self.show_message("Stopped; r looks again.")
         elif self.kind is not None:
             self.kind = None
             self.show()
         elif self.focused is self.proposal:
-            self.query_one(Suggestions).focus()
+            self.queue.focus()
         else:
             return False
         return True
-
-
-class InboxActions(Part):
-    """What can be done about each suggestion, and the way back."""
-
-    view: InboxView
-
-    def __init__(self, view: InboxView) -> None:
-        super().__init__(view)
-        self._decisions: list[tuple[DecisionRecord, float]] = []
-        """What was decided here, with the time until which each was put off before."""
-
-    def chosen(self, rows: RowList, /) -> None:
-        """Do what is proposed, or what the line of the proposal says."""
-        one = self.view.suggestion
-        if rows.id == "suggestions" and one is not None:
-            self._act(BRING_BACK if one.id in self.view.hidden else one.actions[0])
-        elif rows.id == "proposal":
-            self._do_line(rows.key)
-
-    def _do_line(self, key: Hashable) -> None:
-        match key:
-            case ("place", str(path), int(first), int(last)):
-                self._read(path, first, last)
-            case (str(action),):
-                self._act(action)
-            case _:
-                pass
-
-    def _act(self, action: str) -> None:
-        """Do `action` about the suggestion under the cursor, or say why not."""
-        one = self.view.suggestion
-        reason = refusal(("writable", "suggestion"), self.view.context())
-        if one is None or reason:
-            self.view.say(reason)
-        elif action == BRING_BACK:
-            self._decide(one, 0.0)
-        elif action == "keep":
-            self._decide(one, math.inf)
-        elif action == "snooze":
-            self.do_snooze()
-        else:
-            self._plan(one, next(other for other in one.actions if other == action))
-
-    @task("plan")
-    async def _plan(self, one: Suggestion, action: Action) -> None:
-        """Show what `action` would change, and do it when that is wanted."""
-        planned = await self.home.jobs.run(partial(inbox_proposal.proposed, one=one, action=action))
-
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._apply(one, planned.change)
-
-        self.view.app.push_screen(Preview(planned, VERBS[action]), answered)
-
-    @task("write", exclusive=False)
-    async def _apply(self, one: Suggestion, change: Change) -> None:
-        done = await self.home.jobs.write(partial(inbox_proposal.applied, change=change))
-        also = f" Others' changes of {', '.join(done.merged)} were kept too." if done.merged else ""
-        self.view.drop(one)
-        self.view.say(f"{done.change.title}: done.{also} u undoes it.")
-        self.home.jobs.refresh()
-        self.view.examine()
-
-    @task("write", exclusive=False)
-    async def _decide(self, one: Suggestion, days: float) -> None:
-        before = self.view.hidden.get(one.id, 0.0)
-        decision = await self.home.jobs.write(partial(inbox_proposal.decided, one=one, days=days))
-        self._decisions.append((decision, before))
-        self.view.put_off(decision.suggestion, decision.until)
-        state = put_off(decision.until) if decision.until else "asked again"
-        self.view.say(f"{one_line(str(one.place))} is {state}. u undoes it.")
-
-    def refused(self, error: MemoryTuiError) -> None:
-        """Say why, and look at the notes as they are now."""
-        super().refused(error)
-        self.view.examine()
-
-    def _by_key(self, key: str) -> None:
-        one = self.view.suggestion
-        if one is not None:
-            self._act(next((action for action in one.actions if KEYS[action] == key), ""))
-
-    def do_trash(self) -> None:
-        """Move the lines, or the note, to the trash."""
-        self._by_key("d")
-
-    def do_move(self) -> None:
-        """Merge, move, rename or archive, whichever is offered."""
-        self._by_key("m")
-
-    def do_keep(self) -> None:
-        """Keep it for good."""
-        self._act("keep")
-
-    def do_snooze(self) -> None:
-        """Ask for how long, and put it off."""
-        from memory_tui.tui.views.dialogs import Snooze
-
-        one = self.view.suggestion
-
-        def answered(days: int | None) -> None:
-            if days and one is not None:
-                self._decide(one, float(days))
-
-        if one is not None:
-            self.view.app.push_screen(Snooze(str(one.place)), answered)
-
-    # --- the way back --------------------------------------------------------------------------------------------
-
-    @task("write", exclusive=False)
-    async def do_undo(self) -> None:
-        """Take the last change or decision back."""
-        last, before = self._decisions[-1] if self._decisions else (None, 0.0)
-        work = partial(inbox_proposal.taken_back, since=self.home.started, last=last, before=before)
-        self._stepped("undo", await self.home.jobs.write(work))
-
-    @task("write", exclusive=False)
-    async def do_redo(self) -> None:
-        """Make the last change that was taken back again."""
-        work = partial(inbox_proposal.stepped, kind="redo", since=self.home.started)
-        self._stepped("redo", await self.home.jobs.write(work))
-
-    @task("write", exclusive=False)
-    async def _step(self, kind: str) -> None:
-        self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
-
-    def _stepped(self, kind: str, outcome: AppliedChange | Planned | DecisionRecord) -> None:
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._step(kind)
-
-        if isinstance(outcome, Planned):
-            self.view.app.push_screen(Preview(outcome, kind.capitalize()), answered)
-        elif isinstance(outcome, DecisionRecord):
-            self._decisions.pop()
-            self.view.put_off(outcome.suggestion, outcome.until)
-            self.view.say(f"{one_line(str(outcome.suggestion.place))}: decision undone.")
-        else:
-            way = "ctrl+r redoes it" if kind == "undo" else "u undoes it"
-            self.view.say(f"{one_line(outcome.change.title)}. {way}.")
-            self.home.jobs.refresh()
-            self.view.examine()
-
-    # --- around --------------------------------------------------------------------------------------------------
-
-    def do_place(self) -> None:
-        """Read the note at the lines."""
-        place = self.view.place_in_note()
-        if place is not None:
-            self._read(*place)
-
-    def _read(self, path: str, first: int, last: int) -> None:
-        from memory_tui.tui.views.notes.browse import ReaderView
-
-        self.view.app.push_screen(ReaderView(path, (first, last)))

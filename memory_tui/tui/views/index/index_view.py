@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event
 from memory_tui.core.formatting import plural
-from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, statements
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 class IndexView(View):
     """State, attention and events."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("index"))
     PLACE = "index"
     MORE_PLACES = ()
     AUTO_FOCUS = "#state"
@@ -45,7 +42,7 @@ class IndexView(View):
 
     def facts_changed(self, facts: Facts, /) -> None:
         """Everything follows the facts."""
-        self.query_one(Statements).say(statements(facts))
+        self.query_one(Statements).show(statements(facts))
         self.query_one(Attention).show(facts)
 
     def events_came(self, events: Sequence[Event]) -> None:
@@ -54,7 +51,7 @@ class IndexView(View):
 
     def do_pause(self) -> None:
         """Hold the log still, or let it run."""
-        self.say(self.query_one(EventLog).hold())
+        self.show_message(self.query_one(EventLog).hold())
 
     def do_hold(self) -> None:
         """Pause indexing, or let it go on."""
@@ -133,7 +130,7 @@ class IndexView(View):
     def _reindex(self, yes: bool | None) -> None:
         if yes and self.home.engine is not None:
             self.home.engine.indexer.request_sync("force", force=True)
-            self.say("Rebuilding the index of every note.")
+            self.show_message("Rebuilding the index of every note.")
 
 
 def _cost_of(cost: Estimate) -> str:

@@ -146,7 +146,6 @@ def _compare(engine: Engine) -> IndexComparison | HostProblem:
 class CompareView(View):
     """Over the view below; esc goes back there."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
     PLACE = "compare"
     AUTO_FOCUS = "#compared"
 
@@ -164,11 +163,11 @@ class CompareView(View):
     @task("compare")
     async def do_compare(self) -> None:
         """Compare, once more where that was done before."""
-        self.query_one(Statements).say([("state", "Reading OpenClaw's index and the notes ...", "muted")])
+        self.query_one(Statements).show([("state", "Reading OpenClaw's index and the notes ...", "muted")])
         self.query_one(ComparedFiles).show((), "")
         found = await self.home.jobs.attempt(_compare)
         if isinstance(found, MemoryTuiError):
-            self.query_one(Statements).say([("state", sentence_of(found), "bad")])
+            self.query_one(Statements).show([("state", sentence_of(found), "bad")])
         else:
             self._show(found)
 
@@ -176,14 +175,14 @@ class CompareView(View):
         """Show or hide the files that agree."""
         files = self.query_one(ComparedFiles)
         files.turn()
-        self.say("Every file is listed." if files.everything else "Only files that differ are listed.")
+        self.show_message("Every file is listed." if files.everything else "Only files that differ are listed.")
 
     def _show(self, value: IndexComparison | HostProblem) -> None:
         from memory_tui.render import host_text
 
         whole, files = self.query_one(Statements), self.query_one(ComparedFiles)
         if value.state != "ok":
-            whole.say(
+            whole.show(
                 [
                     (label.lower().removeprefix("their "), home(words), "warn" if label == "State" else "")
                     for label, words in host_text.refusal(value)
@@ -191,7 +190,7 @@ class CompareView(View):
             )
             files.show((), "There is nothing to compare.")
             return
-        whole.say(
+        whole.show(
             [
                 *(
                     (label.lower().removeprefix("their "), home(words), "")
@@ -209,11 +208,9 @@ class CompareView(View):
     def _read(self, event: RowList.Chosen) -> None:
         place = self.place_in_note()
         if place is None or event.rows.id != "compared":
-            self.say("The file under the cursor is not on disk. Choose another one.")
+            self.show_message("The file under the cursor is not on disk. Choose another one.")
             return
-        from memory_tui.tui.views.notes.browse import ReaderView
-
-        self.app.push_screen(ReaderView(place[0], (place[1], place[2])))
+        self.read_note(place[0], place[1:])
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The first line of the note under the cursor, where it is on disk."""

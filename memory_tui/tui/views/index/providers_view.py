@@ -5,21 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.keymap import bindings
-from memory_tui.tui.views.index.index_details import Listing
+from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.approval import Agreement
+    from memory_tui.approval import Approval
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import Status
@@ -43,13 +40,12 @@ class ProvidersListing:
     status: Status
     proposal: MemberState | None
     forecast: Forecast | None
-    agreements: tuple[Agreement, ...]
+    approvals: tuple[Approval, ...]
 
 
 class ProvidersView(View):
-    """The chain, the forecast and the agreements."""
+    """The chain, the forecast and the approvals."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("supply"))
     PLACE = "supply"
     MORE_PLACES = ()
     AUTO_FOCUS = "#listing"
@@ -72,7 +68,7 @@ class ProvidersView(View):
         found = self.listing.found
         return {
             "proposal": found is not None and found.proposal is not None,
-            "agreed": found is not None and bool(found.agreements),
+            "agreed": found is not None and bool(found.approvals),
         }
 
     def _choose_used(self, found: ProvidersListing) -> None:
@@ -88,13 +84,13 @@ class ProvidersView(View):
         """One real call, with a sentence of our own, to the provider under the cursor or the one in use."""
         link = self._link()
         if link is not None and link.state == "passed over":
-            self.say(f"{link.name} cannot be asked: {one_line(link.detail)}")
+            self.show_message(f"{link.name} cannot be asked: {one_line(link.detail)}")
             return
         name = "" if link is None else link.name
-        self.say(f"Asking {name or 'the provider'} ...")
+        self.show_message(f"Asking {name or 'the provider'} ...")
         found = await self.home.jobs.attempt(lambda engine: engine.providers.chain.try_out(name))
         self._tried = {"ok": False, "error": found.message} if isinstance(found, MemoryTuiError) else found
-        self.say("The provider answered." if self._tried["ok"] else "The provider did not answer as it should.")
+        self.show_message("The provider answered." if self._tried["ok"] else "The provider failed the test.")
         self.listing.show()
 
     def _link(self) -> MemberState | None:
@@ -123,21 +119,21 @@ class ProvidersView(View):
             Confirm(
                 f"Send the notes to {name}?",
                 f"{host} would get {what}. Texts that look like secrets are kept back. The "
-                "agreement is remembered for this workspace and can be taken back here.",
+                "approval is remembered for this workspace and can be taken back here.",
                 "Send",
             ),
             answer,
         )
 
     def do_revoke(self) -> None:
-        """Take every agreement back."""
+        """Take every approval back."""
         self._approve(lambda engine: engine.providers.revoke())
 
     @task("consent", exclusive=False)
     async def _approve(self, change: Callable[[Engine], object]) -> None:
         """Change what a provider may get, then look at what there is now."""
         found = await self.home.jobs.attempt(change)
-        self.say(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
+        self.show_message(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
         self.listing.do_again()
 
     def do_again(self) -> None:
@@ -149,7 +145,7 @@ class ProvidersView(View):
     # --- words ---------------------------------------------------------------------------------------------------
 
     def _lines(self, found: ProvidersListing, width: int) -> list[Line]:
-        """The chain, the trial, the forecast, the agreements."""
+        """The chain, the trial, the forecast, the approvals."""
         status = found.status
         written = text(f"Requested: {status.requested_provider} ({status.provider_origin})", width)
         written += text(one_line(status.who.sentence), width, "" if status.who.fine else "warn")
@@ -161,11 +157,11 @@ class ProvidersView(View):
             written += [*text("", width), *text("One real call", width, "head"), *_trial(self._tried, width)]
         if found.forecast is not None:
             written += [*text("", width), *text("The next index run", width, "head"), *_forecast(found.forecast, width)]
-        if found.agreements:
+        if found.approvals:
             written += [*text("", width), *text("Approved", width, "head")]
             written += [
                 line
-                for made in found.agreements
+                for made in found.approvals
                 for line in text(
                     f"{made.provider} at {made.host} may get these notes since {_when(made.at)} ({made.how}).", width
                 )

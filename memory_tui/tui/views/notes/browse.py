@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_page import ABSENT, Page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.notes.note_actions import NoteActions
@@ -29,10 +27,11 @@ if TYPE_CHECKING:
 class BrowseView(View):
     """Files and reader; the reader follows the cursor of the list."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("browse"), *bindings("reading")]
     PLACE = "browse"
     MORE_PLACES = ("notes", "reading")
     AUTO_FOCUS = "#tree"
+    SCROLLED = "#reader"
+    SCROLL_LINES = 5
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +52,7 @@ class BrowseView(View):
 
     def on_mount(self) -> None:
         """Say what is going on until the first note is there."""
-        self.pane.reader.say(f"Opening the index of {self.home.workspace_name} ...")
+        self.pane.reader.show_sentences(f"Opening the index of {self.home.workspace_name} ...")
         super().on_mount()
 
     @property
@@ -66,10 +65,10 @@ class BrowseView(View):
         self.listed.show(facts.rows, facts.today, facts.aging)
         self._look_for_gone({row.path for row in facts.rows})
         if not facts.rows and facts.lost_notes is not None:
-            self.pane.reader.say(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
+            self.pane.reader.show_sentences(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
             self._wanted = None
         elif not facts.rows:
-            self.pane.reader.say(
+            self.pane.reader.show_sentences(
                 f"There are no notes in {self.home.workspace_name}/ yet.",
                 "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."
                 if facts.status.watching
@@ -167,7 +166,7 @@ class BrowseView(View):
         """In the list the whole note; in the reader what is marked, cited or the chunk under the cursor."""
         reader = self.pane.reader
         if self.focused is not self.listed:
-            return reader.place
+            return reader.citation
         file, page = self.listed.file, reader.page
         if file is None or page is None or page.path != file.path:
             return None
@@ -207,9 +206,9 @@ class BrowseView(View):
         )
         newest = today or self.listed.newest
         if newest is None or not self.listed.reveal(newest):
-            self.say("No note has a past or present day in its name.")
+            self.show_message("No note has a past or present day in its name.")
         elif today is None:
-            self.say("There is no note for today; this is the newest.")
+            self.show_message("There is no note for today; this is the newest.")
 
     def do_older(self) -> None:
         """Go to the day before."""
@@ -222,21 +221,15 @@ class BrowseView(View):
     def _beside(self, direction: int, at_the_end: str) -> None:
         path = self.listed.beside(direction)
         if path is None or not self.listed.reveal(path):
-            self.say(at_the_end)
-
-    def do_scroll_down(self) -> None:
-        """Scroll the reader."""
-        self.pane.reader.scroll_relative(y=5, animate=False)
-
-    def do_scroll_up(self) -> None:
-        """Scroll the reader back."""
-        self.pane.reader.scroll_relative(y=-5, animate=False)
+            self.show_message(at_the_end)
 
     @on(Input.Changed, "#filter")
     def _filter_changed(self, event: Input.Changed) -> None:
         event.stop()
         if not self.listed.filter(event.value):
-            self.pane.reader.say(f'No file has "{event.value.strip()}" in its name.', "esc drops the filter.")
+            self.pane.reader.show_sentences(
+                f'No file has "{event.value.strip()}" in its name.', "esc drops the filter."
+            )
             self._wanted = None
         else:
             self._follow_cursor()
@@ -249,7 +242,6 @@ class BrowseView(View):
 class ReaderView(View):
     """One note over the view below."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("reading"))
     PLACE = "reader"
     MORE_PLACES = ("notes", "reading")
     AUTO_FOCUS = "#reader"

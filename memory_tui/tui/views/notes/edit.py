@@ -110,34 +110,31 @@ class Moves(RowList):
         ]
 
 
+NO_QUESTION = "No question to watch. Press ctrl+t to see how your edit changes an answer."
+
+
 class Impact(Vertical):
     """The question and what becomes of its answer."""
 
     def __init__(self, asked: str) -> None:
         super().__init__(id="impact")
-        self._asked = asked
+        self.question = QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+        self.question.value = asked
 
     def compose(self) -> ComposeResult:
         """Question above hits."""
         with Horizontal(id="asked"):
             yield Static(" after saving, asked ", markup=False)
-            box = QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
-            box.value = self._asked
-            yield box
+            yield self.question
             yield Static("", id="verdict", markup=False)
-        yield Moves("" if self._asked else "No question to watch. Press ctrl+t to see how your edit changes an answer.")
-
-    @property
-    def question(self) -> str:
-        """What is watched; empty when nothing is."""
-        return self.query_one(QuestionInput).value.strip()
+        yield Moves("" if self.question.value else NO_QUESTION)
 
     def show(self, effect: Effect) -> None:
         """Show what saving would do."""
         self.query_one(Moves).show(effect.moves)
         self.query_one("#verdict", Static).update(Content(f"{summary(effect)} "))
 
-    def say(self, sentence: str) -> None:
+    def show_sentence(self, sentence: str) -> None:
         """Say why there is nothing to show."""
         self.query_one(Moves).show((), one_line(sentence))
         self.query_one("#verdict", Static).update("")
@@ -244,20 +241,20 @@ class EditView(View):
         area.read_only = False
         area.move_cursor((lines - 1 if found.beginning else min(self._line, lines) - 1, 0), center=True)
         if found.left is not None:
-            self.say(
+            self.show_message(
                 f"What you typed here until {datetime.fromtimestamp(found.left.at):%Y-%m-%d %H:%M} and did not "
                 "save is back. ctrl+s saves it, esc can throw it away."
             )
         elif found.before is None:
-            self.say(f"There is no {one_line(self._path)} yet: ctrl+s begins it, esc leaves it.")
+            self.show_message(f"There is no {one_line(self._path)} yet: ctrl+s begins it, esc leaves it.")
         elif self._draft.changed_characters:
-            self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
+            self.show_message("Control characters show as stand-ins; lines that you leave alone keep theirs.")
 
     def _not_opened(self, error: MemoryTuiError) -> None:
         below = self.app.screen_stack[-2]
         self.app.pop_screen()
         if isinstance(below, View):
-            below.refused(error)
+            below.show_message(sentence_of(error))
 
     @property
     def unsaved(self) -> bool:
@@ -316,14 +313,15 @@ class EditView(View):
         self._timer = None
         self._keep()
         impact = self.query_one(Impact)
-        if self._draft is None or not impact.question:
-            impact.say("No question to watch. Press ctrl+t to see how your edit changes an answer.")
+        question = impact.question.value.strip()
+        if self._draft is None or not question:
+            impact.show_sentence(NO_QUESTION)
             return
         if not self.unsaved:
-            impact.say("No change yet.")
+            impact.show_sentence("No change yet.")
             return
         text = self._draft.restored(self._area.text)
-        self._preview(text, impact.question)
+        self._preview(text, question)
 
     @task("impact")
     async def _preview(self, text: str, question: str) -> None:
@@ -332,7 +330,7 @@ class EditView(View):
             partial(note_changes.impact, path=self._path, before=self._before, text=text, query=question)
         )
         if isinstance(effect, MemoryTuiError):
-            impact.say(sentence_of(effect))
+            impact.show_sentence(sentence_of(effect))
         else:
             impact.show(effect)
 
@@ -385,7 +383,7 @@ class EditView(View):
         from memory_tui.curate.changes import Conflict
 
         if not isinstance(error, Conflict):
-            self.refused(error)
+            self.show_message(sentence_of(error))
             return
         from memory_tui.tui.views.notes.resolve import Resolve
 
@@ -394,7 +392,7 @@ class EditView(View):
 
         def resolved(data: bytes | None) -> None:
             if data is None:
-                self.say("Nothing was written; your text is still here, and kept as a draft.")
+                self.show_message("Nothing was written; your text is still here, and kept as a draft.")
             else:
                 self._write(partial(note_changes.resolved, conflict=conflict, data=data))
 
@@ -409,7 +407,7 @@ class EditView(View):
     def back(self) -> bool:
         """From the question to the text, then out; what is not saved is asked about."""
         if self._writing:
-            self.say("The note is being written.")
+            self.show_message("The note is being written.")
             return True
         if self.focused is not self._area:
             self._area.focus()

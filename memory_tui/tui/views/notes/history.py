@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
@@ -17,7 +16,6 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.curate.git import Commit
 from memory_tui.tui import note_changes, note_info
 from memory_tui.tui.draw import Piece, fit
-from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_info import Past
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.view import View
@@ -91,7 +89,6 @@ class Changes(RowList):
 class HistoryView(View):
     """Changes to the left, what each did to the right."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
     PLACE = "history"
     MORE_PLACES = ()
     AUTO_FOCUS = "#changes"
@@ -121,7 +118,7 @@ class HistoryView(View):
         title = "Changes, with git" if found.repository else "Changes"
         changes.border_title = f"{title}: not committed, C commits" if found.uncommitted else title
         if found.trouble:
-            self.say(found.trouble)
+            self.show_message(found.trouble)
 
     @on(RowList.Moved, "#changes")
     def _moved(self) -> None:
@@ -149,7 +146,7 @@ class HistoryView(View):
 
         entry = self.query_one(Changes).entry
         if entry is None or isinstance(entry, Commit):
-            self.say("u undoes changes made with memory-tui only. Use git for a commit.")
+            self.show_message("u undoes changes made with memory-tui only. Use git for a commit.")
             return
         number = entry.id
         planned = await self.home.jobs.run(partial(note_changes.stepped, kind=kind, number=number))
@@ -163,7 +160,7 @@ class HistoryView(View):
     @task("write", exclusive=False)
     async def _step(self, kind: str, number: int) -> None:
         done = await self.home.jobs.write(partial(note_changes.step, kind=kind, number=number))
-        self.say(f"{one_line(done.change.title)}.")
+        self.show_message(f"{one_line(done.change.title)}.")
         self.home.jobs.refresh()
         self._gather()
 
@@ -173,7 +170,7 @@ class HistoryView(View):
 
         path = self._path
         if path is None:
-            self.say("Open the history of one note to commit it.")
+            self.show_message("Open the history of one note to commit it.")
             return
 
         def written(message: str | None) -> None:
@@ -192,5 +189,5 @@ class HistoryView(View):
 
     @task("write", exclusive=False)
     async def _commit(self, path: str, message: str) -> None:
-        self.say(await self.home.jobs.write(partial(note_info.commit, path=path, message=message)))
+        self.show_message(await self.home.jobs.write(partial(note_info.commit, path=path, message=message)))
         self._gather()

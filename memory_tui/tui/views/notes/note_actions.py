@@ -67,13 +67,12 @@ class NoteActions(Part):
         """Make `change`; what it did is said."""
         self._made(await self.home.jobs.write(note_changes.applied(change)))
 
-    def refused(self, error: MemoryTuiError) -> None:
-        """Say why, and where others changed the same lines let a person choose."""
+    def refused(self, error: MemoryTuiError) -> str:
+        """Why; where others changed the same lines, a person chooses."""
         from memory_tui.curate.changes import Conflict
 
         if not isinstance(error, Conflict):
-            super().refused(error)
-            return
+            return super().refused(error)
         from memory_tui.tui.views.notes.resolve import Resolve
 
         conflict = error
@@ -84,13 +83,14 @@ class NoteActions(Part):
 
         kept = f"Your change is kept as draft {conflict.draft}." if conflict.draft else ""
         self.view.app.push_screen(Resolve(conflict.views[0], kept), chosen)
+        return ""
 
     @task("write", exclusive=False)
     async def _resolve(self, conflict: Conflict, data: bytes) -> None:
         self._made(await self.home.jobs.write(partial(note_changes.resolved, conflict=conflict, data=data)))
 
     def _made(self, done: AppliedChange) -> None:
-        self.view.say(f"{one_line(done.change.title)}: done. {also(done)}u undoes it.")
+        self.view.show_message(f"{one_line(done.change.title)}: done. {also(done)}u undoes it.")
         self._pane.reader.drop_selection()
         self.home.jobs.refresh()
 
@@ -100,7 +100,7 @@ class NoteActions(Part):
         """The marked lines, or the item under the cursor, of all lines as they are shown; None where there are none."""
         page = self._pane.reader.page
         if page is None or self.view.focused is not self._pane.reader:
-            self.view.say("Select lines first. Press tab to go to the reader.")
+            self.view.show_message("Select lines first. Press tab to go to the reader.")
             return None
         if self._pane.reader.selecting:
             return page.path, *self._pane.reader.selected_lines, page.lines
@@ -240,7 +240,7 @@ class NoteActions(Part):
 
     def _stepped(self, kind: str, done: AppliedChange) -> None:
         way = "ctrl+r redoes it" if kind == "undo" else "u undoes it"
-        self.view.say(f"{one_line(done.change.title)}. {also(done)}{way}.")
+        self.view.show_message(f"{one_line(done.change.title)}. {also(done)}{way}.")
         self.home.jobs.refresh()
 
     def do_edit_here(self) -> None:

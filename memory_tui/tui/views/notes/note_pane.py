@@ -37,6 +37,9 @@ class NotePane(Part):
     def __init__(self, view: View, go_to: Go, page_shown: Callable[[Page], None] = lambda _page: None) -> None:
         super().__init__(view)
         self._go_to, self._page_shown = go_to, page_shown
+        self.reader = Reader(id="reader")
+        self.about = AboutPane()
+        """What is known of the note."""
         self._path = ""
         self._cited: tuple[int, int] | None = None
         self._line: int | None = None
@@ -47,18 +50,8 @@ class NotePane(Part):
         """The reader with its find box."""
         with Vertical(id="reading"):
             yield FindInput()
-            yield Reader(id="reader")
-        yield AboutPane()
-
-    @property
-    def reader(self) -> Reader:
-        """The reader."""
-        return self.view.query_one(Reader)
-
-    @property
-    def about(self) -> AboutPane:
-        """What is known of the note."""
-        return self.view.query_one(AboutPane)
+            yield self.reader
+        yield self.about
 
     def context(self) -> dict[str, bool]:
         """What was found, and whether there is a way back."""
@@ -100,8 +93,8 @@ class NotePane(Part):
         stop(self, "page")
         self._known = None
         self.about.show([])
-        self.reader.say(sentence, next_step)
-        self.update_hints()
+        self.reader.show_sentences(sentence, next_step)
+        self.view.update_hints()
 
     def _show(self, page: Page) -> None:
         reader = self.reader
@@ -113,11 +106,11 @@ class NotePane(Part):
         if page.whole:
             self._line = self._cited = None
         if page.notice:
-            self.view.say(f"{page.path}: {page.notice}.")
+            self.view.show_message(f"{page.path}: {page.notice}.")
         self._find_again()
         self._describe(page)
         self._page_shown(page)
-        self.update_hints()
+        self.view.update_hints()
 
     def _wait_for(self, page: Page) -> bool:
         """Whether the line to go to, or the one under the cursor, is not in the head of a long note."""
@@ -185,7 +178,7 @@ class NotePane(Part):
     def _follow_line(self) -> None:
         leads = self._known.links.get(self.reader.cursor + 1, ()) if self._known else ()
         if not leads:
-            self.view.say("There is no link in this line.")
+            self.view.show_message("There is no link in this line.")
         elif len(set(leads)) == 1:
             self.follow(*leads[0])
         else:
@@ -203,7 +196,7 @@ class NotePane(Part):
     def moved(self, rows: RowList, /) -> None:
         """Another line is under the cursor."""
         if rows is self.reader:
-            self.update_hints()
+            self.view.update_hints()
 
     # --- looking for text ----------------------------------------------------------------------------------------
 
@@ -222,7 +215,7 @@ class NotePane(Part):
         text, page = self.view.query_one(FindInput).value, self.reader.page
         if not text or page is None:
             self.reader.found(())
-            self.update_hints()
+            self.view.update_hints()
             return
 
         self._find(page, text)
@@ -237,7 +230,7 @@ class NotePane(Part):
         if self.view.focused is self.view.query_one(FindInput):
             places = "1 place" if len(matches) == 1 else f"{len(matches):,} places"
             most = "The first " if len(matches) == MOST else ""
-            self.view.say(
+            self.view.show_message(
                 f"{most}{places} in this note."
                 if matches
                 else f'"{self.view.query_one(FindInput).value}" is not in this note.'
@@ -258,7 +251,7 @@ class NotePane(Part):
     def _match(self, direction: int) -> None:
         at = self.reader.to_match(direction)
         if at:
-            self.view.say(f"Match {at} of {len(self.reader.matches):,}.")
+            self.view.show_message(f"Match {at} of {len(self.reader.matches):,}.")
 
     def leave_text(self) -> bool:
         """Drop marked lines, then what was found; False when there was neither."""
@@ -283,8 +276,8 @@ class NotePane(Part):
                 self._trail.append(at)
             self.reader.focus()
         else:
-            self.view.say(f"{path} is not among the notes.")
-        self.update_hints()
+            self.view.show_message(f"{path} is not among the notes.")
+        self.view.update_hints()
 
     def do_return(self) -> None:
         """Back to where a link was followed."""
@@ -311,7 +304,7 @@ class NotePane(Part):
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The marked lines, the cited ones, or the chunk under the cursor."""
-        return self.reader.place
+        return self.reader.citation
 
     def line_in_note(self) -> int:
         """The line under the cursor."""

@@ -1,9 +1,11 @@
 """View 2: the search, with the views that explain, judge, tune.
 
-- compare_profiles: Two rankings of the same evidence side by side. -> SidesView
+- compare_profiles: Two rankings of the same evidence side by side. -> SideBySideView
+- knobs: The part of the search view that turns the knobs of the ranking. -> Knobs
 - lab: The lab: reports on noise, decay, knob search, with progress, with a stop key. -> NoiseView
+- saved_queries: The saved queries with their judgments, measured under the knobs. -> SavedQueriesView
 - search_explain: The part of the search view that explains a hit or a missing line. -> Explainer
-- search_judge: The part of the search view that judges hits, tunes knobs, keeps saved queries. -> Judge
+- search_judge: The part of the search view that judges hits, measures the knobs by saved queries. -> Judge
 - search_view: View 2 is the search: ask, see the hits, see why, turn the knobs. -> SearchView
 - write_config: Tuned knobs are shown as a change of the configuration before they are written. -> WriteView
 """

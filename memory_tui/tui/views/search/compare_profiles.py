@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from textual import on
-from textual.binding import BindingType
 from textual.widget import Widget
 
 from memory_tui.core import profiles
@@ -16,7 +15,6 @@ from memory_tui.explain import wording
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.tui.draw import Piece, fit, fit_path
-from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import dated
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.results import perfect, score_bar
@@ -75,10 +73,9 @@ def pairs(left: Trace, right: Trace) -> list[Pair]:
     )
 
 
-class SidesView(View):
+class SideBySideView(View):
     """Aligned rows of two sides; each side can be any profile, the knobs as they are, or the baseline."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("sides"))
     PLACE = "sides"
     AUTO_FOCUS = "#sides"
 
@@ -188,10 +185,8 @@ class SidesView(View):
     def _read(self) -> None:
         pair = self.pair
         if pair is not None:
-            from memory_tui.tui.views.notes.browse import ReaderView
-
             chunk = pair.candidate.chunk
-            self.app.push_screen(ReaderView(chunk.path, (chunk.start_line, chunk.end_line)))
+            self.read_note(chunk.path, (chunk.start_line, chunk.end_line))
 
     def do_open(self) -> None:
         """Read the note at the cited lines."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import gc
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual import on
-from textual.binding import BindingType
 from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
@@ -20,7 +19,6 @@ from memory_tui.explain.wording import turn
 from memory_tui.tui import draw
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.judging import Faded, JobProgress, Noise, find_fading, measure_noise, search_knobs
-from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import dated, stepped
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
@@ -33,36 +31,35 @@ if TYPE_CHECKING:
     from memory_tui.tune.knob_search import Outcome
 
 
+class ReportSource(Protocol):
+    """What a report shows."""
+
+    def work(self) -> Callable[[Tell], object] | None:
+        """What to work out on a worker thread; None for nothing."""
+
+    def arrived(self, value: Any, /) -> None:  # noqa: ANN401 - each report knows what it works out
+        """Keep a part of what was worked out."""
+
+    def report_lines(self, width: int, /) -> Sequence[Line]:
+        """Write what arrived."""
+
+    def summary(self) -> str:
+        """What stands in the lower edge of the frame when nothing is under way."""
+
+
 class Report(Part):
-    """A list over the search view: `work` says what to work out (None for nothing), `lines` writes what arrived.
+    """A list over the search view of what `source` works out."""
 
-    `summary` stands in the lower edge of the frame when nothing is under way.
-    """
-
-    def __init__(
-        self,
-        view: View,
-        title: str,
-        *,
-        work: Callable[[], Callable[[Tell], object] | None],
-        arrived: Callable[[Any], None],
-        lines: Callable[[int], Sequence[Line]],
-        summary: Callable[[], str] = lambda: "",
-    ) -> None:
+    def __init__(self, view: View, source: ReportSource, title: str) -> None:
         super().__init__(view)
-        self._title = title
-        self._work, self._arrived, self._lines, self._summary = work, arrived, lines, summary
+        self._source, self._title = source, title
         self.progress = ""
+        self.rows = Rows(id="report")
         self._error: MemoryTuiError | None = None
 
     def compose(self) -> Iterable[Widget]:
         """The list alone."""
-        yield Rows(id="report")
-
-    @property
-    def rows(self) -> Rows:
-        """The list."""
-        return self.view.query_one(Rows)
+        yield self.rows
 
     def mounted(self) -> None:
         """Begin."""
@@ -70,12 +67,12 @@ class Report(Part):
 
     def moved(self, _rows: RowList, /) -> None:
         """Another row is under the cursor."""
-        self.update_hints()
+        self.view.update_hints()
 
     def tuned(self, *, keep: bool = True) -> None:
         """Work it out for the knobs as they are now."""
         del keep
-        run = self._work()
+        run = self._source.work()
         if run is not None:
             self._error = None
             self._follow(run)
@@ -89,7 +86,7 @@ class Report(Part):
                 if isinstance(part, JobProgress):
                     self.progress = part.words
                 elif part is not None:
-                    self._arrived(part)
+                    self._source.arrived(part)
                 self.show()
         except Cancelled:
             raise
@@ -101,9 +98,9 @@ class Report(Part):
     def show(self) -> None:
         """Bring the list up to date."""
         self.rows.show(
-            self._write, self._title, f"{self.progress} ...  esc stops" if self.progress else self._summary()
+            self._write, self._title, f"{self.progress} ...  esc stops" if self.progress else self._source.summary()
         )
-        self.update_hints()
+        self.view.update_hints()
 
     def _write(self, width: int) -> Sequence[Line]:
         if self._error is not None:
@@ -112,7 +109,7 @@ class Report(Part):
                 *text(one_line(self._error.message), width, "strong"),
                 *text(one_line(self._error.next_step), width, "muted"),
             ]
-        return self._lines(width)
+        return self._source.report_lines(width)
 
 
 FLOOR = BY_KEY["query.minScore"]
@@ -126,7 +123,6 @@ NONSENSE = "░"
 class NoiseView(View):
     """A row for each twentieth of the score; minScore is a line across it, moved with h and l."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("noise"), *bindings("report")]
     PLACE = "noise"
     MORE_PLACES = ("noise", "report")
     AUTO_FOCUS = "#report"
@@ -134,35 +130,28 @@ class NoiseView(View):
     def __init__(self, below: View) -> None:
         super().__init__(below)
         self.search = cast("SearchView", below)
-        self.report = Report(
-            self,
-            "Noise floor",
-            work=self._work,
-            arrived=self._arrived,
-            lines=self._lines,
-            summary=self._summary,
-        )
+        self.report = Report(self, self, "Noise floor")
         self.parts = (KnobHistory(self), self.report)
         self.noise: Noise | None = None
 
-    def _work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[Tell], object] | None:
         """Ask once, measure for every turn."""
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return None
-        desk = self.search.judge.desk
-        cases = [desk.cases[query.text] for query in desk.judged if query.text in desk.cases]
+        evaluation = self.search.judge.evaluation
+        cases = [evaluation.cases[query.text] for query in evaluation.judged if query.text in evaluation.cases]
         enough = cases if len(cases) >= FEWEST else ()
         return measure_noise(engine, tuning.settings, enough, self.noise.probes if self.noise else None)
 
-    def _arrived(self, value: Noise) -> None:
+    def arrived(self, value: Noise) -> None:
         """The measured floor."""
         first, self.noise = self.noise is None, value
         if first:
             # The questions stay while minScore is moved; looking through them for garbage would stop the screen.
             gc.freeze()
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
         """What the right chunks were told by."""
         if self.noise is None:
             return ""
@@ -170,7 +159,7 @@ class NoiseView(View):
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
-    def _lines(self, width: int) -> Sequence[Line]:
+    def report_lines(self, width: int) -> Sequence[Line]:
         """Verdicts first, then the axis."""
         if self.noise is None:
             return text("Asking unrelated questions to see what they score ...", width, "muted")
@@ -179,7 +168,7 @@ class NoiseView(View):
         if floor.suggested is not None:
             found += text(f"suggested  {_trade(floor.suggested)}  a sets it", width, "good")
         else:
-            found += text("suggested  none: every minScore loses too many right hits", width, "warn")
+            found += text(f"suggested  {wording.no_suggestion(relative=floor.relative)}", width, "warn")
         for doubt in floor.doubts:
             found += text(f"! {wording.doubt(doubt)}", width, "warn")
         found += text(
@@ -254,16 +243,16 @@ class NoiseView(View):
         """Set the suggested minScore."""
         suggested = self.noise.floor.suggested if self.noise is not None else None
         if suggested is None:
-            self.say("No minScore to suggest: each one that keeps noise out loses too many right hits.")
+            self.show_message("No minScore to suggest: each one that keeps noise out loses too many right hits.")
         else:
             self._set(suggested.min_score)
-            self.say(f"Set: minScore {suggested.min_score:.2f}. u undoes it.")
+            self.show_message(f"Set: minScore {suggested.min_score:.2f}. u undoes it.")
 
 
 def _trade(trade: Trade) -> str:
     return (
         f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-        f"{trade.related:.0%} of the right chunks reach it"
+        f"{trade.related:.0%} of the right chunks pass"
     )
 
 
@@ -297,7 +286,6 @@ DECAY = "query.hybrid.temporalDecay.enabled"
 class FadingView(View):
     """A row a hit, soonest first; enter reads the note."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("fading"), *bindings("report")]
     PLACE = "fading"
     MORE_PLACES = ("fading", "notes", "report")
     AUTO_FOCUS = "#report"
@@ -305,14 +293,7 @@ class FadingView(View):
     def __init__(self, below: View) -> None:
         super().__init__(below)
         self.search = cast("SearchView", below)
-        self.report = Report(
-            self,
-            f"Fading within {HORIZON} days",
-            work=self._work,
-            arrived=self._arrived,
-            lines=self._lines,
-            summary=self._summary,
-        )
+        self.report = Report(self, self, f"Fading within {HORIZON} days")
         self.parts = (KnobHistory(self), self.report)
         self.faded: Faded | None = None
 
@@ -321,21 +302,21 @@ class FadingView(View):
         super().on_mount()
         self.search.judge.measure()
 
-    def _work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[Tell], object] | None:
         """The question on screen first, then the saved ones whose evidence is there."""
         tuning = self.home.tuning
         if tuning is None:
             return None
-        answer, desk = self.search.shown.answer, self.search.judge.desk
+        answer, evaluation = self.search.shown.answer, self.search.judge.evaluation
         evidences = [answer.evidence] if answer is not None else []
-        evidences += [case.evidence for case in desk.cases.values() if case.query.text != self.search.question]
+        evidences += [case.evidence for case in evaluation.cases.values() if case.query.text != self.search.question]
         return find_fading(tuning.settings, [dated(evidence, tuning.days) for evidence in evidences], HORIZON)
 
-    def _arrived(self, value: Faded) -> None:
+    def arrived(self, value: Faded) -> None:
         """What is known by now."""
         self.faded = value
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
         """How many questions were looked at."""
         return f"over {plural(self.faded.questions, 'question')}" if self.faded is not None else ""
 
@@ -348,7 +329,7 @@ class FadingView(View):
         tuning = self.home.tuning
         return tuning is not None and tuning.settings.on(DECAY)
 
-    def _lines(self, width: int) -> Sequence[Line]:
+    def report_lines(self, width: int) -> Sequence[Line]:
         """Why nothing fades, or the list."""
         if self.home.tuning is not None and not self._ages:
             return [
@@ -402,9 +383,7 @@ class FadingView(View):
     def _read(self) -> None:
         fade = self.fade
         if fade is not None:
-            from memory_tui.tui.views.notes.browse import ReaderView
-
-            self.app.push_screen(ReaderView(fade.chunk.path, (fade.chunk.start_line, fade.chunk.end_line)))
+            self.read_note(fade.chunk.path, (fade.chunk.start_line, fade.chunk.end_line))
 
     def do_open(self) -> None:
         """Read the note at the lines of the hit."""
@@ -425,10 +404,9 @@ PAIRED = "query.hybrid.textWeight"
 """Named with its partner, so not by itself."""
 
 
-class SweepView(View):
+class KnobSearchView(View):
     """What the search of the knobs found; a applies it as one step."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("sweep"), *bindings("report")]
     PLACE = "sweep"
     MORE_PLACES = ("sweep", "report")
     AUTO_FOCUS = "#report"
@@ -436,34 +414,27 @@ class SweepView(View):
     def __init__(self, below: View) -> None:
         super().__init__(below)
         self.search = cast("SearchView", below)
-        self.report = Report(
-            self,
-            "Better knobs by your labels",
-            work=self._work,
-            arrived=self._arrived,
-            lines=self._lines,
-            summary=self._summary,
-        )
+        self.report = Report(self, self, "Better knobs by your labels")
         self.parts = (KnobHistory(self), self.report)
         self.outcome: Outcome | None = None
         self._applied = False
 
-    def _work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[Tell], object] | None:
         """Search from the knobs as they are when the report is opened."""
-        engine, tuning, desk = self.home.engine, self.home.tuning, self.search.judge.desk
+        engine, tuning, evaluation = self.home.engine, self.home.tuning, self.search.judge.evaluation
         if engine is None or tuning is None or self.outcome is not None or self.report.progress:
             return None
-        return search_knobs(engine, tuning.settings, desk.judged, tuple(desk.cases.values()), METRIC)
+        return search_knobs(engine, tuning.settings, evaluation.judged, tuple(evaluation.cases.values()), METRIC)
 
-    def _arrived(self, value: Outcome) -> None:
+    def arrived(self, value: Outcome) -> None:
         """The outcome."""
         self.outcome = value
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
         """What is raised."""
         return f"raising {METRIC}; half of the questions are held out"
 
-    def _lines(self, width: int) -> Sequence[Line]:
+    def report_lines(self, width: int) -> Sequence[Line]:
         """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
         if self.outcome is None:
             return text("Knobs are tried on one half of the saved questions; the other half judges.", width, "muted")
@@ -495,7 +466,7 @@ class SweepView(View):
 
         tuning, found = self.home.tuning, self.outcome
         if not isinstance(found, Better) or tuning is None:
-            self.say("No evidence for other settings, so there is nothing to apply.")
+            self.show_message("No evidence for other settings, so there is nothing to apply.")
             return
         self.home.turn(tuning.to(found.settings))
-        self.say("The settings found are applied. u undoes it.")
+        self.show_message("The settings found are applied. u undoes it.")

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import BindingType
 from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.search.trace import Recalled
 from memory_tui.tui.judging import Inquiry, find_flips, find_questions, inquire
-from memory_tui.tui.keymap import bindings
-from memory_tui.tui.views.search.search_judge import ShownAnswer
+from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_pane import WhyPane
-from memory_tui.tui.widgets.why_rows import Grade, Subject, no_grade
+from memory_tui.tui.widgets.why_rows import Subject
 from memory_tui.tui.workers import Tell, stop, task
 
 if TYPE_CHECKING:
@@ -38,8 +36,6 @@ class Explainer(Part):
     def __init__(self, view: View, shown: ShownAnswer) -> None:
         super().__init__(view)
         self._shown = shown
-        self.grade: Grade = no_grade
-        """What labels make of a chunk."""
 
     @property
     def _pane(self) -> WhyPane:
@@ -67,9 +63,9 @@ class Explainer(Part):
             stop(self, "flips")
             self._pane.show(None)
         else:
-            self._pane.show(Subject(answer.evidence, answer.trace, hit, working=LOOKING, grade=self.grade))
+            self._pane.show(Subject(answer.evidence, answer.trace, hit, working=LOOKING, grade=self._shown.grade))
             self._find_flips(find_flips(engine, answer.dated, tuning.settings, hit.chunk.rowid))
-        self.update_hints()
+        self.view.update_hints()
 
     @task("flips")
     async def _find_flips(self, search: Callable[[Tell], Flips | None]) -> None:
@@ -117,7 +113,7 @@ class Explainer(Part):
         pane = self._pane
         if pane.subject is None or not pane.subject.flips:
             working = pane.subject is not None and pane.subject.working
-            self.view.say(
+            self.view.show_message(
                 "Still searching for changes."
                 if working
                 else "No single setting changes this. Press w to see the nearest."
@@ -155,7 +151,6 @@ class Explainer(Part):
 class WhyNotView(View):
     """One line of a note under a question (or its evidence, where it was asked already); answers come as found."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("whynot"))
     PLACE = "whynot"
     AUTO_FOCUS = "#why"
 
@@ -197,7 +192,7 @@ class WhyNotView(View):
                 pane.show(self._subject(found))
                 pane.stand()
                 if found.problem:
-                    self.say(found.problem)
+                    self.show_message(found.problem)
                 self.update_hints()
         except Cancelled:
             raise

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
@@ -16,11 +15,11 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, IndexChanged, SyncFinished
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.why import answered_by
-from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
+from memory_tui.tui.views.search.knobs import Knobs, ShownAnswer
 from memory_tui.tui.views.search.search_explain import Explainer
-from memory_tui.tui.views.search.search_judge import Judge, Knobs, ShownAnswer
+from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.view import KnobHistory, View
 from memory_tui.tui.widgets.query import WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
 from memory_tui.tui.widgets.results import HitList, legend
@@ -46,9 +45,9 @@ def _changes_answers(event: Event) -> bool:
 class SearchView(View):
     """Query box, hits, arithmetic, knobs and funnel."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("search"))
     PLACE = "search"
     AUTO_FOCUS = "#query"
+    SCROLLED = "#why"
 
     def __init__(self, query: str = "") -> None:
         super().__init__()
@@ -56,7 +55,6 @@ class SearchView(View):
         self.knobs = Knobs(self, self.shown, lambda keep: self.relist(keep=keep))
         self.explainer = Explainer(self, self.shown)
         self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again)
-        self.explainer.grade = self.judge.grade
         self.parts = (KnobHistory(self), self.knobs, self.judge, self.explainer)
         self._first = query
         self._open = False
@@ -107,16 +105,16 @@ class SearchView(View):
     def _invite(self) -> None:
         facts, results = self.home.facts, self.query_one(HitList)
         if self.home.engine is None:
-            results.say("Opening the index ...", "You can type your question already.")
+            results.show_sentences("Opening the index ...", "You can type your question already.")
         elif facts is not None and not facts.rows and facts.lost_notes is not None:
-            results.say(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
+            results.show_sentences(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
         elif facts is not None and not facts.rows:
-            results.say(
+            results.show_sentences(
                 f"There are no notes in {self.home.workspace_name}/ yet, so nothing can be found.",
                 "Write MEMORY.md or memory/YYYY-MM-DD.md there.",
             )
         else:
-            results.say(INVITATION, HOW, *self._suggestions())
+            results.show_sentences(INVITATION, HOW, *self._suggestions())
 
     def _suggestions(self) -> list[str]:
         asked = self.home.suggestions
@@ -143,15 +141,12 @@ class SearchView(View):
     @task("search")
     async def _search(self, query: str) -> None:
         """Show what is found; a newer question takes the place of an older one, which is stopped."""
-        from memory_tui.core.cancel import Stop
-
-        cancel = Stop()
-        found = await self.home.jobs.attempt(lambda engine: engine.queries.gather(query, cancel), stop=cancel.set)
+        found = await self.home.jobs.stoppable(lambda engine, stop: engine.queries.gather(query, stop))
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return
         if isinstance(found, MemoryTuiError):
-            self.query_one(HitList).say(one_line(found.message), one_line(found.next_step))
+            self.query_one(HitList).show_sentences(one_line(found.message), one_line(found.next_step))
             self._show_nothing()
             return
         same = found.query == self.shown.asked
@@ -166,7 +161,7 @@ class SearchView(View):
         if self.shown.answer is None or tuning is None:
             return
         results = self.query_one(HitList)
-        results.marked(self.judge.grade)
+        results.marked(self.shown.grade)
         results.show(self.shown.answer, compare=tuning.compared, keep=keep, cut=self._cut)
         compared = f"change against {tuning.baseline.name} ({tuning.baseline.title})"
         said = self._recalled() if self._cut is None else f"{WORDS[self._cut]}: {self._lost_there():,}; esc shows all"
@@ -249,7 +244,7 @@ class SearchView(View):
         if self.shown.answer is None:
             return
         if cut is not None and cut not in cuts(self.shown.answer.trace):
-            self.say("This stage dropped no chunk.")
+            self.show_message("This stage dropped no chunk.")
             return
         self._cut = cut
         self.relist(keep=True)
@@ -257,7 +252,7 @@ class SearchView(View):
     def _stage(self, direction: int) -> None:
         found: list[Cut | None] = [None, *(cuts(self.shown.answer.trace) if self.shown.answer else ())]
         if len(found) == 1:
-            self.say("No chunk was dropped: every chunk is recalled.")
+            self.show_message("No chunk was dropped: every chunk is recalled.")
             return
         at = found.index(self._cut) if self._cut in found else 0
         self._list_cut(found[(at + direction) % len(found)])
@@ -280,22 +275,12 @@ class SearchView(View):
         self.home.was_recalled(self.shown.trace)
         self.query_one(HitList).focus()
 
-    def do_scroll_down(self) -> None:
-        """Scroll the arithmetic."""
-        self.query_one(WhyPane).scroll_relative(y=3, animate=False)
-
-    def do_scroll_up(self) -> None:
-        """Scroll the arithmetic back."""
-        self.query_one(WhyPane).scroll_relative(y=-3, animate=False)
-
     @on(RowList.Chosen, "#results")
     def _open_reader(self) -> None:
         hit = self.query_one(HitList).hit
         if hit is not None:
-            from memory_tui.tui.views.notes.browse import ReaderView
-
             words = self.shown.trace.plan.words if self.shown.trace else ()
-            self.app.push_screen(ReaderView(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line), words))
+            self.read_note(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line), words)
 
     def back(self) -> bool:
         """A depth of the why pane back, then from the other panes to the hits, if there are any."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.binding import BindingType
+from typing import TYPE_CHECKING
 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.judging import propose_write
-from memory_tui.tui.keymap import bindings
 from memory_tui.tui.views.search.lab import Report
 from memory_tui.tui.views.view import KnobHistory, Part, View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, text
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 class WriteView(View):
     """The difference, value by value and line by line; y writes it, with a backup, and u takes the last write back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("write"), *bindings("report")]
     PLACE = "write"
     MORE_PLACES = ("write", "report")
     AUTO_FOCUS = "#report"
@@ -35,23 +31,16 @@ class WriteView(View):
     def __init__(self, below: View) -> None:
         super().__init__(below)
         self._writer = ConfigWriter(below)
-        self.report = Report(
-            self,
-            "Write the knobs into the configuration",
-            work=self._work,
-            arrived=self._arrived,
-            lines=self._lines,
-            summary=self._summary,
-        )
+        self.report = Report(self, self, "Write the knobs into the configuration")
         self.parts = (KnobHistory(self), self.report)
         self.patch: Patch | None = None
 
-    def _work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[Tell], object] | None:
         """Read the configuration as it is now, and work out the difference."""
         engine, tuning = self.home.engine, self.home.tuning
         return propose_write(engine, tuning.settings) if engine is not None and tuning is not None else None
 
-    def _arrived(self, value: Patch) -> None:
+    def arrived(self, value: Patch) -> None:
         """The difference."""
         self.patch = value
         tuning = self.home.tuning
@@ -60,12 +49,12 @@ class WriteView(View):
         if last is not None and any(last.values.get(change.key) == change.after for change in value.changes):
             stand(self.home, lambda tuning: tuning.unwrote())
 
-    def _summary(self) -> str:
+    def summary(self) -> str:
         """What to press."""
         back = "u undoes the last write   " if self._written else ""
         return f"{back}y writes it   esc leaves it" if self.patch is not None and self.patch.files else back.rstrip()
 
-    def _lines(self, width: int) -> Sequence[Line]:
+    def report_lines(self, width: int) -> Sequence[Line]:
         """Changes in words, what has no place there, then the difference of the files."""
         found = self.patch
         if found is None:
@@ -100,7 +89,7 @@ class WriteView(View):
         """Write it, with a backup, unless the file was changed meanwhile."""
         found = self.patch
         if found is None or not found.files:
-            self.say("There is nothing to write.")
+            self.show_message("There is nothing to write.")
             return
         self._writer.write(found)
         self.back()
@@ -134,7 +123,7 @@ class ConfigWriter(Part):
 
         files = await self.home.jobs.write(work)
         stand(self.home, lambda tuning: tuning.wrote(name, values, files))
-        self.home.tell(f"Written to {name}, with a backup. Press W, then u to undo it.")
+        self.home.show_message(f"Written to {name}, with a backup. Press W, then u to undo it.")
 
     @task("configuration", exclusive=False)
     async def take_back(self, last: Write) -> None:
@@ -149,8 +138,9 @@ class ConfigWriter(Part):
 
         await self.home.jobs.write(work)
         stand(self.home, lambda tuning: tuning.unwrote())
-        self.home.tell(f"Undone: {last.target} is as it was before.")
+        self.home.show_message(f"Undone: {last.target} is as it was before.")
 
-    def refused(self, error: MemoryTuiError) -> None:
+    def refused(self, error: MemoryTuiError) -> str:
         """Say why, in whatever view is in front by now."""
-        self.home.tell(sentence_of(error))
+        self.home.show_message(sentence_of(error))
+        return ""

@@ -1,0 +1,274 @@
+"""Commands that make an agent program use this memory: `connect`, `disconnect`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.cli.common import Command, confirmed, options, passed_on
+from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
+
+if TYPE_CHECKING:
+    from memory_tui.hosts.connection import HostConnection, PlannedFile
+    from memory_tui.hosts.proof import Proof
+    from memory_tui.hosts.wiring import Host, Scope, Wiring
+
+_QUESTION = "What was decided?"
+"""Asked where MEMORY.md holds no line to ask for."""
+_WORDS = re.compile(r"[^\W\d_]{3,}")
+
+
+def _declare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("host", nargs="?", metavar="HOST", help="openclaw, claude-code or codex")
+    parser.add_argument("--user", action="store_true", help="for everything that you do with the host (the default)")
+    parser.add_argument("--project", action="store_true", help="for the project in this folder alone")
+    parser.add_argument("--dry-run", action="store_true", help="show the difference of every file and write nothing")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+
+
+def _declare_connect(parser: argparse.ArgumentParser) -> None:
+    _declare(parser)
+    parser.add_argument("--status", action="store_true", help="ask every connected host's server, and write nothing")
+    parser.add_argument("--question", metavar="TEXT", help="what the proof asks (default: a line of MEMORY.md)")
+
+
+# --- connect -------------------------------------------------------------------------------------------------------
+
+
+def _connect(given: argparse.Namespace) -> int:
+    from memory_tui.hosts import connection
+    from memory_tui.render import as_text
+
+    if hasattr(given, "status"):
+        return _status(given)
+    row, scope = _asked(given)
+    wiring = _wiring(given, row, scope)
+    files = connection.planned(row, wiring)
+    changed = [file for file in files if file.now != file.then]
+    report: dict[str, Any] = {
+        "host": row.name,
+        "scope": scope,
+        "command": list(row.start(wiring).words),
+        "profile": wiring.profile,
+        "files": [_file(file) for file in files],
+        "written": False,
+    }
+    as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
+    if not as_json:
+        as_text.text(list(connection.difference(files)) or [f"{row.title} has these entries already."])
+    if not dry:
+        if changed and not confirmed(f"Write {_count(len(changed))} of {row.title}?", given):
+            raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
+        made = connection.connect(row, wiring, files)
+        report["written"] = bool(changed)
+        proof = _proof(made, given, row.title)
+        report["proof"] = _record(proof)
+        if not as_json:
+            as_text.text(
+                [
+                    proof.sentence(),
+                    f"{row.title} is connected. {row.after}",
+                    f"To undo it: memory-tui {_way_back(made)}",
+                ]
+            )
+    if as_json:
+        as_text.data(report)
+    return 0
+
+
+def _asked(given: argparse.Namespace) -> tuple[Host, Scope]:
+    """The host and the scope that are meant. Raises SettingError."""
+    from memory_tui.hosts.wiring import HOSTS, host
+
+    if not hasattr(given, "host") or given.host is None:
+        raise SettingError("Which host is meant?", f"Choose one of {', '.join(HOSTS)}.")
+    if hasattr(given, "user") and hasattr(given, "project"):
+        raise SettingError("Both --user and --project were given.", "Give one of them.")
+    row = host(given.host)
+    scope: Scope = "project" if hasattr(given, "project") else "user"
+    if scope not in row.scopes:
+        raise SettingError(f"{row.title} has no files of a project.", "Leave --project out.")
+    return row, scope
+
+
+def _wiring(given: argparse.Namespace, row: Host, scope: Scope) -> Wiring:
+    """What the host is to start for the memory that `given` names. Raises MemoryTuiError."""
+    from memory_tui.core import profiles
+    from memory_tui.hosts import claude_code, wiring
+
+    named = bool({"workspace", "agent", "config"} & vars(given).keys())
+    # Where memory-tui is the memory of an agent, its own ranking holds; the profiles of OpenClaw are for comparing.
+    given.profile = getattr(given, "profile", profiles.OWN)
+    if row.name == "openclaw":
+        words = _of_openclaw(given)
+    else:
+        if row.name == "claude-code" and not named and (own := claude_code.workspace(Path.cwd())).is_dir():
+            given.workspace = str(own)
+        words = passed_on(given)
+    return wiring.Wiring(scope, Path.cwd(), wiring.command(), tuple(words), given.profile)
+
+
+def _of_openclaw(given: argparse.Namespace) -> list[str]:
+    """The arguments with which the plugin starts the server of the default agent. Raises ConfigError."""
+    from memory_tui import plan
+    from memory_tui.config import places
+
+    path = places.openclaw_path()
+    if not path.is_file():
+        raise ConfigError(f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first.")
+    given.config = str(path)
+    return ["--workspace", str(plan.plan(options(given)).workspace.absolute()), "--profile", given.profile]
+
+
+def _file(file: PlannedFile) -> dict[str, object]:
+    from memory_tui.hosts import connection
+
+    return {
+        "path": str(file.path),
+        "changes": [".".join(change.keys) for change in file.changes],
+        "difference": list(connection.difference([file])),
+    }
+
+
+def _count(files: int) -> str:
+    return "1 file" if files == 1 else f"{files} files"
+
+
+def _way_back(made: HostConnection) -> str:
+    return f"disconnect {made.host}{' --project' if made.scope == 'project' else ''}"
+
+
+def _question(given: argparse.Namespace, workspace: Path) -> str:
+    """What the proof asks: as given, else the first line of MEMORY.md that has words."""
+    if hasattr(given, "question"):
+        return str(given.question)
+    from memory_tui.core.sanitize import one_line
+
+    try:
+        lines = (workspace / "MEMORY.md").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    found = (" ".join(_WORDS.findall(line)[:8]) for line in lines if not line.lstrip().startswith(("#", "<", "---")))
+    return one_line(next((text for text in found if text.count(" ") >= 2), _QUESTION), 80)
+
+
+def _workspace_of(made: HostConnection) -> Path:
+    words = list(made.start.words)
+    return Path(words[words.index("--workspace") + 1]) if "--workspace" in words[:-1] else Path()
+
+
+def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof:
+    """Start what the host starts, ask it. Raises NoAnswer."""
+    from memory_tui.hosts.proof import NoAnswer, prove
+
+    try:
+        return prove(made.start, _question(given, _workspace_of(made)))
+    except NoAnswer as error:
+        raise NoAnswer(
+            f"{title} is connected, but the server that it starts gives no answer: {error.message}",
+            f"{error.next_step} memory-tui {_way_back(made)} takes the connection back.".lstrip(),
+        ) from error
+
+
+def _record(found: Proof) -> dict[str, object]:
+    """A proof as JSON-ready fields."""
+    fields = {**dataclasses.asdict(found), "toolsMs": round(found.tools_ms, 1), "answerMs": round(found.answer_ms, 1)}
+    return {name: value for name, value in fields.items() if not name.endswith("_ms")}
+
+
+# --- status --------------------------------------------------------------------------------------------------------
+
+
+def _status(given: argparse.Namespace) -> int:
+    """Every host in a row: whether it is connected, and what its server answers now."""
+    from memory_tui.hosts import connection
+    from memory_tui.hosts.wiring import HOSTS, host
+    from memory_tui.render import as_text
+
+    wanted = [given.host] if getattr(given, "host", None) else list(HOSTS)
+    every = connection.every()
+    rows: list[dict[str, object]] = []
+    for name in wanted:
+        title = host(name).title
+        mine = [made for made in every if made.host == name]
+        rows += [_row(title, made, given) for made in mine] or [{"host": name, "title": title, "connected": False}]
+    if hasattr(given, "json"):
+        as_text.data({"hosts": rows})
+    else:
+        as_text.text([line for row in rows for line in _lines(row)])
+    return int(any(row.get("error") for row in rows))
+
+
+def _row(title: str, made: HostConnection, given: argparse.Namespace) -> dict[str, object]:
+    from memory_tui.hosts import connection
+    from memory_tui.hosts.proof import prove
+
+    row: dict[str, object] = {
+        "host": made.host,
+        "title": title,
+        "scope": made.scope,
+        "command": list(made.start.words),
+        "profile": made.profile,
+        "connected": True,
+        "at": made.at,
+        **({"project": str(made.project)} if made.scope == "project" else {}),
+    }
+    if lost := connection.wired(made):
+        return {**row, "connected": False, "error": " ".join(lost)}
+    try:
+        return {**row, "proof": _record(prove(made.start, _question(given, _workspace_of(made))))}
+    except MemoryTuiError as error:
+        return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    if "scope" not in row:
+        return [f"{row['title']}: not connected. memory-tui connect {row['host']} connects it."]
+    where = f" ({row['project']})" if "project" in row else ""
+    if "error" in row:
+        return [f"{row['title']}{where}: {row['error']}"]
+    proof = row["proof"]
+    hits = "1 hit" if proof["hits"] == 1 else f"{proof['hits']} hits"
+    return [
+        f"{row['title']}{where}: connected, profile {proof['profile'] or row['profile']}, tools in "
+        f"{proof['toolsMs']:.0f} ms, {hits} in {proof['answerMs']:.0f} ms for {proof['question']!r}."
+    ]
+
+
+# --- disconnect ----------------------------------------------------------------------------------------------------
+
+
+def _disconnect(given: argparse.Namespace) -> int:
+    from memory_tui.hosts import connection
+    from memory_tui.render import as_text
+
+    row, scope = _asked(given)
+    made = connection.recorded(row.name, scope, Path.cwd())
+    if made is None:
+        raise ConfigError(
+            f"{row.title} was not connected by memory-tui {'here' if scope == 'project' else 'on this machine'}.",
+            "memory-tui connect --status lists what is connected.",
+        )
+    files = connection.restorations(made)
+    as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
+    if not as_json:
+        as_text.text(list(connection.difference(files)))
+    if not dry:
+        if not confirmed(f"Write {_count(sum(file.now != file.then for file in files))} of {row.title}?", given):
+            raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
+        connection.disconnect(made, files)
+    if as_json:
+        told = [{"path": str(file.path), "ending": file.ending} for file in files]
+        as_text.data({"host": row.name, "scope": scope, "written": not dry, "files": told})
+    elif not dry:
+        as_text.text([*(f"{file.path}: {file.ending}." for file in files), f"{row.title} is disconnected."])
+    return 0
+
+
+COMMANDS: dict[str, Command] = {
+    "connect": Command(_connect, _declare_connect),
+    "disconnect": Command(_disconnect, _declare),
+}

@@ -1,0 +1,123 @@
+"""The freshness check compares the notes on disk with the index."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from memory_tui.engine.provider_setup import fallback_in, who_answers
+from memory_tui.providers.chain import NONE
+from memory_tui.search.trace import Notice, Unsearchable
+from memory_tui.workspace.roots import reachable
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.index.freshness import Freshness
+    from memory_tui.index.store import Store
+    from memory_tui.plan import Plan
+    from memory_tui.providers.chain import Chain
+    from memory_tui.providers.provider_protocol import Identity, Provider
+    from memory_tui.workspace.scan import Scan
+
+_CHEAP_SECONDS = 0.015
+"""A comparison that takes no longer than this is worth its time before every search."""
+_YOUNG_SECONDS = 0.25
+"""A comparison is not repeated before this has passed."""
+
+
+class FreshnessCheck:
+    """The last comparison of disk and index of one plan; any thread may make another one."""
+
+    def __init__(self, plan: Plan, chain: Chain) -> None:
+        self.unsearchable: tuple[Unsearchable, ...] = ()
+        """What a search could not find at the last comparison, and why."""
+        self.last: Freshness | None = None
+        """What the last comparison found."""
+        self._plan = plan
+        self._chain = chain
+        self._lost = False
+        """Whether the provider that an index would be made with does not answer."""
+        self._at = 0.0
+        self._cost = 0.0
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last comparison."""
+        return time.monotonic() - self._at
+
+    def postpone(self) -> None:
+        """Count as compared now: somebody is about to compare."""
+        self._at = time.monotonic()
+
+    def compare(self, store: Store, seen: Scan | None = None) -> Freshness:
+        """Compare disk and index, and remember what a search could not find, for the next answers."""
+        from memory_tui.index import mass_deletion, schema
+        from memory_tui.index import sync as syncing
+        from memory_tui.index.freshness import compare
+
+        began = time.monotonic()
+        has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
+        wanted = syncing.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
+        rebuild = schema.differences(has, wanted) if has and wanted else ()
+        every = seen or reachable(roots, None if rebuild else store.known().settled)
+        if rebuild and every.quiet:
+            every = reachable(roots)
+        found = compare(
+            every,
+            store.known(),
+            settings,
+            rebuild=rebuild,
+            roots=roots,
+            devices=mass_deletion.from_text(store.meta(mass_deletion.KEY)),
+        )
+        self.unsearchable = tuple(
+            [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]
+            + [Unsearchable(left.path, "excluded", left.detail) for left in found.left_out]
+        )
+        self._lost = who_answers(store, self._chain, settings).standing in ("failed", "fallback failed")
+        self.last, self._at = found, time.monotonic()
+        if seen is None:
+            self._cost = self._at - began
+        return found
+
+    def _wanted(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
+        """Who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
+        nothing else can be told without asking.
+        """
+        chain, settings = self._chain, self._plan.settings
+        if chain.name == NONE:
+            return None, settings, None
+        if chain.fallback is None and fallback_in(store, chain) is not None:
+            # What another process replaced stays so until the first choice has answered.
+            return chain.of_space(has), settings, has
+        return chain.provider(), settings, chain.wanted(has if has.dims else None) or has
+
+    def compare_if_cheap(self, store: Store) -> bool:
+        """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
+        if self._plan.once or self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
+            return False
+        return bool(self.compare(store).pending)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """What a person has to decide, or should know, about index and disk."""
+        seen, found = self.last, []
+        if seen is not None and seen.shrink is not None:
+            found.append(
+                Notice(
+                    "shrink",
+                    f"{seen.shrink.reason}; they stay in the index until you agree.",
+                    "Bring them back, or run memory-tui index --accept-shrink.",
+                )
+            )
+        if seen is not None and seen.rebuild:
+            found.append(
+                Notice(
+                    "rebuild",
+                    f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
+                    "finishes.",
+                    "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
+                    if self._lost
+                    else "Run memory-tui index.",
+                )
+            )
+        return tuple(found)

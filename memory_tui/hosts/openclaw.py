@@ -1,0 +1,53 @@
+"""OpenClaw takes a plugin for its memory slot, which starts one server for each workspace.
+
+The plugin's folder is copied out of the package, so that OpenClaw still starts when the Python environment is gone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memory_tui.config import places
+from memory_tui.hosts.file_changes import FileEdit, HostChange
+from memory_tui.hosts.wiring import Host, ServerStart, Wiring
+
+PLUGIN = "memory-tui"
+"""The plugin's id, which the slot names."""
+
+
+def plugin_folder() -> Path:
+    """The plugin's files in this package."""
+    return Path(__file__).parent / "openclaw_plugin"
+
+
+def installed_folder() -> Path:
+    """Where the copy lies that OpenClaw loads."""
+    import platformdirs
+
+    return platformdirs.user_data_path("memory-tui", appauthor=False) / "openclaw_plugin"
+
+
+def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    folder, packaged = installed_folder(), plugin_folder()
+    copies = tuple(
+        FileEdit(folder / file.relative_to(packaged), (HostChange("copy", (), file.read_text("utf-8")),))
+        for file in sorted(packaged.rglob("*"))
+        if file.is_file()
+    )
+    command: dict[str, object] = {"command": wiring.program[0], "profile": wiring.profile}
+    if wiring.program[1:]:
+        command["args"] = list(wiring.program[1:])
+    changes = (
+        HostChange("item", ("plugins", "load", "paths"), str(folder)),
+        HostChange("member", ("plugins", "entries", PLUGIN), {"enabled": True, "config": command}),
+        HostChange("member", ("plugins", "slots", "memory"), PLUGIN),
+    )
+    # The files first: OpenClaw does not start with a slot that nothing fills.
+    return (*copies, FileEdit(places.openclaw_path(), changes))
+
+
+def _start(wiring: Wiring) -> ServerStart:
+    return ServerStart(wiring.server())
+
+
+HOST = Host("openclaw", "OpenClaw", ("user",), _edits, _start, "Restart the gateway: openclaw gateway restart.")

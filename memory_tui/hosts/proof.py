@@ -1,0 +1,171 @@
+"""A proof starts the server as a host does, asks it a question, says who answered."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import IO, Any
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.hosts.wiring import PROFILE, ServerStart
+
+SECONDS = 60.0
+"""How long a server may take for its answer: the first one may wait for the first index."""
+_REVISION = "2025-06-18"
+
+
+class NoAnswer(MemoryTuiError):
+    """The server that a host starts gave no answer."""
+
+    code = "no_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Who answered: milliseconds until the tools were listed and for the question, hits, the first one's place."""
+
+    server: str
+    version: str
+    tools_ms: float
+    answer_ms: float
+    profile: str
+    provider: str
+    question: str
+    hits: int
+    first: str
+
+    def sentence(self) -> str:
+        """What a person is told."""
+        place = f", the first is {self.first}" if self.first else ""
+        return (
+            f"{self.server} {self.version} listed its tools in {self.tools_ms:.0f} ms and answered "
+            f"{self.question!r} in {self.answer_ms:.0f} ms with profile {self.profile or 'unknown'}: "
+            f"{self.hits} {'hit' if self.hits == 1 else 'hits'}{place}."
+        )
+
+
+def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
+    """Start the server, ask `question`, end it. Raises NoAnswer."""
+    environment = None
+    if start.variables is not None:
+        environment = {name: os.environ[name] for name in start.variables if name in os.environ}
+    with tempfile.TemporaryFile() as log:
+        try:
+            process = subprocess.Popen(
+                start.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment
+            )
+        except OSError as error:
+            raise NoAnswer(
+                f"{start.words[0]} cannot be started: {error.strerror or error}.", "Run memory-tui connect again."
+            ) from error
+        try:
+            return _asked(_Talk(process, log, time.monotonic() + seconds), question)
+        finally:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+
+def _asked(talk: _Talk, question: str) -> Proof:
+    began = time.perf_counter()
+    told = talk.ask(
+        "initialize",
+        {
+            "protocolVersion": _REVISION,
+            "capabilities": {},
+            "clientInfo": {"name": "memory-tui connect", "version": "1"},
+        },
+    )
+    talk.send({"method": "notifications/initialized"})
+    offered = {tool.get("name") for tool in talk.ask("tools/list", {}).get("tools", ())}
+    listed = time.perf_counter()
+    if "memory_search" not in offered:
+        raise NoAnswer("The server offers no memory_search.", "Run memory-tui connect again.")
+    # Hosts start a server long before the first question; the clock of the answer starts when it is asked.
+    result = talk.ask(
+        "tools/call",
+        {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}},
+    )
+    answered = time.perf_counter()
+    found: Mapping[str, Any] = result.get("structuredContent") or {}
+    if result.get("isError") or found.get("disabled"):
+        raise NoAnswer(
+            one_line(str(found.get("error") or "The memory cannot be searched."), 300),
+            one_line(str(found.get("action") or "Run memory-tui doctor."), 300),
+        )
+    hits = found.get("results") or []
+    info = told.get("serverInfo") or {}
+    return Proof(
+        str(info.get("name", "")),
+        str(info.get("version", "")),
+        (listed - began) * 1000,
+        (answered - listed) * 1000,
+        str((result.get("_meta") or {}).get(PROFILE, "")),
+        str(found.get("provider", "")),
+        question,
+        len(hits),
+        f"{hits[0]['path']}:{hits[0]['startLine']}" if hits else "",
+    )
+
+
+class _Talk:
+    """JSON-RPC with a process over its pipes; each answer is waited for until the deadline."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes], end: float) -> None:
+        self._process, self._log, self._end = process, log, end
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._number = 0
+        threading.Thread(target=self._read, name="proof-reader", daemon=True).start()
+
+    def _read(self) -> None:
+        pipe = self._process.stdout
+        while pipe is not None and (line := pipe.readline()):
+            self._lines.put(line)
+        self._lines.put(b"")
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """Send a message. Raises NoAnswer."""
+        try:
+            if self._process.stdin is not None:
+                self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+                self._process.stdin.flush()
+        except OSError as error:
+            raise self._gone() from error
+
+    def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, Any]:
+        """The result of a request. Raises NoAnswer."""
+        self._number += 1
+        self.send({"id": self._number, "method": method, "params": params})
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, self._end - time.monotonic()))
+            except queue.Empty:
+                raise NoAnswer(f"The server did not answer {method} in time.", "Run memory-tui doctor.") from None
+            if not line:
+                raise self._gone()
+            try:
+                message = json.loads(line)
+            except ValueError:
+                raise NoAnswer(f"The server wrote what is no message: {one_line(repr(line), 120)}.", "") from None
+            if message.get("id") != self._number:
+                continue
+            if "error" in message:
+                raise NoAnswer(one_line(str(message["error"].get("message")), 300), "Run memory-tui doctor.")
+            found: Mapping[str, Any] = message["result"]
+            return found
+
+    def _gone(self) -> NoAnswer:
+        self._process.wait(5)
+        self._log.seek(0)
+        said = one_line(self._log.read()[-600:].decode("utf-8", "replace").strip(), 300)
+        return NoAnswer(f"The server ended: {said or 'it said nothing'}.", "Mend what it says, then connect again.")

@@ -1,0 +1,116 @@
+"""A note as rows of the index: its chunks under their headings, with what a person should know of it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from memory_tui.core.tokens import indexed_form
+from memory_tui.index.index_write import NewChunk, NewFile
+from memory_tui.workspace import chunking_2026_9, transcripts
+from memory_tui.workspace.annotations import NOTHING_SAID
+from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
+from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
+from memory_tui.workspace.transcripts import Transcript
+
+if TYPE_CHECKING:
+    from memory_tui.index.schema import Recipe
+    from memory_tui.workspace.notes import Document
+
+LONGEST = 200
+"""Characters of a heading that count; a whole file in one `#` line would otherwise be repeated in every chunk."""
+
+_MARK = re.compile(r"^ {0,3}(?:(?P<hashes>#{1,6})[ \t]+(?P<title>[^\n]+)|(?P<fence>```+|~~~+)(?P<info>[^\n]*))", re.M)
+_CLOSING = re.compile(r"(?:^|[ \t]+)#+\s*$")
+
+
+class Headings:
+    """Where the headings of a note are; `#` lines inside fenced code are none."""
+
+    def __init__(self, text: str) -> None:
+        self._lines: list[int] = []
+        self._trails: list[tuple[str, ...]] = []
+        levels: dict[int, str] = {}
+        fence = ""
+        line, seen = 1, 0
+        for match in _MARK.finditer(text):
+            if match["fence"]:
+                fence = _fence_after(fence, match["fence"], match["info"].strip())
+                continue
+            title = _CLOSING.sub("", match["title"][:LONGEST]).strip()
+            if fence or not title:
+                continue
+            level = len(match["hashes"])
+            levels = {above: name for above, name in levels.items() if above < level} | {level: title}
+            line += text.count("\n", seen, match.start())
+            seen = match.start()
+            self._lines.append(line)
+            self._trails.append(tuple(levels.values()))
+
+    def above(self, line: int) -> tuple[str, ...]:
+        """The nearest heading of each level above `line` (1-based), outermost first."""
+        at = bisect_left(self._lines, line)
+        return self._trails[at - 1] if at else ()
+
+
+def _fence_after(fence: str, mark: str, info: str) -> str:
+    """The fence that is open after a line with `mark`, given the one open before ("" for none)."""
+    if not fence:
+        return "" if mark[0] in info and mark[0] == "`" else mark
+    return "" if mark.startswith(fence) and not info else fence
+
+
+def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
+    """The rows of `read`, whose reading began at `started`; those of a transcript with lines of its file.
+
+    Raises Unreadable for absurdly long lines.
+    """
+    noted = _cut(read, source, recipe)
+    headings = Headings("" if isinstance(read, Transcript) else read.text)
+    pieces = on_lines_of_file(read, [one.chunk for one in noted])
+    seen: dict[str, int] = {}
+    chunks = []
+    for piece, (_, said) in zip(pieces, noted, strict=True):
+        identifier = chunk_id(source, read.path, piece, recipe.identity.model)
+        occurrence = seen[identifier] = seen.get(identifier, -1) + 1
+        body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
+        chunks.append(
+            NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, said)
+        )
+    return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
+
+
+def _cut(read: Document, source: str, recipe: Recipe) -> list[AnnotatedChunk]:
+    """The chunks of `read` by the rules of the release that `recipe` names, each with what its annotations say."""
+    if recipe.chunking == chunking_2026_9.VERSION:
+        # Only notes have annotations and entries, and those of a transcript would be somebody's words.
+        return chunk_note(read.text, read.path, limit=recipe.chunk_bytes, plain=source == transcripts.SOURCE)
+    pieces = cap_bytes(chunk_text(read.text, recipe.chunk_tokens, recipe.chunk_overlap), recipe.chunk_bytes)
+    return [AnnotatedChunk(piece, NOTHING_SAID) for piece in pieces]
+
+
+def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
+    """`pieces` of the text of `read` with the lines of its file, which for a transcript are others."""
+    if not isinstance(read, Transcript):
+        return pieces
+    return [
+        piece._replace(start_line=read.lines[piece.start_line - 1], end_line=read.lines[piece.end_line - 1])
+        for piece in pieces
+    ]
+
+
+def remarks(read: Document) -> str:
+    """What a person should know about a note that was indexed all the same."""
+    remarks = []
+    if read.replaced:
+        remarks.append(f"{read.replaced:,} byte sequences are not UTF-8 and were replaced")
+    if isinstance(read, Transcript) and read.skipped:
+        remarks.append(
+            "1 line is not JSON and was skipped"
+            if read.skipped == 1
+            else f"{read.skipped:,} lines are not JSON and were skipped"
+        )
+    if read.nul:
+        remarks.append("it holds NUL characters")
+    return "; ".join(remarks)

@@ -1,0 +1,255 @@
+"""Postings in memory give the bm25 of words without asking FTS5 for every match of every query.
+
+How often a word stands in which chunk is read when the word is first asked for (about a microsecond a chunk that holds
+it), and followed by what the store says has changed. The scores are those of FTS5 to the last bit, because the same
+numbers are added up in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_tui.core.tokens import and_query, or_query
+from memory_tui.source.protocol import ChunkSource, WordIndex
+from memory_tui.source.rows import Bm25, ChunkCounts, Flags, Form, Matches, RowIds
+
+Slots = npt.NDArray[np.int32]
+Join = Literal["all", "any"]
+
+_K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6
+"""FTS5's constants of bm25."""
+_MOST_POSTINGS = 6_000_000
+"""Postings that are remembered, at 8 bytes each: the words that nobody asked for longest are read again."""
+_MOST_CHANGES = 20_000
+"""Changes that are followed; more are read anew."""
+_DEAD_SHARE, _DEAD_SPARE = 0.25, 1_000
+"""Of so many chunks that are gone, and more of them, the slots are given up."""
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """The chunks of one form by slot, in the order of their rowids; those that are not `alive` are gone."""
+
+    rowids: RowIds
+    lengths: npt.NDArray[np.int32]
+    alive: Flags
+
+    @classmethod
+    def of(cls, found: ChunkCounts) -> _Chunks:
+        return cls(found.rowids, found.counts, np.ones(len(found.rowids), np.bool_))
+
+    @cached_property
+    def count(self) -> int:
+        """How many are alive."""
+        return int(np.count_nonzero(self.alive))
+
+    @cached_property
+    def is_whole(self) -> bool:
+        return self.count == len(self.alive)
+
+    @cached_property
+    def damping(self) -> Bm25:
+        """What bm25 adds to the number of times that a word stands in each chunk, for the length of the chunk."""
+        mean = int(self.lengths[self.alive].sum(dtype=np.int64)) / max(1, self.count)
+        lengths = self.lengths.astype(np.float64)
+        damping: Bm25 = _K1 * (1 - _B + _B * lengths / (mean or 1.0))
+        return damping
+
+    def followed(self, words: WordIndex, form: Form, gone: Sequence[int]) -> _Chunks | None:
+        """The chunks as they are now that `gone` are gone; None where they have to be read anew."""
+        new = words.lengths(form, int(self.rowids[-1]) if len(self.rowids) else 0)
+        alive = np.concatenate([self.alive, np.ones(len(new.rowids), np.bool_)])
+        slots, known = _slots_of(self.rowids, np.asarray(gone, np.int64))
+        alive[slots[known]] = False
+        rowids, lengths = np.concatenate([self.rowids, new.rowids]), np.concatenate([self.lengths, new.counts])
+        chunks = _Chunks(rowids, lengths, alive)
+        dead = len(alive) - chunks.count
+        # Repeats of a chunk go without being told of.
+        if chunks.count != words.size(form) or dead > _DEAD_SPARE + _DEAD_SHARE * chunks.count:
+            return None
+        return chunks
+
+
+class _Word(NamedTuple):
+    """Where a word stands, among the first `seen` slots, as it was at `generation`."""
+
+    slots: Slots
+    counts: npt.NDArray[np.int32]
+    seen: int
+    generation: int
+
+
+@dataclass
+class _Words:
+    """The words that were asked for, by form and FTS5 expression; those asked for last stand last."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    known: dict[tuple[Form, str], _Word] = field(default_factory=dict)
+    postings: int = 0
+
+    def get(self, key: tuple[Form, str]) -> _Word | None:
+        with self.lock:
+            found = self.known.pop(key, None)
+            if found is not None:
+                self.known[key] = found
+            return found
+
+    def put(self, key: tuple[Form, str], word: _Word) -> None:
+        with self.lock:
+            before = self.known.get(key)
+            if before is not None and before.generation > word.generation:
+                return
+            self._forget(key)
+            self.known[key] = word
+            self.postings += len(word.slots)
+            while self.postings > _MOST_POSTINGS and len(self.known) > 1:
+                self._forget(next(iter(self.known)))
+
+    def _forget(self, key: tuple[Form, str]) -> None:
+        word = self.known.pop(key, None)
+        self.postings -= len(word.slots) if word else 0
+
+
+class PostingLists:
+    """The full-text index of a store in memory, as it is at one `generation`.
+
+    It never changes to whoever reads it: `refresh` returns another one, and any number of threads can ask. Each call
+    gets the full-text index of a store that holds that generation, for the words that were not asked for before.
+    """
+
+    def __init__(
+        self,
+        uuid: str,
+        generation: int,
+        cut: str,
+        chunks: dict[Form, _Chunks] | None = None,
+        words: _Words | None = None,
+    ) -> None:
+        self.uuid = uuid
+        self.generation = generation
+        self._cut = cut
+        self._chunks = chunks or {}
+        self._words = words or _Words()
+
+    @classmethod
+    def of(cls, store: ChunkSource) -> PostingLists:
+        """The postings of what `store` holds; nothing is read yet."""
+        return cls(store.uuid(), store.generation(), store.words.cut())
+
+    def refresh(self, store: ChunkSource) -> PostingLists:
+        """The postings as they are now: these if nothing changed, else others whose making costs what changed."""
+        with store.snapshot():
+            if store.uuid() != self.uuid or store.words.cut() != self._cut:
+                return PostingLists.of(store)
+            if store.generation() == self.generation:
+                return self
+            delta = store.delta(self.generation, _MOST_CHANGES, vectors=False)
+            if delta is None:
+                return PostingLists.of(store)
+            followed: dict[Form, _Chunks] = {}
+            for form, chunks in list(self._chunks.items()):
+                now = chunks.followed(store.words, form, delta.gone)
+                if now is None:
+                    return PostingLists.of(store)
+                followed[form] = now
+            return PostingLists(self.uuid, delta.generation, self._cut, followed, self._words)
+
+    def match(self, index: WordIndex, words: Sequence[str], form: Form, join: Join) -> Matches:
+        """Find the chunks that hold all, or any, of `words`: `WordIndex.match`. Raises QueryError, Cancelled."""
+        if not words:
+            return Matches(np.empty(0, np.int64), np.empty(0))
+        chunks = self._chunks_of(index, form)
+        found = {word: self._found(index, chunks, word, form, join) for word in dict.fromkeys(words)}
+        return (_of_all if join == "all" else _of_any)(chunks, [found[word] for word in words])
+
+    def frequency(self, index: WordIndex, words: Sequence[str], form: Form) -> list[int]:
+        """Count the chunks that hold each word: `WordIndex.frequency`."""
+        return [self._frequency(index, word, form) for word in words]
+
+    def _frequency(self, index: WordIndex, word: str, form: Form) -> int:
+        chunks = self._chunks.get(form)
+        if chunks is None or self._words.get((form, or_query([word]))) is None:
+            # Counting is ten times quicker than reading, and most words that are only counted are frequent.
+            return index.frequency([word], form)[0]
+        return len(self._found(index, chunks, word, form, "any").slots)
+
+    def _chunks_of(self, index: WordIndex, form: Form) -> _Chunks:
+        if form not in self._chunks:
+            self._chunks[form] = _Chunks.of(index.lengths(form))
+        return self._chunks[form]
+
+    def _found(self, index: WordIndex, chunks: _Chunks, word: str, form: Form, join: Join) -> _Found:
+        """Where `word` stands among the chunks that are alive."""
+        key = form, or_query([word]) if join == "any" else and_query([word])
+        known = self._words.get(key)
+        if known is None or known.generation > self.generation:
+            # What a later reader knows lacks the chunks that went between.
+            known = _Word(np.empty(0, np.int32), np.empty(0, np.int32), 0, self.generation)
+        if known.seen < len(chunks.rowids) or not known.seen:
+            more = index.occurrences(word, form, join, int(chunks.rowids[known.seen - 1]) if known.seen else 0)
+            slots, there = _slots_of(chunks.rowids, more.rowids)
+            known = _Word(
+                np.concatenate([known.slots, slots[there].astype(np.int32)]),
+                np.concatenate([known.counts, more.counts[there]]),
+                len(chunks.rowids),
+                self.generation,
+            )
+            self._words.put(key, known)
+        if chunks.is_whole:
+            return _Found(known.slots, known.counts)
+        alive = chunks.alive[known.slots]
+        return _Found(known.slots[alive], known.counts[alive])
+
+
+class _Found(NamedTuple):
+    """The chunks that hold a word, by slot, and how often."""
+
+    slots: Slots
+    counts: npt.NDArray[np.int32]
+
+    def scores(self, chunks: _Chunks) -> Bm25:
+        """bm25 of this word alone, positive."""
+        return _bm25(chunks, len(self.slots), self.counts, self.slots)
+
+
+def _bm25(chunks: _Chunks, frequency: int, counts: npt.NDArray[np.int32], slots: Slots) -> Bm25:
+    """What a word that stands in `frequency` chunks adds to those in `slots`, `counts` times in each (FTS5)."""
+    idf = math.log((chunks.count - frequency + 0.5) / (frequency + 0.5))
+    often = counts.astype(np.float64)
+    return (idf if idf > 0 else _LEAST_IDF) * ((often * (_K1 + 1.0)) / (often + chunks.damping[slots]))
+
+
+def _of_any(chunks: _Chunks, words: Sequence[_Found]) -> Matches:
+    scores = np.zeros(len(chunks.rowids))
+    for word in words:
+        scores[word.slots] += word.scores(chunks)
+    slots = np.flatnonzero(scores)
+    return Matches(chunks.rowids[slots], -scores[slots])
+
+
+def _of_all(chunks: _Chunks, words: Sequence[_Found]) -> Matches:
+    slots = min((word.slots for word in words), key=len)
+    for word in words:
+        if word.slots is not slots:
+            slots = slots[_slots_of(word.slots, slots)[1]]
+    scores = np.zeros(len(slots))
+    for word in words:
+        at, _ = _slots_of(word.slots, slots)
+        scores += _bm25(chunks, len(word.slots), word.counts[at], slots)
+    return Matches(chunks.rowids[slots], -scores)
+
+
+def _slots_of(sorted_numbers: RowIds | Slots, wanted: RowIds | Slots) -> tuple[npt.NDArray[np.int64], Flags]:
+    """Where each of `wanted` stands in `sorted_numbers`, and whether it is there."""
+    if not len(sorted_numbers):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    at = np.minimum(np.searchsorted(sorted_numbers, wanted), len(sorted_numbers) - 1)
+    return at, sorted_numbers[at] == wanted

@@ -1,0 +1,345 @@
+"""The second stage looks into the first candidates: at their windows, their lines, their letters.
+
+A chunk of 400 tokens is a coarse unit: one line that answers is drowned by twenty that do not. So the first candidates
+of a ranking are measured again by their best window, by their best line, and by the trigrams they share with the
+question, which find compounds, inflections, misspellings. Each measure is divided by the best among those candidates
+(max-norm), weighted, added up. A candidate beside a better one of the same note answers with nearly the same text, and
+loses a little.
+
+Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's idf, trigrams McNamee and Mayfield
+(2004), variety Carbonell and Goldstein (1998).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_tui.core.errors import ProviderError
+from memory_tui.providers.wires.builtin import StaticTable, static_table
+from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
+from memory_tui.search.passages import (
+    PassageMemory,
+    Passages,
+    TokenTable,
+    gram_key,
+    stem_keys,
+    stems_of,
+    sums,
+    word_grams,
+)
+from memory_tui.search.trace import ChunkRef
+
+CANDIDATES = 30
+"""How many of the first candidates are looked into; more give no better answers."""
+
+Rows = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One way of looking into a chunk: its name, its weight among the measures, and what it goes by."""
+
+    name: str
+    weight: float
+    by: Literal["words", "meaning"]
+
+
+MEASURES = (
+    Measure("window words", 0.20, "words"),
+    Measure("line words", 0.10, "words"),
+    Measure("window meaning", 0.15, "meaning"),
+    Measure("line meaning", 0.10, "meaning"),
+    Measure("letters", 0.15, "words"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What passages are measured by: `idf` of its stems and trigrams by their keys, and its direction.
+
+    The idf of stems is by the chunks of the index, that of trigrams by the reference. `vector` is the unit vector of
+    the question in the space of the table, None where meaning is not measured. The mean lengths are of the reference.
+    """
+
+    stems: Mapping[int, float]
+    grams: Mapping[int, float]
+    vector: npt.NDArray[np.float32] | None
+    window_length: float
+    line_length: float
+    letters_length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """What was measured in one chunk: `values` in the order of MEASURES; its best line and window, from line 0."""
+
+    values: tuple[float, ...]
+    line: int
+    window: tuple[int, int]
+
+
+def query_of(
+    words: Sequence[str],
+    frequency: Mapping[str, int],
+    chunks: int,
+    vector: npt.NDArray[np.float32] | None,
+    reference: Sequence[Passages],
+) -> Query:
+    """How the `words` of a question are measured in an index of `chunks`, given in how many of them each stands."""
+    stems = {stem: lucene_idf(frequency.get(word, 0), chunks) for word in words for stem in stems_of(word)}
+    grams = {gram_key(gram): 0.0 for word in words for gram in word_grams(word.lower())}
+    wanted = np.array(sorted(grams), dtype=np.int64)
+    holding = sum((_counts_of(wanted, one) > 0 for one in reference), np.zeros(len(wanted), dtype=np.int64))
+    held = sum(len(one.stems) for one in reference)
+    windows, lines = sum(len(one.window_norm) for one in reference), sum(len(one.lines) for one in reference)
+    return Query(
+        dict(zip(stem_keys(list(stems)).tolist(), stems.values(), strict=True)),
+        dict(zip(wanted.tolist(), (lucene_idf(n, len(reference)) for n in holding.tolist()), strict=True)),
+        vector,
+        held / max(1, windows) or 1.0,
+        held / max(1, lines) or 1.0,
+        sum(one.length for one in reference) / max(1, len(reference)) or 1.0,
+    )
+
+
+def _counts_of(wanted: Rows, passages: Passages) -> Floats:
+    """How often each of the `wanted` keys, which rise, stands among the trigrams of a text."""
+    if not len(passages.grams):
+        return np.zeros(len(wanted))
+    at = np.minimum(np.searchsorted(passages.grams, wanted), len(passages.grams) - 1)
+    return np.where(passages.grams[at] == wanted, passages.gram_counts[at], 0.0)
+
+
+def measure(asked: Query, chunks: Sequence[Passages], table: TokenTable | None) -> list[Best]:
+    """Each of `chunks` measured; all of them at once, because numpy takes its time for each call."""
+    if not chunks:
+        return []
+    lines = np.cumsum([0, *(len(one.lines) for one in chunks)])
+    windows = np.cumsum([0, *(len(one.window_norm) for one in chunks)])
+    window_from = np.concatenate([one.window_from[:-1] + at for one, at in zip(chunks, lines.tolist(), strict=False)])
+    line_words, window_words = _words(asked, chunks, window_from)
+    line_meaning, window_meaning = _meaning(asked, chunks, window_from, table)
+    letters = _letters(asked, chunks)
+    best = [
+        np.maximum.reduceat(values, bounds[:-1])
+        for values, bounds in (
+            (window_words, windows),
+            (line_words, lines),
+            (window_meaning, windows),
+            (line_meaning, lines),
+        )
+    ]
+    found = []
+    for i, one in enumerate(chunks):
+        line = _best_of(line_words[lines[i] : lines[i + 1]], line_meaning[lines[i] : lines[i + 1]])
+        window = _best_of(window_words[windows[i] : windows[i + 1]], window_meaning[windows[i] : windows[i + 1]])
+        first, last = one.window_from[window], one.window_from[window + 1] - 1
+        found.append(
+            Best(
+                (*(float(values[i]) for values in best), float(letters[i])),
+                int(one.lines[line]),
+                (int(one.lines[first]), int(one.lines[last])),
+            )
+        )
+    return found
+
+
+def _best_of(words: Floats, meaning: Floats) -> int:
+    """Which passage of a chunk answers best: by words relative to the best there, and by cosine."""
+    top = float(words.max())
+    return int(np.argmax(words / top + meaning if top > 0 else meaning))
+
+
+def _words(asked: Query, chunks: Sequence[Passages], window_from: Rows) -> tuple[Floats, Floats]:
+    """bm25 of every line and of every window."""
+    lengths = np.concatenate([np.diff(one.stem_from) for one in chunks])
+    keys = np.array(sorted(asked.stems), dtype=np.int64)
+    counts = np.zeros((len(keys), len(lengths)))
+    if len(keys):
+        stems = np.concatenate([one.stems for one in chunks])
+        at = np.minimum(np.searchsorted(keys, stems), len(keys) - 1)
+        hit = np.flatnonzero(keys[at] == stems)
+        np.add.at(counts, (at[hit], np.searchsorted(np.cumsum(lengths), hit, side="right")), 1.0)
+    idf = np.array([asked.stems[key] for key in keys.tolist()], dtype=np.float64)
+    of_windows = np.add.reduceat(counts, window_from, axis=1)
+    window_lengths = np.add.reduceat(lengths, window_from)
+    return (
+        okapi_bm25(counts, idf, lengths.astype(np.float64), asked.line_length),
+        okapi_bm25(of_windows, idf, window_lengths.astype(np.float64), asked.window_length),
+    )
+
+
+def _meaning(
+    asked: Query, chunks: Sequence[Passages], window_from: Rows, table: TokenTable | None
+) -> tuple[Floats, Floats]:
+    """The cosine of every line and of every window with the question, 0 for negative ones; zeros without meaning."""
+    line_norm = np.concatenate([one.line_norm for one in chunks])
+    window_norm = np.concatenate([one.window_norm for one in chunks])
+    if asked.vector is None or table is None:
+        return np.zeros(len(line_norm)), np.zeros(len(window_norm))
+    ids = np.concatenate([one.ids for one in chunks])
+    # A token stands in many chunks: each is compared once.
+    used = np.flatnonzero(np.bincount(ids)) if len(ids) else ids
+    value = np.zeros(int(used[-1]) + 1 if len(used) else 1)
+    value[used] = table.rows(used) @ asked.vector
+    bounds = np.cumsum(np.concatenate([[0], *(np.diff(one.id_from) for one in chunks)]))
+    dots = sums(value[ids], bounds).astype(np.float64)
+    windows = np.add.reduceat(dots, window_from)
+    return _cosines(dots, line_norm), _cosines(windows, window_norm)
+
+
+def _cosines(dots: Floats, norms: Floats) -> Floats:
+    found = np.zeros(len(dots))
+    np.divide(dots, norms, out=found, where=norms > 0)
+    return np.maximum(found, 0.0)
+
+
+def _letters(asked: Query, chunks: Sequence[Passages]) -> Floats:
+    """bm25 of the trigrams of every chunk."""
+    keys = np.array(sorted(asked.grams), dtype=np.int64)
+    counts = np.stack([_counts_of(keys, one) for one in chunks], axis=1)
+    idf = np.array([asked.grams[key] for key in keys.tolist()], dtype=np.float64)
+    return okapi_bm25(counts, idf, np.array([float(one.length) for one in chunks]), asked.letters_length)
+
+
+def weights(*, words: bool, meaning: bool) -> Floats:
+    """The weight of each measure, together 1; those that nothing was measured by count nothing."""
+    raw = np.array([one.weight if {"words": words, "meaning": meaning}[one.by] else 0.0 for one in MEASURES])
+    return np.asarray(raw / raw.sum(), dtype=np.float64) if raw.any() else raw
+
+
+_memory = PassageMemory()
+
+
+@functools.cache
+def _table() -> StaticTable:
+    """The built-in table, whatever provider the index is made with: it compares lines in microseconds."""
+    return static_table()
+
+
+class SecondStage:
+    """What a question finds inside of chunks; each is measured when a ranking puts it among its first candidates.
+
+    `reference` are the rows that idf of trigrams and
+    mean lengths are of, which no knob changes. `text` gives the text at a row. Without `meaning` words alone count, as
+    they do where there is a `problem` with the table. May be used by several threads at once.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        frequency: Mapping[str, int],
+        chunks: int,
+        query: str,
+        reference: Sequence[int],
+        text: Callable[[int], str],
+        *,
+        meaning: bool,
+    ) -> None:
+        table, vector, self.problem = None, None, ""
+        try:
+            table = _table() if meaning else None
+        except ProviderError as error:
+            self.problem = error.message
+        if table is not None:
+            summed = table.rows(np.array(table.ids(query), dtype=np.int64)).sum(axis=0)
+            length = float(np.sqrt(summed @ summed))
+            vector = summed / np.float32(length) if length > 0 else None
+        self._table = table if vector is not None else None
+        self._text = text
+        self._known: dict[int, Best] = {}
+        first = [_memory.of(text(row), self._table) for row in reference]
+        self.asked = query_of(words, frequency, chunks, vector, first)
+        self.weights = weights(words=bool(words), meaning=vector is not None)
+        self._keep(list(reference), first)
+
+    def _keep(self, rows: Sequence[int], passages: Sequence[Passages]) -> None:
+        self._known.update(zip(rows, measure(self.asked, passages, self._table), strict=True))
+
+    def best(self, row: int) -> Best:
+        """What was measured at `row`."""
+        self.measured([row])
+        return self._known[row]
+
+    def measured(self, rows: Sequence[int]) -> Floats:
+        """The measures of each of `rows`: (rows, measures)."""
+        if new := [row for row in rows if row not in self._known]:
+            self._keep(new, [_memory.of(self._text(row), self._table) for row in new])
+        return np.array([self._known[row].values for row in rows], dtype=np.float64).reshape(len(rows), len(MEASURES))
+
+
+@dataclass(frozen=True, slots=True)
+class SecondScores:
+    """What the second stage gives candidates: arrays of (rules, candidates), `best` of (rules, measures).
+
+    `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1. `beside` is the better
+    candidate for whose sake one loses `lost` points, -1 where it loses none.
+    """
+
+    inside: Flags
+    score: Floats
+    best: Floats
+    lost: Floats
+    beside: Rows
+
+
+def first_of(scores: Floats) -> Rows:
+    """The first CANDIDATES of each row of `scores` (rules, candidates), best first, equal ones in their order."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
+
+
+def shares(values: Floats, inside: Flags) -> tuple[Floats, Floats]:
+    """`values` (candidates, measures) over the best of those `inside` by each rule, and the best: (rules, measures).
+
+    Returns (rules, candidates, measures), 0 for those that are not inside.
+    """
+    within = np.where(inside[:, :, None], values[None, :, :], 0.0)
+    best = within.max(axis=1, initial=0.0)
+    over = np.zeros_like(within)
+    np.divide(within, best[:, None, :], out=over, where=best[:, None, :] > 0)
+    return over, best
+
+
+def spread(scores: Floats, order: Rows, beside: Flags, penalty: Floats) -> tuple[Floats, Rows]:
+    """What neighbours of better candidates lose, and the better one of each (-1 for none): (rules, candidates).
+
+    `order` (rules, k) are the candidates that are looked at, those `beside` (candidates, candidates) each other are
+    neighbours, `penalty` is (rules, 1). From the best down, each takes it off its neighbours, once; no score falls
+    below 0. Of equal ones the earlier in `order` is first.
+    """
+    lost, twin = np.zeros_like(scores), np.full(scores.shape, -1, dtype=np.int64)
+    rules = np.arange(len(scores))
+    near = beside[order[:, :, None], order[:, None, :]]
+    near[:, np.arange(order.shape[1]), np.arange(order.shape[1])] = False
+    if not near.any():
+        return lost, twin
+    raw = np.take_along_axis(scores, order, axis=1)
+    value, off, of = raw.copy(), np.zeros_like(raw), np.full(order.shape, -1, dtype=np.int64)
+    left = np.ones(order.shape, dtype=np.bool_)
+    most = np.minimum(penalty, np.maximum(raw, 0.0))
+    for _ in range(order.shape[1]):
+        pick = np.argmax(np.where(left, value, -np.inf), axis=1)
+        left[rules, pick] = False
+        hit = near[rules, pick] & left & (of < 0)
+        off = np.where(hit, most, off)
+        of = np.where(hit, order[rules, pick][:, None], of)
+        value = np.where(hit, raw - most, value)
+    np.put_along_axis(lost, order, off, axis=1)
+    np.put_along_axis(twin, order, of, axis=1)
+    return lost, twin
+
+
+def neighbours(refs: Sequence[ChunkRef]) -> Flags:
+    """Which chunks are of one note and touch or overlap: (chunks, chunks)."""
+    places: dict[str, int] = {}
+    note = np.array([places.setdefault(ref.path, len(places)) for ref in refs])
+    first, last = np.array([ref.start_line for ref in refs]), np.array([ref.end_line for ref in refs])
+    touch = (first[:, None] <= last[None, :] + 1) & (first[None, :] <= last[:, None] + 1)
+    return np.asarray(touch & (note[:, None] == note[None, :]), dtype=np.bool_)

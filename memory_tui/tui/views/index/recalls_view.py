@@ -1,0 +1,168 @@
+"""The recalls view lists what agents asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui.draw import fit
+from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.widgets.rowlist import Line, RowList, text
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.recalls.recall_log import Log, RecallEntry
+    from memory_tui.recalls.rerun import Rerun
+
+
+NOTE_READ = "The agent read a note here; there is no question to ask."
+NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
+
+
+class RecallsView(View):
+    """The newest first; enter takes one to the search view, `w` tells below it what it got then and would get now."""
+
+    PLACE = "recalls"
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
+
+    def __init__(self, below: View | None = None) -> None:
+        super().__init__(below)
+        self.listing = Listing(
+            self,
+            title="What agents asked",
+            waiting="Reading the log of recalls ...",
+            gather=_log,
+            lines=self._lines,
+            summary=self._summary,
+        )
+        self.parts = (self.listing,)
+        self._replay: Rerun | None = None
+        self._letters = ""
+
+    def _summary(self, log: Log) -> str:
+        """How many there are, and how many of them are shown."""
+        unread = f", {plural(log.unread, 'line')} unreadable" if log.unread else ""
+        if not self._letters:
+            return f"{plural(len(log.entries), 'recall')}{unread}"
+        return f"{len(self._shown(log)):,} of {plural(len(log.entries), 'recall')} with “{self._letters}”{unread}"
+
+    def _shown(self, log: Log) -> list[RecallEntry]:
+        """The entries that hold the letters that were typed, the newest first."""
+        return [entry for entry in reversed(log.entries) if self._letters.lower() in one_line(entry.query).lower()]
+
+    def _lines(self, log: Log, width: int) -> list[Line]:
+        """A line a recall."""
+        from memory_tui.recalls.recalled_lines import moment, replayed
+
+        if not log.entries:
+            return [*text("", width), *text("No recall is logged.", width, "strong"), *text(NONE, width, "muted")]
+        written: list[Line] = []
+        for entry in self._shown(log):
+            got, style = _got(entry)
+            room = 26 if width >= 100 else 12
+            written.append(
+                (
+                    [
+                        (f" {moment(entry.at)}  ", "muted"),
+                        (fit(got, room), style),
+                        (fit(one_line(entry.query), max(10, width - room - 24)), "strong"),
+                    ],
+                    entry.id,
+                )
+            )
+            if self._replay is not None and self._replay.entry.id == entry.id:
+                written += [line for words in list(replayed(self._replay))[2:] for line in text(words, width, "", 3)]
+        return written or text(f"No recall contains “{self._letters}”; esc shows all.", width, "muted")
+
+    @property
+    def entry(self) -> RecallEntry | None:
+        """The recall under the cursor."""
+        log, key = self.listing.found, self.listing.rows.key
+        return log.find(key) if log is not None and isinstance(key, str) and key else None
+
+    def _question(self) -> RecallEntry | None:
+        """The recall under the cursor, where it is a question; else why not is said."""
+        from memory_tui.openclaw.prompt import SEARCH
+
+        entry = self.entry
+        if entry is not None and entry.tool == SEARCH:
+            return entry
+        self.show_message("No recall is under the cursor." if entry is None else NOTE_READ)
+        return None
+
+    @on(RowList.Chosen)
+    def _chosen(self) -> None:
+        self.do_open()
+
+    def do_open(self) -> None:
+        """Take the question to the search view, with the knobs that held then."""
+        entry, tuning = self._question(), self.home.tuning
+        if entry is None or tuning is None:
+            return
+        from memory_tui.recalls.recalled_lines import taken_up
+        from memory_tui.recalls.rerun import settings_of
+
+        then = settings_of(entry, tuning.settings)
+        self.home.turn(tuning.to(then))
+        turned = self.home.tuning is not tuning
+        self.app.pop_screen()
+        knobs = "The knobs are as they were then; u undoes it." if turned else "The knobs are as they were then."
+        self.home.ask_for(entry.query, f"{taken_up(entry)} {knobs}")
+
+    @task("replay")
+    async def do_then_now(self) -> None:
+        """What the recall under the cursor got then, and would get now."""
+        entry = self._question()
+        if entry is None:
+            return
+        from memory_tui.recalls.rerun import replay
+
+        found = await self.home.jobs.attempt(lambda engine: replay(entry, engine.plan.settings, engine.queries.gather))
+        if isinstance(found, MemoryTuiError):
+            self._replay = None
+            self.show_message(sentence_of(found))
+        else:
+            self._replay = found
+        self.listing.show()
+
+    def do_filter(self) -> None:
+        """Ask for letters, and show only the recalls that hold them."""
+        from memory_tui.tui.views.dialogs import Prompt
+
+        def take(letters: str | None) -> None:
+            if letters is not None:
+                self._letters = letters
+                self.listing.show()
+
+        self.app.push_screen(Prompt("Show which questions?", "letters that they hold", self._letters), take)
+
+    def back(self) -> bool:
+        """Show all again, else back to the view below."""
+        if not self._letters:
+            return super().back()
+        self._letters = ""
+        self.listing.show()
+        return True
+
+
+def _log(engine: Engine) -> Log:
+    """The log of this workspace."""
+    from memory_tui.recalls import recall_log
+
+    return recall_log.read(recall_log.recall_log_path(engine.plan.roots.workspace))
+
+
+def _got(entry: RecallEntry) -> tuple[str, str]:
+    """What came back, in a few words, and its style."""
+    if entry.hits:
+        return plural(len(entry.hits), "hit"), ""
+    if entry.outcome:
+        return one_line(entry.outcome), "warn"
+    return ("read", "muted") if entry.tool == "memory_get" else ("no hit", "warn")

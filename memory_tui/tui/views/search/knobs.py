@@ -1,0 +1,112 @@
+"""The part of the search view that turns the knobs of the ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from textual.widget import Widget
+
+from memory_tui.core.settings import Scalar
+from memory_tui.search.trace import Trace
+from memory_tui.tui.tuning import OPENED, Answer, changes, summary
+from memory_tui.tui.views.view import Part, View
+from memory_tui.tui.widgets.tune_strip import TuneStrip
+from memory_tui.tui.widgets.why_rows import Grade, no_grade
+
+
+class ShownAnswer:
+    """What the search view shows: the answer, and the question that was asked last."""
+
+    def __init__(self) -> None:
+        self.answer: Answer | None = None
+        self.asked = ""
+        self.grade: Grade = no_grade
+        """What labels of the question make of a chunk."""
+
+    @property
+    def question(self) -> str:
+        """The question whose answer is on screen."""
+        return self.asked if self.answer is not None else ""
+
+    @property
+    def trace(self) -> Trace | None:
+        """The ranking on screen."""
+        return self.answer.trace if self.answer is not None else None
+
+
+class Knobs(Part):
+    """Turns knobs and sets baselines; `relist` shows the answer that is ranked anew."""
+
+    def __init__(self, view: View, shown: ShownAnswer, relist: Callable[[bool], None]) -> None:
+        super().__init__(view)
+        self._shown, self._relist = shown, relist
+
+    def compose(self) -> Iterable[Widget]:
+        """The strip."""
+        yield TuneStrip(self)
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """Rank the same evidence under the knobs as they are now."""
+        tuning, engine, shown = self.home.tuning, self.home.engine, self._shown
+        if tuning is not None and engine is not None and shown.answer is not None:
+            shown.answer = Answer.of(engine.queries.rank, shown.answer.evidence, tuning, shown.answer)
+            self._relist(keep)
+        else:
+            self.show()
+            self.view.update_hints()
+
+    def show(self) -> None:
+        """Bring the strip up to date."""
+        tuning, answer = self.home.tuning, self._shown.answer
+        if tuning is None:
+            return
+        verdict = ""
+        if tuning.compared and answer is not None:
+            verdict = summary(changes(answer.trace, answer.baseline))
+        self.view.query_one(TuneStrip).show(tuning, verdict)
+
+    def context(self) -> dict[str, bool]:
+        """Whether knobs were turned or written."""
+        tuning = self.home.tuning
+        return {"tuned": bool(tuning and tuning.tuned), "written": bool(tuning and tuning.writes)}
+
+    def turn_knob(self, key: str, value: Scalar) -> None:
+        """Turn the knob `key` to `value`; a profile sets every knob that was not chosen."""
+        tuning, engine = self.home.tuning, self.home.engine
+        if tuning is None or engine is None:
+            return
+        if key == "profile":
+            self.home.turn(tuning.to(engine.plan.with_profile(str(value))))
+        else:
+            self.home.turn(tuning.set(key, value))
+
+    def reset_knob(self, key: str) -> None:
+        """Turn the knob `key` back to how the app was opened; with the profile, all of them."""
+        tuning = self.home.tuning
+        if tuning is not None:
+            self.home.turn(tuning.reset_all() if key == "profile" else tuning.reset(key))
+
+    def do_reset_all(self) -> None:
+        """All knobs as the app was opened."""
+        if self.home.tuning is not None:
+            self.home.turn(self.home.tuning.reset_all())
+
+    def do_base(self) -> None:
+        """Compare with the knobs as they are now from here on, under a name."""
+        tuning = self.home.tuning
+        if tuning is None:
+            return
+        from memory_tui.tui.views.dialogs import Prompt
+
+        def take(name: str | None) -> None:
+            if name is None or self.home.tuning is None:
+                return
+            self.home.turn(self.home.tuning.rebase(name))
+            base = self.home.tuning.baseline
+            self.view.show_message(
+                f"Baseline {base.name} is set: {base.title}. The list now compares each turn with it; u undoes it."
+            )
+
+        value = tuning.difference() or tuning.written or OPENED
+        title = f"Baseline {tuning.next_letter}: a name for the knobs as they are now"
+        self.view.app.push_screen(Prompt(title, "a name", value), take)

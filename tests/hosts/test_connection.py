@@ -1,0 +1,246 @@
+"""Connecting a host: what it will start answers, and the way back leaves its files as they were."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.core import atomic
+from memory_tui.core.errors import ConfigError
+from memory_tui.hosts import connection, proof
+from memory_tui.hosts import wiring as host
+
+FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"
+Run = Callable[..., dict[str, object]]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name in ("STATE", "CACHE", "CONFIG", "DATA"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder))
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text(f"# Memory\n\n{FACT}")
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return folder
+
+
+@pytest.fixture
+def unasked(monkeypatch: pytest.MonkeyPatch) -> list[host.ServerStart]:
+    """Servers that were to be started: a start costs seconds, and the tests that need none do without."""
+    started: list[host.ServerStart] = []
+
+    def prove(start: host.ServerStart, question: str) -> proof.Proof:
+        started.append(start)
+        return proof.Proof("memory-tui", "1", 1.0, 1.0, "recommended", "builtin", question, 0, "")
+
+    monkeypatch.setattr(proof, "prove", prove)
+    return started
+
+
+@pytest.fixture
+def run(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*words: str, code: int = 0) -> dict[str, object]:
+        named = [] if words[0] == "disconnect" else ["--workspace", str(tmp_path / "notes")]
+        assert main.main([*words, "--json", *named]) == code
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+CODEX = '# mine\nmodel = "x"\n\n[projects."/a"]\ntrust_level = "trusted"\n'
+CLAUDE = '{\n  "numStartups": 3,\n  "mcpServers": {"other": {"command": "y"}}\n}\n'
+
+
+def fill(home: Path) -> dict[str, bytes]:
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text(CODEX)
+    (home / ".claude.json").write_text(CLAUDE)
+    (home / ".claude.json").chmod(0o640)
+    return files(home)
+
+
+@pytest.mark.parametrize(("name", "scope"), [("claude-code", "--user"), ("codex", "--project")])
+def test_there_and_back(name: str, scope: str, home: Path, run: Run) -> None:
+    before = fill(home)
+    planned = run("connect", name, scope, "--dry-run")
+    assert files(home) == before
+    assert files(Path.cwd()) == {}
+    assert not planned["written"]
+    made = run("connect", name, scope, "--yes")
+    assert {**planned, "written": True, "proof": made["proof"]} == made
+    said = made["proof"]
+    assert isinstance(said, dict)
+    assert (said["server"], said["profile"], said["hits"], said["first"]) == (
+        *("memory-tui", "recommended", 1),
+        "MEMORY.md:1",
+    )
+    assert (files(home) == before) == (scope == "--project")
+    assert (home / ".claude.json").stat().st_mode & 0o777 == 0o640
+    [row] = run("connect", name, "--status")["hosts"]  # type: ignore[misc]
+    assert row["connected"]
+    assert row["proof"]["hits"] == 1
+    told = run("disconnect", name, scope, "--yes")
+    assert {file["ending"] for file in told["files"]} <= {"restored", "removed"}  # type: ignore[union-attr,index]
+    assert files(home) == before
+    assert list(Path.cwd().iterdir()) == []
+    assert run("connect", name, "--status")["hosts"] == [
+        {"host": name, "title": host.host(name).title, "connected": False}
+    ]
+
+
+@pytest.mark.usefixtures("unasked")
+def test_what_is_written_starts_the_server_and_the_hooks_with_one_memory(home: Path, run: Run, tmp_path: Path) -> None:
+    words = ["--workspace", str(tmp_path / "notes"), "--profile", "recommended"]
+    run("connect", "claude-code", "--yes")
+    run("connect", "codex", "--yes")
+    claude = json.loads((home / ".claude.json").read_bytes())["mcpServers"]["memory"]
+    settings = json.loads((home / ".claude" / "settings.json").read_bytes())
+    codex = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["memory"]
+    assert claude["args"] == ["mcp", *words]
+    assert codex["args"] == ["mcp", "--no-prompts", "--no-resources", *words]
+    assert codex["required"] is True
+    assert Path(claude["command"]).is_absolute()
+    assert Path(codex["command"]).is_absolute()
+    assert settings["permissions"]["allow"] == ["mcp__memory__memory_search", "mcp__memory__memory_get"]
+    hooks = json.loads((home / ".codex" / "hooks.json").read_bytes())["hooks"]
+    for name, found in (("claude-code", settings["hooks"]), ("codex", hooks)):
+        for [entry] in found.values():
+            [call] = entry["hooks"]
+            assert call["command"].endswith(f"hook {name} --workspace {tmp_path / 'notes'} --profile recommended")
+
+
+@pytest.mark.usefixtures("unasked")
+def test_a_later_edit_elsewhere_stays(home: Path, run: Run) -> None:
+    fill(home)
+    run("connect", "claude-code", "--yes")
+    path = home / ".claude.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "numStartups": 4}))
+    told = run("disconnect", "claude-code", "--yes")
+    assert [file["ending"] for file in told["files"]] == ["changes taken out", "removed"]  # type: ignore[union-attr,index]
+    assert json.loads(path.read_bytes()) == {**json.loads(CLAUDE), "numStartups": 4}
+
+
+@pytest.mark.usefixtures("unasked")
+def test_an_edited_entry_prevents_it_and_is_named(home: Path, run: Run) -> None:
+    run("connect", "claude-code", "--yes")
+    path = home / ".claude.json"
+    path.write_bytes(path.read_bytes().replace(b'"recommended"', b'"openclaw-2026.9"'))
+    there = files(home)
+    said = run("disconnect", "claude-code", "--yes", code=2)["error"]
+    assert "mcpServers.memory was edited after memory-tui wrote it" in said["message"]  # type: ignore[index]
+    assert files(home) == there
+    [row] = run("connect", "claude-code", "--status", code=1)["hosts"]  # type: ignore[misc]
+    assert "lost mcpServers.memory" in row["error"]
+
+
+@pytest.mark.usefixtures("unasked")
+def test_connecting_again_replaces_the_entries_and_keeps_the_way_back(home: Path, run: Run, tmp_path: Path) -> None:
+    before = fill(home)
+    run("connect", "codex", "--yes")
+    first = files(home)
+    assert not run("connect", "codex", "--yes")["written"]
+    assert files(home) == first
+    run("connect", "codex", "--yes", "--profile", "openclaw-2026.9")
+    text = (home / ".codex" / "config.toml").read_text()
+    assert text.count("[mcp_servers.memory]") == 1
+    assert "openclaw-2026.9" in text
+    assert (home / ".codex" / "hooks.json").read_text().count("hook codex") == 2
+    run("disconnect", "codex", "--yes")
+    assert files(home) == before
+
+
+def test_a_disk_that_fails_leaves_every_file(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fill(home)
+    row = host.host("claude-code")
+    wiring = host.Wiring("user", Path.cwd(), ("/opt/memory-tui",), ("--workspace", "/notes"), "recommended")
+    planned = connection.planned(row, wiring)
+    real = atomic.replace_file
+
+    def full(path: Path, data: bytes, mode: int | None = atomic.PRIVATE) -> None:
+        if path.name == "settings.json":
+            raise OSError(28, os.strerror(28))
+        real(path, data, mode)
+
+    monkeypatch.setattr(atomic, "replace_file", full)
+    with pytest.raises(ConfigError, match="No space left"):
+        connection.connect(row, wiring, planned)
+    assert files(home) == before
+    assert connection.every() == ()
+
+
+def test_a_server_that_does_not_start_is_an_error_with_its_words(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    (gone / "MEMORY.md").write_text(FACT)
+    assert main.main(["connect", "codex", "--yes", "--workspace", str(gone), "--set", "query.maxResults=2"]) == 0
+    (gone / "MEMORY.md").unlink()
+    gone.rmdir()
+    assert main.main(["connect", "--status"]) == 1
+    assert str(gone) in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("unasked")
+def test_openclaw_gets_slot_entry_and_folder_in_one_write(
+    home: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory_tui.hosts import openclaw
+
+    packaged = tmp_path / "plugin"
+    packaged.mkdir()
+    (packaged / "index.js").write_text("export default {}\n")
+    monkeypatch.setattr(openclaw, "plugin_folder", lambda: packaged)
+    state = home / ".openclaw"
+    (state / "workspace").mkdir(parents=True)
+    (state / "workspace" / "MEMORY.md").write_text(FACT)
+    config = state / "openclaw.json"
+    config.write_text("{\n  // mine\n  plugins: { slots: { memory: 'memory-core' } },\n}\n")
+    before = files(home)
+    assert main.main(["connect", "openclaw", "--yes"]) == 0
+    text = config.read_text()
+    assert "// mine" in text
+    assert 'memory: "memory-tui"' in text
+    assert str(openclaw.installed_folder()) in text
+    assert (openclaw.installed_folder() / "index.js").read_text() == "export default {}\n"
+    assert main.main(["disconnect", "openclaw", "--yes"]) == 0
+    assert files(home) == before
+    assert not openclaw.installed_folder().exists()
+
+
+def test_what_cannot_be_meant_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["connect"], "Which host is meant?"),
+        (["connect", "emacs"], "There is no host 'emacs'."),
+        (["connect", "openclaw", "--project"], "OpenClaw has no files of a project."),
+        (["connect", "codex", "--project", "--user"], "Both --user and --project"),
+        (["connect", "openclaw"], "OpenClaw is not set up here"),
+        (["disconnect", "codex"], "Codex was not connected by memory-tui on this machine."),
+    ):
+        assert main.main(words) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_nothing_is_written_without_a_yes(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = fill(home)
+    assert main.main(["connect", "codex", "--workspace", str(tmp_path / "notes")]) == 2
+    assert "Nothing was written." in capsys.readouterr().err
+    assert files(home) == before

@@ -1,0 +1,175 @@
+"""Changes of a host's files: what stands there stays, and taking a change back leaves no trace of it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.config.json5 import SourceText, parse_json5
+from memory_tui.core.errors import ConfigError
+from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
+
+JSON, TOML = Path("settings.json"), Path("config.toml")
+SERVER = {"command": "/opt/memory-tui", "args": ["mcp", "--workspace", 'a "b"'], "required": True}
+TABLE = HostChange("table", ("mcp_servers", "memory"), SERVER)
+CHANGES = (
+    HostChange("member", ("mcpServers", "memory"), SERVER),
+    HostChange("item", ("hooks", "SessionStart"), {"hooks": [{"type": "command", "command": "x"}]}),
+    HostChange("item", ("plugins", "load", "paths"), "/a/folder"),
+    HostChange("member", ("plugins", "slots", "memory"), "memory-tui"),
+)
+
+names = st.sampled_from(
+    ["mcpServers", "hooks", "SessionStart", "plugins", "load", "paths", "slots", "memory", "a", "b"]
+)
+leaves = st.one_of(st.integers(0, 9), st.text('xy"/é', max_size=3), st.booleans(), st.none())
+trees = st.dictionaries(
+    names,
+    st.recursive(
+        leaves, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(names, inner, max_size=3))
+    ),
+    max_size=4,
+)
+
+
+def read(data: bytes | None) -> Any:
+    return parse_json5(SourceText(JSON, (data or b"{}").decode())).plain()
+
+
+def put(data: Any, change: HostChange) -> None:
+    *above, last = change.keys
+    for key in above:
+        data = data.setdefault(key, {})
+    if change.kind == "member":
+        data[last] = change.value
+    elif change.value not in data.setdefault(last, []):
+        data[last].append(change.value)
+
+
+@given(trees, st.sampled_from([None, 2, "\t"]), st.permutations(CHANGES))
+def test_json_says_what_it_said_and_the_change(tree: dict[str, Any], indent: Any, changes: list[HostChange]) -> None:
+    before = json.dumps(tree, indent=indent, ensure_ascii=False).encode()
+    edit = FileEdit(JSON, tuple(changes))
+    try:
+        after, made = applied(edit, before)
+    except ConfigError:
+        # Something else than an object, or than a list, stands where the change leads.
+        return
+    wanted = json.loads(before)
+    for change in changes:
+        put(wanted, change)
+    assert json.loads(after) == wanted
+    assert read(reverted(FileEdit(JSON, made), after) if made else after) == tree
+    # What somebody else wrote meanwhile stays.
+    more = {**json.loads(after), "z": 1}
+    other = json.dumps(more, indent=4).encode()
+    assert read(reverted(FileEdit(JSON, made), other) if made else other) == {**tree, "z": 1}
+
+
+WRITTEN = """\
+{
+  // mine
+  "numStartups": 3, // counted
+  "permissions": {"allow": ["Bash(ls)"]},
+  /* theirs */
+  "hooks": {
+    "SessionStart": [
+      {"hooks": []} // first
+    ]
+  },
+  "plugins": { load: { paths: [ '/one', '/two' ] } },
+}
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("text", [WRITTEN, WRITTEN.replace("3, //", "3 , //"), "{}\n", '{ "a": 1 }', "\ufeff{}"])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: ".".join(change.keys))
+def test_comments_and_layout_come_back(change: HostChange, text: str, newline: str) -> None:
+    before = text.replace("\n", newline).encode()
+    after, made = applied(FileEdit(JSON, (change,)), before)
+    assert after != before
+    for comment in (b"// mine", b"// counted", b"/* theirs */", b"// first"):
+        assert after.count(comment) == before.count(comment)
+    again = reverted(FileEdit(JSON, made), after)
+    assert again == before
+
+
+def test_a_value_that_stood_there_comes_back() -> None:
+    before = b'{"plugins": {"slots": {"memory": "memory-core" /* default */}}}'
+    after, made = applied(FileEdit(JSON, CHANGES[3:]), before)
+    assert b'"memory-tui" /* default */' in after
+    assert reverted(FileEdit(JSON, made), after) == before
+
+
+def test_an_edited_change_is_named_with_its_line() -> None:
+    after, made = applied(FileEdit(JSON, CHANGES[3:]), b"{}\n")
+    edited = after.replace(b'"memory-tui"', b'"other"')
+    with pytest.raises(ConfigError, match=r"plugins\.slots\.memory was edited after memory-tui wrote it \(line 4"):
+        reverted(FileEdit(JSON, made), edited)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"plugins": 3}', '{"plugins": {"load": []}}', "[]", "{", '{"plugins": {"load": {"paths": {}}}}']
+)
+def test_what_cannot_hold_the_change_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        applied(FileEdit(JSON, CHANGES[2:3]), text.encode())
+
+
+TOMLS = [
+    "",
+    'model = "x"',
+    '# mine\nmodel = "x"\n\n[projects."/a"]\ntrust_level = "trusted" # yes\n',
+    '[mcp_servers.other]\ncommand = "y"\n# end\n',
+    "[[things]]\nx = 1\n[mcp_servers]\n",
+]
+
+
+@pytest.mark.parametrize("text", TOMLS)
+def test_a_table_comes_and_goes(text: str) -> None:
+    after, made = applied(FileEdit(TOML, (TABLE,)), text.encode())
+    data = tomllib.loads(after.decode())
+    assert data["mcp_servers"]["memory"] == SERVER
+    assert after.decode().startswith(text)
+    added = after + b'\n[projects."/b"]\ntrust_level = "trusted"\n'
+    rest = reverted(FileEdit(TOML, made), added)
+    assert rest is not None
+    assert tomllib.loads(rest.decode()) == {
+        **tomllib.loads(text),
+        "projects": {**tomllib.loads(text).get("projects", {}), "/b": {"trust_level": "trusted"}},
+    }
+    assert all(line in rest.decode() for line in text.splitlines())
+    gone = reverted(FileEdit(TOML, made), after)
+    assert gone is not None
+    assert gone.decode().strip() == text.strip()
+
+
+def test_a_table_that_stood_there_comes_back_with_those_below_it() -> None:
+    before = '[mcp_servers.memory]\ncommand = "old"\n\n[mcp_servers.memory.env]\nA = "1"\n\n# next\n[other]\nx = 1\n'
+    after, made = applied(FileEdit(TOML, (TABLE,)), before.encode())
+    assert tomllib.loads(after.decode()) == {"mcp_servers": {"memory": SERVER}, "other": {"x": 1}}
+    back = reverted(FileEdit(TOML, made), after)
+    assert back is not None
+    assert tomllib.loads(back.decode()) == tomllib.loads(before)
+    assert "# next\n[other]" in back.decode()
+
+
+@pytest.mark.parametrize(
+    "text", ['mcp_servers = { memory = { command = "x" } }', '[mcp_servers]\nmemory.command = "x"', "mcp_servers = 3"]
+)
+def test_a_table_in_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        applied(FileEdit(TOML, (TABLE,)), text.encode())
+
+
+def test_an_edited_table_is_named() -> None:
+    after, made = applied(FileEdit(TOML, (TABLE,)), b"")
+    with pytest.raises(ConfigError, match=r"\[mcp_servers\.memory\] of config\.toml was edited"):
+        reverted(FileEdit(TOML, made), after.replace(b"true", b"false"))
