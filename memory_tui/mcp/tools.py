@@ -217,9 +217,9 @@ def answer(trace: Trace, provider: str, manner: AnswerRules, *, nearest: bool = 
 
 def _say_what_is_held(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
     """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
-    found["held"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
+    found["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
     if level.level == "nothing holds these words" and not nearest:
-        found["held"]["nearest"] = len(found["results"])
+        found["answerLevel"]["nearest"] = len(found["results"])
         found["results"] = []
 
 
