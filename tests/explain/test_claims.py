@@ -176,7 +176,7 @@ def test_json_carries_the_claims_with_their_evidence(small: Callable[[str, str],
     assert found[0]["sentence"].startswith('Notes hold "密码"')
     evidence = engine.queries.gather("did anna move 42")
     said = trace_json.why(engine.queries.why(evidence, "MEMORY.md", 1))["claims"]
-    assert {"left_out"} <= {claim["kind"] for claim in said}
+    assert {"words_left_out"} <= {claim["kind"] for claim in said}
     assert all(claim["sentence"].endswith(".") for claim in said)
 
 
