@@ -83,7 +83,13 @@ def test_no_reason_is_swallowed() -> None:
 
 
 # A database of SQLite is its own durability: what stands in these is not written by core/atomic.
-SQL = {"memory_tui/index", "memory_tui/openclaw/host_index.py", "memory_tui/core/state_db.py"}
+SQL = {
+    "memory_tui/index",
+    "memory_tui/openclaw/host_index.py",
+    "memory_tui/openclaw/own_rows.py",
+    "memory_tui/openclaw/trust.py",
+    "memory_tui/core/state_db.py",
+}
 
 
 def test_sql_stands_where_databases_are_kept() -> None:

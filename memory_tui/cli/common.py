@@ -102,7 +102,7 @@ def options(given: argparse.Namespace) -> Options:
         now=moment(given),
         changes=tuple(changes),
         agent=getattr(given, "agent", ""),
-        projects=tuple(getattr(given, "project", ())),
+        projects=tuple(getattr(given, "active_project", ())),
         once=given.command == "search" and not {"stdin", "source"} & vars(given).keys(),
     )
 
@@ -123,8 +123,8 @@ def passed_on(given: argparse.Namespace) -> list[str]:
             words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
     for item in getattr(given, "set", ()):
         words += ["--set", item]
-    for project in getattr(given, "project", ()):
-        words += ["--project", project]
+    for project in getattr(given, "active_project", ()):
+        words += ["--active-project", project]
     for extra in options(given).extra:
         words += ["--extra", str(Path(extra).expanduser().absolute())]
     return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.journal import JournalEntry
     from memory_tui.engine.engine import Engine
     from memory_tui.inbox.entries import Action, Suggestion
+    from memory_tui.openclaw.trust import Trust
 
 _PLACE = re.compile(r"(.+?)(?::|#L)(\d+)(?:-L?(\d+))?")
 
@@ -141,6 +142,8 @@ def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespac
                 "made": done is not None,
                 "id": done.entry.id if done else 0,
                 "merged": list(done.merged) if done else [],
+                "trust": list(done.entry.trust) if done else [],
+                "untold": done.untold if done else "",
             }
         )
     elif done is not None:
@@ -148,6 +151,7 @@ def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespac
         way = f"memory-tui undo {done.entry.id} undoes it."
         again = {"undo": "memory-tui redo redoes it.", "redo": "memory-tui undo undoes it."}
         as_text.text([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
+        as_text.text([done.untold] if done.untold else [])
     return 0
 
 
@@ -350,7 +354,58 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
     return 0
 
 
+def _declare_trust(parser: argparse.ArgumentParser) -> None:
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--approve", action="store_true", help="let edits made here move the ledger's hash along")
+    one.add_argument("--withdraw", action="store_true", help="only read the ledger from now on")
+    one.add_argument("--repair", metavar="PATH", help="show a whole note, and trust it again by its name")
+
+
+def _trust(given: argparse.Namespace) -> int:
+    from memory_tui.render import as_text, host_text
+    from memory_tui.workspace.roots import scan
+
+    curator = _curator(given)
+    trust, now = curator.trust, curator.plan.clock()
+    if trust is None or (trust.ledger(now).absent and not hasattr(given, "withdraw")):
+        raise EditRefused("OpenClaw keeps no ledger of these notes.", "It does from 2026.8 on, in its state folder.")
+    if not {"repair", "approve", "withdraw"}.isdisjoint(vars(given)) and curator.read_only:
+        raise EditRefused(curator.read_only, "Start without --read-only to change the ledger.")
+    if hasattr(given, "repair"):
+        return _repair(trust, curator, given)
+    if hasattr(given, "approve"):
+        trust.approve("trust --approve")
+    if hasattr(given, "withdraw"):
+        trust.withdraw()
+    found = trust.report((note.path for note in scan(curator.roots).found), now)
+    if hasattr(given, "json"):
+        as_text.data(asdict(found))
+    else:
+        as_text.text(host_text.trust_lines(found))
+    return 1 if found.problem else 0
+
+
+def _repair(trust: Trust, curator: Curator, given: argparse.Namespace) -> int:
+    """Write the class agent back for one note, after its whole text was shown and its name typed."""
+    from memory_tui.render import as_text
+
+    path = given.repair
+    found, data = trust.of(path, curator.plan.clock()), curator.read(path)
+    if found is None or data is None:
+        raise EditRefused(f"OpenClaw's ledger does not cover a note {path}.", "memory-tui trust lists the notes.")
+    if found.state not in ("untrusted", "edited"):
+        raise EditRefused(f"{path} needs no repair: {found.words}.", "Nothing was changed.")
+    as_text.text([f"{path}: {found.words}.", "", *data.decode("utf-8", "replace").split("\n")])
+    as_text.text([f"Everything above goes into the agent's prompt again. To trust it, type its name: {path}"])
+    if sys.stdin.readline().strip() != path:
+        raise EditRefused("Nothing was changed: the name was not typed.", f"It is {path}.")
+    trust.repair(path, data)
+    as_text.text([f"{path} is agent again."])
+    return 0
+
+
 COMMANDS: dict[str, Command] = {
+    "trust": Command(_trust, _declare_trust),
     "remember": Command(_remember, _declare_remember),
     "promote": Command(_promote, _declare_promote),
     "undo": Command(_undo, _declare_undo),

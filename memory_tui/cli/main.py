@@ -158,6 +158,7 @@ COMMANDS: dict[str, Row] = {
     "redo": Row(_CURATE, "redo the last undone change"),
     "journal": Row(_CURATE, "what was changed, newest first"),
     "budget": Row(_CURATE, "how much of MEMORY.md its hosts read, and where they cut"),
+    "trust": Row(_CURATE, "whether OpenClaw 2026.9 still trusts each note, and what keeps it so"),
     "archive": Row(_CURATE, "move old logs to memory/archive/memory/, where they are still found and still age"),
     "mcp": Row(_AGENT, "serve memory_search and memory_get to an agent (MCP over standard input and output)"),
     "recall-log": Row(_AGENT, "what agents asked, what they got, and what they would get now"),
@@ -193,7 +194,7 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
         {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2"},
     ),
     (
-        ("--project",),
+        ("--active-project",),
         {"metavar": "KEY", "action": "append", "help": "a project that the agent works on (2026.9); repeatable"},
     ),
     (("--set",), {"metavar": "KEY=VALUE", "action": "append", "help": "change one setting; may be repeated"}),

@@ -53,6 +53,11 @@ def state_folder() -> Path:
     return next((folder for folder in candidates if folder.is_dir()), new)
 
 
+def state_database() -> Path:
+    """The database in which OpenClaw from 2026.8 on keeps the state of plug-ins, whether it exists or not."""
+    return state_folder() / "state" / "openclaw.sqlite"
+
+
 def openclaw_path() -> Path:
     """OpenClaw's configuration file, whether it exists or not: OPENCLAW_CONFIG_PATH, else in its state folder."""
     if named := _set("OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"):

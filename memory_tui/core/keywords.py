@@ -17,6 +17,9 @@ from memory_tui.core import tokens as core_tokens
 STOP_LANGUAGES = ("en", "es", "pt", "ar", "zh", "ko", "ja")
 """A word listed in any of these is not searched for (OpenClaw from 2026.2.22)."""
 
+FEWEST_LETTERS = 3
+"""Letters of the shortest keyword that is written in ASCII (OpenClaw)."""
+
 # The nominal particles of Korean; of two that fit, the longer one is taken off.
 _PARTICLES = (
     "에서",
@@ -90,7 +93,7 @@ def is_keyword(token: str, stops: frozenset[str] | None = None) -> bool:
     """Whether `token` says enough to be searched for; `stops` are the words that do not, by default every list."""
     if token in (_every_stop_word() if stops is None else stops) or token in _PARTICLES or _DIGITS.fullmatch(token):
         return False
-    if len(token) < 3 and _LETTERS.fullmatch(token):
+    if len(token) < FEWEST_LETTERS and _LETTERS.fullmatch(token):
         return False
     return not all(unicodedata.category(character)[0] in "PS" for character in token)
 

@@ -10,12 +10,14 @@ a worker thread. Planning reads one or two notes.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_tui.config import places
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.curate import atomic_swap, recover
@@ -42,6 +44,7 @@ from memory_tui.curate.planner import Planner
 from memory_tui.workspace.roots import Roots, destination
 
 if TYPE_CHECKING:
+    from memory_tui.openclaw.trust import Trust
     from memory_tui.plan import Plan
 
 
@@ -113,11 +116,15 @@ _PRUNE_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
-    """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too."""
+    """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too.
+
+    `untold` is why OpenClaw's ledger could not follow it, empty where nothing was wrong.
+    """
 
     entry: JournalEntry
     change: Change
     merged: tuple[str, ...]
+    untold: str = ""
 
 
 class Curator:
@@ -136,11 +143,14 @@ class Curator:
         changed: Callable[[tuple[str, ...]], None] | None = None,
         clock: Callable[[], float] = time.time,
         hosts: tuple[HostLimit, ...] = (),
+        trust: Trust | None = None,
     ) -> None:
         self.roots = roots
+        self.trust = trust
+        """OpenClaw's ledger of these notes, None where it keeps none."""
         self.read_only = read_only
         self.links = LinkIndex(roots)
-        self.plan = Planner(roots, clock, hosts, self.links)
+        self.plan = Planner(roots, clock, hosts, self.links, trust)
         self.git = History(roots.workspace)
         self.journal = Journal(journal or journal_folder(roots.workspace))
         self._changed = changed
@@ -280,9 +290,8 @@ class Curator:
     def _back(self, entry: JournalEntry, kind: str, title: str) -> Change:
         """The change that takes `entry` back, last note first."""
         made = self.journal.change_of(entry)
-        return Change(
-            kind, title, tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
-        )
+        files = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
+        return self.plan.with_trust(Change(kind, title, files))
 
     def _make(
         self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0
@@ -301,6 +310,7 @@ class Curator:
                 if not files and first and not undoes and not redoes:
                     raise NothingToChange("The notes already have this change.", "Nothing was written.")
                 first = False
+                movable = self._movable(files)
                 try:
                     entry, made = self._attempt(change, files, until, undoes=undoes, redoes=redoes)
                     break
@@ -308,6 +318,7 @@ class Curator:
                     # It came to touch while it was written; whether it does still shows when it is planned again.
                     if time.monotonic() > until:
                         raise self._conflict(change, news.view, draft, undoes, redoes) from None
+            entry, untold = self._followed(entry, made, movable)
             self._forget(draft)
         self._tell(change.paths)
         asked = {file.path: (file.before, file.after) for file in change.files}
@@ -315,7 +326,27 @@ class Curator:
             entry,
             replace(change, files=made),
             tuple(file.path for file in made if asked[file.path] != (file.before, file.after)),
+            untold,
         )
+
+    def _movable(self, files: tuple[FileChange, ...]) -> frozenset[str]:
+        """The notes whose hash in OpenClaw's ledger moves along with this change."""
+        if self.trust is None:
+            return frozenset()
+        return self.trust.movable([(file.path, file.before, file.after) for file in files], self.plan.clock())
+
+    def _followed(
+        self, entry: JournalEntry, made: tuple[FileChange, ...], movable: frozenset[str]
+    ) -> tuple[JournalEntry, str]:
+        """Move the hashes of `movable` notes along; the entry with their paths, or why the ledger is as it was."""
+        files = [(file.path, file.before, file.after) for file in made if file.path in movable]
+        if self.trust is None or not files:
+            return entry, ""
+        try:
+            self.trust.follow(files)
+            return self.journal.put(replace(entry, trust=tuple(path for path, _, _ in files))), ""
+        except EditRefused as error:
+            return entry, f"{error.message} {error.next_step}"
 
     def _attempt(
         self, change: Change, files: tuple[FileChange, ...], until: float, *, undoes: int, redoes: int
@@ -533,4 +564,15 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None
         changed=changed,
         clock=time.time if now is None else lambda: now,
         hosts=budget.hosts(plan.config),
+        trust=_trust(plan),
     )
+
+
+def _trust(plan: Plan) -> Trust | None:
+    """OpenClaw's ledger of the notes of `plan`; None where OpenClaw keeps no state."""
+    database = places.state_database()
+    if not os.path.lexists(database):
+        return None
+    from memory_tui.openclaw.trust import Trust
+
+    return Trust(plan.roots.workspace, database, expected=plan.config.kind == "openclaw")

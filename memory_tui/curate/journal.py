@@ -63,6 +63,8 @@ class JournalEntry:
     redoes: int = 0
     left: tuple[str, ...] = ()
     reason: str = ""
+    trust: tuple[str, ...] = ()
+    """Notes whose hash in OpenClaw's ledger moved along."""
 
     def __post_init__(self) -> None:
         # Journals of earlier versions hold titles as they were.
@@ -316,6 +318,7 @@ def _parsed(line: bytes) -> JournalEntry | None:
             fields.get("redoes", 0),
             tuple(fields.get("left", ())),
             fields.get("reason", ""),
+            tuple(fields.get("trust", ())),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from memory_tui.core.errors import EditRefused
@@ -40,6 +41,9 @@ from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
+
+if TYPE_CHECKING:
+    from memory_tui.openclaw.trust import Trust
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -328,6 +332,8 @@ class Planner:
     """Who reads the curated note, for what a change does to its budget."""
     links: LinkIndex | None = None
     """Where links are looked for, so that they follow a note that moves."""
+    trust: Trust | None = None
+    """OpenClaw's ledger, for what a change does to the trust of a note."""
 
     def now(self) -> dt.datetime:
         """The time of this machine's zone, in which days are counted."""
@@ -366,7 +372,7 @@ class Planner:
         """Append `text` with the time to today's log."""
         now = self.now()
         path = log_path(now.date())
-        return capture(text, now, current(self.roots, path), self._log_before(path))
+        return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
 
     def beginning(self, path: str) -> str:
         """The text that a daily log which is not there begins with, its heading like that of the log before it."""
@@ -386,11 +392,11 @@ class Planner:
         """A new topic note, at `path` or where its title says. Raises EditRefused when something is there."""
         path = self._stored(path or topic_path(title))
         self._vacant(path)
-        return new_note(path, title, body)
+        return self.with_trust(new_note(path, title, body))
 
     def edit(self, path: str, before: bytes | None, text: str) -> Change:
         """What an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
-        return edit(self._stored(path), before, text)
+        return self.with_trust(edit(self._stored(path), before, text))
 
     def choices(self, spot: Spot, target: str = "") -> list[curate_promote.RankedSection]:
         """The headings of `target` (the curated note) that the lines could go below, the best first."""
@@ -409,19 +415,19 @@ class Planner:
 
     def delete_lines(self, spots: Iterable[Spot]) -> Change:
         """Delete lines."""
-        return delete_lines(spots)
+        return self.with_trust(delete_lines(spots))
 
     def trash_lines(self, spot: Spot) -> Change:
         """Move lines to the trash."""
-        return trash_lines(spot)
+        return self.with_trust(trash_lines(spot))
 
     def merge_duplicates(self, keep: Spot, others: Iterable[Spot]) -> Change:
         """Keep the lines of one spot and delete the others."""
-        return merge_duplicates(keep, tuple(others))
+        return self.with_trust(merge_duplicates(keep, tuple(others)))
 
     def trash(self, path: str) -> Change:
         """Move a note to the trash."""
-        return trash(self._stored(path), self._note(path))
+        return self.with_trust(trash(self._stored(path), self._note(path)))
 
     def rename(self, path: str, new: str) -> Change:
         """Give a note another path; links to it follow. Raises EditRefused when something is there."""
@@ -453,9 +459,9 @@ class Planner:
         """`change` with the links of all notes to those that it moves, and of those that it moves, led there."""
         moves = moved_notes(change)
         if self.links is None or not moves:
-            return change
+            return self.with_trust(change)
         texts = {path: data for path in self.links.sources(moves) if (data := current(self.roots, path)) is not None}
-        return follow(change, moves, texts, self.links.paths())
+        return self.with_trust(follow(change, moves, texts, self.links.paths()))
 
     def _budgeted(self, change: Change) -> Change:
         """`change` with what it does to the curated note's budget among its notes."""
@@ -465,7 +471,14 @@ class Planner:
             if file.path in ROOT_NOTES
             for host in self.hosts
         )
-        return replace(change, notes=change.notes + said)
+        return self.with_trust(replace(change, notes=change.notes + said))
+
+    def with_trust(self, change: Change) -> Change:
+        """`change` with what it does to the trust of notes among its notes."""
+        if self.trust is None:
+            return change
+        files = [(file.path, file.before, file.after) for file in change.files]
+        return replace(change, notes=change.notes + self.trust.effects(files, self.clock()))
 
     def _stored(self, path: str) -> str:
         """The path under which a note is stored. Raises PathRefused."""

@@ -20,6 +20,7 @@ from memory_tui.search.formulas import candidate_limit
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
 
+_PROOF_SECONDS = 15.0
 _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
 _AGAIN = "Repair what the provider reports, then run memory-tui provider --test."
@@ -159,6 +160,20 @@ def _theirs(engine: Engine) -> CheckOutcome:
     return ok("OpenClaw's own index can be read; memory-tui compare-index shows the differences.")
 
 
+def _trust(engine: Engine) -> CheckOutcome:
+    found = engine.notes.trust()
+    if found is None or not found.ledger:
+        return skipped("OpenClaw keeps no ledger of these notes.")
+    if found.problem:
+        return warning(f"Trust cannot be told: {found.problem}", found.next_step)
+    bad = [file for file in found.files if file.state in ("untrusted", "edited", "ignored", "unknown")]
+    if bad or found.remarks:
+        said = [*found.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
+        more = f" And {len(bad) - 3} more." if len(bad) > 3 else ""
+        return warning(" ".join(said) + more, "Run memory-tui trust to see every note, and how to repair one.")
+    return ok(f"{plural(len(found.files), 'note')}, none edited since the agent wrote it and none untrusted.")
+
+
 INDEX_CHECKS: tuple[Check, ...] = (
     Check("index-whole", "index", "The index file is whole", _whole),
     Check("fresh", "index", "The index matches the notes on disk", _fresh),
@@ -168,6 +183,7 @@ INDEX_CHECKS: tuple[Check, ...] = (
     Check("finds-itself", "index", "A search for a note's own words finds it", _finds_itself),
     Check("writer", "index", "The process that writes the index", _writer),
     Check("their-index", "index", "OpenClaw's own index can be read", _theirs),
+    Check("trust", "notes", "OpenClaw trusts the notes", _trust),
     Check("provider", "provider", "The provider is usable", _provider),
     Check("provider-call", "provider", "The provider embeds a text", _provider_call),
 )
@@ -370,6 +386,32 @@ def _sessions(engine: Engine) -> CheckOutcome:
     return ok("Transcripts are searched.")
 
 
+def _agents(engine: Engine) -> CheckOutcome:
+    """Whether the server of each connected host answers as the host starts it, by the profile of this memory."""
+    from memory_tui.hosts import connection
+    from memory_tui.hosts.proof import prove, question_of
+
+    made = connection.every()
+    if not made:
+        return skipped("No agent is connected. memory-tui connect HOST connects one.")
+    told: list[str] = []
+    for one in made:
+        if lost := connection.wired(one):
+            return failed(f"{one.host}: {' '.join(lost)}", f"Run memory-tui connect {one.host} again.")
+        try:
+            proof = prove(one.start, question_of(one.start), _PROOF_SECONDS)
+        except MemoryTuiError as error:
+            return failed(f"{one.host}: {error.message}", error.next_step)
+        told.append(f"{one.host} answers in {proof.answer_ms:.0f} ms with profile {proof.profile}")
+        here = engine.plan.settings.word("profile")
+        if str(engine.plan.workspace) in one.start.words and proof.profile != here:
+            return warning(
+                f"{one.host} gets answers by profile {proof.profile}, and this is profile {here}.",
+                f"Add --profile {proof.profile} to see what the agent gets.",
+            )
+    return ok(f"{'; '.join(told)}.")
+
+
 SETTING_CHECKS: tuple[Check, ...] = (
     Check("configuration", "settings", "The configuration has no errors", _configuration),
     Check("key-file", "settings", "Keys are readable for you alone", _secrets),
@@ -379,4 +421,5 @@ SETTING_CHECKS: tuple[Check, ...] = (
     Check("weights", "settings", "The weights make sense", _weights),
     Check("results", "settings", "As many candidates as results", _results),
     Check("sessions", "settings", "Transcripts are searched where asked", _sessions),
+    Check("agents", "settings", "Connected agents get answers", _agents),
 )

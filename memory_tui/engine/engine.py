@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import Tell
     from memory_tui.index.store import Store
+    from memory_tui.openclaw.trust import FileTrust, TrustReport
 
 __all__ = ["Engine", "open_memory"]
 
@@ -76,6 +78,18 @@ class Notes:
         return self._queries.on_snapshot(
             lambda store: status.file_rows(store, seen, self._indexer.freshness(store, seen))
         )
+
+    def trust(self) -> TrustReport | None:
+        """What OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
+        curator = self.curator
+        if curator.trust is None:
+            return None
+        return curator.trust.report((found.path for found in reachable(self._plan().roots).found), curator.plan.clock())
+
+    def trust_of(self, path: str) -> FileTrust | None:
+        """What the ledger says of one note; None where it does not cover it."""
+        curator = self.curator
+        return None if curator.trust is None else curator.trust.of(path, curator.plan.clock())
 
     def why_file(self, path: str) -> FileVerdict:
         """Why a path is, or is not, part of the memory."""
@@ -126,7 +140,9 @@ class Inbox:
         from memory_tui.inbox.examine import examine
 
         found = examine(
-            inbox_inputs.view(self._plan(), self._now(), inbox_inputs.chunks_of(self._queries)), progress, stopped
+            inbox_inputs.view(self._plan(), self._now(), inbox_inputs.chunks_of(self._queries), self._notes.trust()),
+            progress,
+            stopped,
         )
         return found if every else self.decisions.open(found, self._now())
 
@@ -234,7 +250,7 @@ class Engine:
             indexer.index_changes.cost = time.monotonic() - began
             return found
 
-        return self.queries.on_snapshot(read)
+        return replace(self.queries.on_snapshot(read), trust=self.notes.trust())
 
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""

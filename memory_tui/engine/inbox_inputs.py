@@ -19,6 +19,7 @@ from memory_tui.workspace.roots import MEMORY, ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
     from memory_tui.engine.queries import Queries
+    from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import Plan
 
 _FEWEST_RECALLS = 20
@@ -26,8 +27,9 @@ _FEWEST_DAYS = 14.0
 _DAY_SECONDS = 86_400.0
 
 
-def view(plan: Plan, now: float, chunks: Chunks | None) -> InboxInputs:
+def view(plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | None) -> InboxInputs:
     """Everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
+    files = trust.files if trust is not None else ()
     workspace = os.path.realpath(plan.roots.workspace)
 
     def exists(path: str) -> bool:
@@ -36,7 +38,13 @@ def view(plan: Plan, now: float, chunks: Chunks | None) -> InboxInputs:
 
     notes = tuple(_notes(plan.roots))
     return InboxInputs(
-        notes, dt.datetime.fromtimestamp(now).astimezone().date(), exists, chunks, _over(plan, notes), _recalled(plan)
+        notes,
+        dt.datetime.fromtimestamp(now).astimezone().date(),
+        exists,
+        chunks,
+        _over(plan, notes),
+        _recalled(plan),
+        {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
     )
 
 

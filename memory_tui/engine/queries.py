@@ -194,6 +194,7 @@ class Queries:
                     first=self._indexer.made_for_query,
                     projects=self._plan.projects,
                     lists=lists,
+                    reads_time=self._plan.settings.on("questionTime.enabled"),
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from memory_tui.workspace.roots import PathVerdict
     from memory_tui.workspace.scan import Scan
 
+if TYPE_CHECKING:
+    from memory_tui.openclaw.trust import TrustReport
+
 GET_LINES = 120
 GET_CHARACTERS = 12_000
 """The most that one `get` returns (OpenClaw's bound of memory_get)."""
@@ -145,6 +148,8 @@ class Status:
     """Every provider that was looked at, with its last error and how long its last call took."""
     roots: tuple[RootState, ...] = ()
     """The workspace, and every other place where notes are read: whether they can be."""
+    trust: TrustReport | None = None
+    """What OpenClaw's ledger says of the notes; None where OpenClaw keeps none."""
 
 
 @dataclass(frozen=True, slots=True)

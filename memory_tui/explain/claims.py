@@ -7,10 +7,18 @@ answer, a change that turns a verdict, and a doubt about minScore.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
-from memory_tui.search.trace import EmptyReason, NothingMatched
+from memory_tui.core import keywords, profiles, tokens
+from memory_tui.search.trace import EmptyReason, NothingMatched, QueryPlan, Verdict
+
+SwitchedGate = Literal["decay", "mmr"]
+"""A gate of ranking that a setting switches off."""
+LeftOutReason = Literal["common", "stop word", "number", "short"]
+"""Why a word is not searched for: over half of the chunks hold it, a list names it, OpenClaw takes it for none."""
 
 # --- words of a question -------------------------------------------------------------------------------------------
 
@@ -94,3 +102,74 @@ def _of_words(reason: NothingMatched, profile: str) -> Iterator[WordClaim]:
         yield NoChunkHoldsAll() if reason.join == "AND" else NoChunkMatches()
     if waits is not None:
         yield waits
+
+
+# --- what alone stopped a line, what no knob does -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedByAlone:
+    """With `gate` switched off, and nothing else changed, the line would be recalled as number `place`."""
+
+    gate: SwitchedGate
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class StillLostWithout:
+    """With `gate` switched off, and nothing else changed, the line would not be recalled either, for `then`."""
+
+    gate: SwitchedGate
+    then: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedRange:
+    """The values of one knob that were tried: from `low` to `high` by `step`, or `choices` by name."""
+
+    key: str
+    low: float
+    high: float
+    step: float
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoSingleKnob:
+    """No value in `ranges`, one knob at a time, recalls the chunk, or loses it where it is `recalled` now."""
+
+    recalled: bool
+    ranges: tuple[SearchedRange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Words of the question that were not searched for, and why: they stand in over half of the chunks, say nothing."""
+
+    words: tuple[str, ...]
+    reason: LeftOutReason
+
+
+LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | LeftOut
+"""What is said of a line beside its verdict."""
+
+GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(
+    {"decay": "query.hybrid.temporalDecay.enabled", "mmr": "query.hybrid.mmr.enabled"}
+)
+"""The setting that switches a gate of ranking off."""
+
+
+def left_out(plan: QueryPlan, profile: str) -> tuple[LeftOut, ...]:
+    """The words of a question that were not searched for, pairs of characters one by one, with the reasons."""
+    reasons: dict[LeftOutReason, list[str]] = {}
+    for word in plan.dropped:
+        reasons.setdefault(_reason(word, plan, profile), []).append(word)
+    return tuple(LeftOut(tuple(words), reason) for reason, words in reasons.items())
+
+
+def _reason(word: str, plan: QueryPlan, profile: str) -> LeftOutReason:
+    if profiles.get(profile).join == "OR":
+        return "common" if word in plan.common or tokens.is_cjk(word) else "stop word"
+    if word.isdigit():
+        return "number"
+    return "short" if len(word) < keywords.FEWEST_LETTERS and word.isascii() and word.isalpha() else "stop word"

@@ -21,6 +21,7 @@ import numpy as np
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 from memory_tui.explain import why_not
+from memory_tui.explain.claims import NoSingleKnob, SearchedRange
 from memory_tui.explain.verdicts import NotMatched
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.search.evidence import Evidence, Flags, Rows
@@ -96,6 +97,15 @@ class Reranking:
             batch = _Batch(field, [rules for _, rules in numbered])
             for (at, rules), order in zip(numbered, batch.order(), strict=True):
                 found[at] = tuple(self._rows[field.parts.rows[order[: rules.results]]].tolist())
+        return found
+
+    def passing(self, settings: Sequence[Settings]) -> list[frozenset[int]]:
+        """The rows that pass the gate under each of `settings`, whatever the limit."""
+        found: list[frozenset[int]] = [frozenset()] * len(settings)
+        for field, numbered in self._grouped(settings):
+            passed = _Batch(field, [rules for _, rules in numbered]).passed
+            for (at, _), own in zip(numbered, passed, strict=True):
+                found[at] = frozenset(self._rows[field.parts.rows[np.flatnonzero(own)]].tolist())
         return found
 
     def _grouped(self, settings: Sequence[Settings]) -> list[tuple[Field, list[tuple[int, Rules]]]]:
@@ -269,13 +279,19 @@ class NotAlone:
 class Flips:
     """What turns the verdict on `chunk`, nearest first, and which knobs do not alone.
 
-    Knobs that have no effect on it are in neither list.
+    Knobs that have no effect on it are in neither list. `searched` are the values of each knob that were tried.
     """
 
     chunk: ChunkRef
     recalled: bool
     found: tuple[Flip, ...]
     not_alone: tuple[NotAlone, ...]
+    searched: tuple[SearchedRange, ...] = ()
+
+    @property
+    def none(self) -> NoSingleKnob | None:
+        """That no knob alone turns the verdict, where none does."""
+        return None if self.found else NoSingleKnob(self.recalled, self.searched)
 
 
 def flips(evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile) -> Flips:
@@ -291,15 +307,30 @@ def one_by_one(evidence: Evidence, settings: Settings, row: int, with_profile: W
     search = _Search(evidence, settings, row, with_profile)
     found: list[Flip] = []
     alone: list[NotAlone] = []
+    searched: list[SearchedRange] = []
     for key in TUNE_KEYS:
         outcome = search.along(BY_KEY[key]) if key != TEXT else None
+        searched += [_range_of(BY_KEY[key], evidence)] if key != TEXT else []
         if isinstance(outcome, Flip):
             found.append(outcome)
         elif isinstance(outcome, NotAlone) and not search.now.recalled:
             alone.append(outcome)
         yield Flips(
-            evidence.refs[row], search.now.recalled, tuple(sorted(found, key=lambda flip: flip.presses)), tuple(alone)
+            evidence.refs[row],
+            search.now.recalled,
+            tuple(sorted(found, key=lambda flip: flip.presses)),
+            tuple(alone),
+            tuple(searched),
         )
+
+
+def _range_of(knob: Knob, evidence: Evidence) -> SearchedRange:
+    """The values of `knob` that are tried: those of its slider."""
+    if knob.choices:
+        return SearchedRange(knob.key, 0, 0, 0, tuple(name for name in profiles.PROFILES if can_rank(evidence, name)))
+    if isinstance(knob.default, bool):
+        return SearchedRange(knob.key, 0, 1, 1)
+    return SearchedRange(knob.key, knob.low, knob.high, knob.fine)
 
 
 def turned(knob: Knob, value: Scalar) -> dict[str, Scalar]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import Settings
+from memory_tui.explain.counterfactuals import Reranking
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
@@ -155,7 +156,10 @@ _ORIGIN = "noise floor"
 
 @dataclass(frozen=True, slots=True)
 class Trade:
-    """At a minScore: the share of nonsense questions with a hit over it, and of related ones with their right chunk."""
+    """At a minScore: the share of nonsense questions with a hit, and of related ones whose right chunk passes.
+
+    What passes is what the profile lets pass: a relaxed floor for keyword hits counts too.
+    """
 
     min_score: float
     nonsense: float
@@ -173,7 +177,8 @@ class NoiseFloor:
 
     `nonsense` has the best score of each unrelated question, `related` that of each right chunk (0: not even a
     candidate), both rising; `cosines` the best cosine of each unrelated question. `suggested` is None where no minScore
-    is worth its losses. `labelled` tells whether labels say what is right; else lines out of the notes were asked.
+    is worth its losses, and where scores are `relative` to each question's best. `labelled` tells whether labels say
+    what is right; else lines out of the notes were asked.
     """
 
     nonsense: tuple[float, ...]
@@ -184,6 +189,7 @@ class NoiseFloor:
     suggested: Trade | None
     curve: tuple[Trade, ...]
     doubts: tuple[Doubt, ...]
+    relative: bool = False
 
     def percentile(self, share: float) -> float:
         """The score below which the best hits of `share` of the nonsense questions are."""
@@ -197,12 +203,16 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
     related = np.sort([_best(probe, opened) for probe in probes.related])
     cosines = sorted(_cosine(probe) for probe in probes.nonsense)
 
-    def trade(floor: float) -> Trade:
-        return Trade(floor, _share(nonsense, floor), _share(related, floor))
-
-    curve = tuple(trade(round(i * STEP, 6)) for i in range(round(1 / STEP) + 1))
-    now, best = trade(settings.number("query.minScore")), _best_trade(curve, labelled=probes.labelled)
-    worth = best if best.apart >= _APART else None
+    steps = [round(i * STEP, 6) for i in range(round(1 / STEP) + 1)]
+    now_at = settings.number("query.minScore")
+    if _selects_otherwise(settings):
+        shares = [_passing(one, settings, [*steps, now_at]) for one in (probes.nonsense, probes.related)]
+    else:
+        shares = [[_share(rising, floor) for floor in (*steps, now_at)] for rising in (nonsense, related)]
+    *curve, now = (Trade(*trade) for trade in zip((*steps, now_at), *shares, strict=True))
+    relative = profiles.get(settings.word("profile")).vector_score == "share"
+    best = _best_trade(curve, labelled=probes.labelled)
+    worth = best if best.apart >= _APART and not relative else None
     return NoiseFloor(
         tuple(nonsense.tolist()),
         tuple(related.tolist()),
@@ -210,9 +220,27 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
         probes.labelled,
         now,
         worth,
-        curve,
+        tuple(curve),
         tuple(_doubts(settings, now, best, nonsense, related)),
+        relative,
     )
+
+
+def _selects_otherwise(settings: Settings) -> bool:
+    """Whether hits below minScore may pass, so that scores alone do not tell who does."""
+    profile = profiles.get(settings.word("profile"))
+    return profile.relaxed_floor or profile.rescues
+
+
+def _passing(asked: Sequence[NoiseQuery], settings: Settings, floors: Sequence[float]) -> list[float]:
+    """At each of `floors` as minScore the share of questions with a hit, of their right chunks where they have any."""
+    tried = [settings.update({"query.minScore": floor, "query.hybrid.mmr.enabled": False}, _ORIGIN) for floor in floors]
+    count = np.zeros(len(floors))
+    for probe in asked:
+        own = [row for row in range(probe.evidence.chunks) if probe.evidence.refs[row].rowid in probe.right]
+        passed = Reranking(probe.evidence, own).passing(tried)
+        count += [bool(rows.intersection(own) if probe.right else rows) for rows in passed]
+    return [float(passed) / max(1, len(asked)) for passed in count]
 
 
 def _share(rising: Floats, floor: float) -> float:

@@ -6,11 +6,12 @@ import dataclasses
 import datetime as dt
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.formatting import camel
 from memory_tui.explain import wording
+from memory_tui.explain.claims import LineClaim, WordClaim, left_out, of_empty
 from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
@@ -128,6 +129,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
         "line": value.place.line,
         "recalled": value.recalled,
         "verdict": verdict(value.fate),
+        "claims": [claim(one) for one in _claims(value, changes)],
         **best,
         "remark": value.place.remark,
         "profile": value.trace.profile,
@@ -140,6 +142,20 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
         else [],
         "questions": [{**plain(found), "sentence": wording.rephrased(found)} for found in questions],
     }
+
+
+def claim(value: WordClaim | LineClaim) -> dict[str, Any]:
+    """A claim with its kind, its evidence, and a sentence."""
+    return {**_tagged(value), "sentence": wording.claim(value)}
+
+
+def _claims(value: WhyNot, changes: Flips | None) -> Iterator[LineClaim]:
+    """What is said of a line beside its verdict."""
+    if value.without is not None:
+        yield value.without
+    if changes is not None and changes.none is not None:
+        yield changes.none
+    yield from left_out(value.trace.plan, value.trace.profile)
 
 
 def flip(value: Flip) -> dict[str, Any]:
@@ -161,7 +177,8 @@ def _empty(value: Trace) -> dict[str, Any] | None:
     if value.empty is None:
         return None
     sentence, next_step = wording.empty(value.empty, value.profile)
-    return {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step}
+    said = [claim(one) for one in of_empty(value.empty, value.profile) if isinstance(one, WordClaim)]
+    return {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step, "claims": said}
 
 
 def trace(value: Trace) -> dict[str, Any]:
@@ -205,6 +222,11 @@ def trace(value: Trace) -> dict[str, Any]:
     }
 
 
+def held(value: Trace) -> dict[str, Any] | None:
+    """Whether the notes hold what was asked, and by which numbers; None under a profile that does not say."""
+    return {**plain(value.level), "sentence": value.level.sentence} if value.level else None
+
+
 def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
     """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace."""
     found = {
@@ -214,6 +236,7 @@ def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
         "profile": value.profile,
         "mode": value.mode,
         "fallback": value.who.instead if value.who else None,
+        "held": held(value),
         "empty": _empty(value),
         "notices": plain(value.notices),
     }

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
-from memory_tui.explain.wording import against, label, number, ordinal, sentence
+from memory_tui.explain import claims
+from memory_tui.explain.elsewhere import holds
+from memory_tui.explain.score_lines import (
+    Operation,
+    ScoreLine,
+    divided,
+    fewest,
+    made_of,
+    neighbour_lines,
+    product_shown,
+    rounded,
+    same,
+    second_lines,
+)
+from memory_tui.explain.wording import against, label, left_out, number, ordinal
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
-
-Operation = Literal["+", "x", "=", ""]
-
 
 _SIDES: dict[Mode, tuple[str, str]] = {
     "hybrid": ("hybrid", "sum of both sides"),
@@ -34,26 +43,6 @@ _NO_VECTOR = {
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreLine:
-    """One step: `value` is added, multiplied, or the running result; None on lines that only inform."""
-
-    label: str
-    detail: str
-    operation: Operation = ""
-    value: float | None = None
-    digits: int = 3
-
-    @property
-    def shown(self) -> str:
-        """The operation and the value, with as many digits as redoing the sum takes; empty on lines without."""
-        if self.value is None:
-            return ""
-        if self.operation == "+" and self.value < 0:
-            return f"- {-self.value:.{self.digits}f}"
-        return f"{self.operation or ' '} {self.value:.{self.digits}f}"
-
-
-@dataclass(frozen=True, slots=True)
 class Digits:
     """How many decimals each number of a candidate's sum needs, so that a reader who redoes it gets what stands there.
 
@@ -67,71 +56,37 @@ class Digits:
     def of(cls, candidate: Candidate, trace: Trace) -> Digits:
         """The fewest that do, from 3 on."""
         age, multiplies = candidate.age, profiles.get(trace.profile).age == "multiply"
-        named = _is_named(candidate)
+        named = is_named(candidate)
 
         def score(digits: int) -> bool:
-            hybrid = 1.0 if named else _rounded(candidate.hybrid, digits)
+            hybrid = 1.0 if named else rounded(candidate.hybrid, digits)
             if (second := candidate.second) is not None:
-                hybrid = hybrid * _rounded(candidate.first_share, 2) + _rounded(second.points, digits)
-                hybrid -= _rounded(second.lost, digits)
+                hybrid = hybrid * rounded(candidate.first_share, digits) + rounded(second.points, digits)
+                hybrid -= rounded(second.lost, digits)
             if not multiplies:
-                hybrid += _rounded(age.points, digits)
+                hybrid += rounded(age.points, digits)
             elif not named:
-                hybrid *= _rounded(age.factor, digits)
+                hybrid *= rounded(age.factor, digits)
             for factor in _counted(candidate):
-                hybrid *= _rounded(factor.value, digits)
-            return _same(hybrid + _rounded(candidate.date_points, digits), candidate.score, 3)
+                hybrid *= rounded(factor.value, digits)
+            return same(hybrid + rounded(candidate.date_points, digits), candidate.score, 3)
 
         def hybrid(digits: int) -> bool:
-            both = _rounded(candidate.vector.points, digits) + _rounded(candidate.text.points, digits)
-            return _same(both, candidate.hybrid, total)
+            both = rounded(candidate.vector.points, digits) + rounded(candidate.text.points, digits)
+            return same(both, candidate.hybrid, total)
 
-        total = _fewest(3, score)
-        return cls(total, _fewest(total, hybrid))
+        total = fewest(3, score)
+        return cls(total, fewest(total, hybrid))
 
 
-def _is_named(candidate: Candidate) -> bool:
+def is_named(candidate: Candidate) -> bool:
     """Whether the question names its note, so that what it holds counts only among such notes."""
     return candidate.level > 0
 
 
 def _counted(candidate: Candidate) -> list[Factor]:
     """What multiplies the score beside age: of a named note its projects alone."""
-    return [one for one in candidate.factors if one.term == "project" or not _is_named(candidate)]
-
-
-def _fewest(least: int, fits: Callable[[int], bool]) -> int:
-    """The fewest decimals, from `least` on, with which it `fits`."""
-    return next((digits for digits in range(least, 10) if fits(digits)), 10)
-
-
-def _rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}f}")
-
-
-def _same(redone: float, shown: float, digits: int) -> bool:
-    """Whether what a reader gets is what is shown, once it is rounded."""
-    return abs(redone - _rounded(shown, digits)) <= 0.5001 * 10.0**-digits
-
-
-def product_shown(score: float, weight: float, points: float, digits: int) -> tuple[str, str]:
-    """`score` and `weight` with the decimals that it takes to get at `points` (of so many `digits`) by multiplying."""
-    least = _fewest(2, lambda n: abs(_rounded(weight, n) - weight) < 1e-4)
-    ways = sorted(((n, m) for n in range(3, 10) for m in range(least, 10)), key=lambda way: (sum(way), way[1]))
-    n, m = next(((n, m) for n, m in ways if _same(_rounded(score, n) * _rounded(weight, m), points, digits)), (10, 10))
-    return f"{score:.{n}f}", f"{weight:.{m}f}"
-
-
-def made_of(values: Sequence[float], least: int, fits: Callable[[Sequence[float]], bool]) -> list[str]:
-    """`values` with the fewest decimals with which what they come to `fits`; tiny ones as powers of ten."""
-    plain = [digits for digits in range(least, 7) if max(values) >= 10.0 ** (1 - digits)]
-    ways = [f".{digits}f" for digits in plain] + [f".{digits}e" for digits in range(2, 15)]
-    shown: list[str] = []
-    for way in ways:
-        shown = [format(value, way) for value in values]
-        if fits([float(text) for text in shown]):
-            break
-    return shown
+    return [one for one in candidate.factors if one.term == "project" or not is_named(candidate)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,18 +125,18 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         _text(candidate, trace, digits.points),
         ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
     ]
-    lines += _second(candidate, digits.total)
-    lines += _named(candidate, digits.total) if _is_named(candidate) else _age(candidate, trace, digits.total)
+    lines += second_lines(candidate, digits.total)
+    lines += _named(candidate, digits.total) if is_named(candidate) else _age(candidate, trace, digits.total)
     lines += [
         ScoreLine(one.term, one.said or f"no {one.term} marker", "x", one.value, digits.total)
         for one in _counted(candidate)
     ]
-    if not candidate.hybrid and candidate.merit and not _is_named(candidate):
+    if not candidate.hybrid and candidate.merit and not is_named(candidate):
         lines.append(ScoreLine("order", f"0 points; it stands by its words alone, {candidate.merit:.3f}"))
     if candidate.date_points:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
-    lines += _beside(candidate, digits.total)
+    lines += neighbour_lines(candidate, digits.total)
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
     if above and candidate.factors:
         above = "above 1, because of its factors"
@@ -189,58 +144,6 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
-
-
-def _second(candidate: Candidate, digits: int) -> list[ScoreLine]:
-    """What the second stage found inside of the chunk, and what both stages count; nothing where none ran."""
-    part = candidate.second
-    if part is None:
-        return []
-    share = ScoreLine("first stage", "its share beside the second stage", "x", candidate.first_share, 2)
-    if not part.measures:
-        return [share, ScoreLine("second", "not among the first candidates, which are looked into", "+", 0.0, digits)]
-    score, weight = product_shown(part.score, part.weight, part.points, digits)
-    places = len(score.partition(".")[2])
-    shown = _added([one.points for one in part.measures], float(score), places)
-    lines = []
-    for one, points in zip(part.measures, shown, strict=True):
-        if not one.points:
-            lines.append(ScoreLine(one.name, "nothing"))
-            continue
-        ratio, own = product_shown(one.share, one.weight, float(points), len(points.partition(".")[2]))
-        detail = "  ".join([*_divided(_UNIT[one.name], one.value, one.best, ratio, 3), f"x {own} = {points}"])
-        lines.append(ScoreLine(one.name, detail))
-    first, last = part.window
-    where = f"line {part.line}" + (f" in {first}-{last}" if last > first else "")
-    return [
-        share,
-        *lines,
-        ScoreLine("second", f"{' + '.join(shown)} = {score}, best at {where}  x {weight}", "+", part.points, digits),
-    ]
-
-
-_UNIT = {
-    "window words": "bm25",
-    "line words": "bm25",
-    "window meaning": "cosine",
-    "line meaning": "cosine",
-    "letters": "bm25",
-}
-"""What each measure of the second stage is measured in."""
-
-
-def _added(values: Sequence[float], total: float, least: int) -> list[str]:
-    """`values` with the fewest decimals with which they add up to `total`, which has `least` of them."""
-    digits = _fewest(least, lambda n: _same(sum(_rounded(value, n) for value in values), total, least))
-    return [f"{value:.{digits}f}" for value in values]
-
-
-def _beside(candidate: Candidate, digits: int) -> list[ScoreLine]:
-    """What a chunk loses beside a better one of the same note."""
-    part = candidate.second
-    if part is None or part.beside is None:
-        return []
-    return [ScoreLine("neighbour", f"beside {part.beside.citation}, which is better", "+", -part.lost, digits)]
 
 
 def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
@@ -268,11 +171,13 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         if chunk is not None and added
         else {}
     )
-    present, missing = [], []
+    present: list[str] = []
+    missing: list[str] = []
+    unseen: list[str] = []
     for run, own in _by_run(count.counts, trace).items():
         held = [word for word in own if count.counts[word] or dated.get(word)]
         if not held:
-            missing.append(run)
+            (unseen if holds(text, run) else missing).append(run)
         elif own == [run]:
             present.append(_times(run, count.counts[run], dated.get(run, 0)))
         else:
@@ -282,7 +187,9 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
         below = chunk is not None and added and chunk.start_line > 1
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
-    if dropped := _left_out(count.dropped, trace):
+    if unseen:
+        parts.append(f"inside of longer words, not seen: {', '.join(unseen)}")
+    if dropped := [left_out(one, _whole(one.words, trace)) for one in claims.left_out(trace.plan, trace.profile)]:
         parts.append(f"left out: {', '.join(dropped)}")
     if say_how and trace.plan.time:
         parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
@@ -290,12 +197,12 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 
 
-def _left_out(dropped: Sequence[str], trace: Trace) -> list[str]:
-    """What was not searched for; of pairs of characters, which are no words, how many of which run."""
+def _whole(dropped: Sequence[str], trace: Trace) -> list[str]:
+    """Words as a person asked them; of pairs of characters, which are no words, how many of which run."""
     whole = {word: tokens.as_asked([word], trace.query)[0] for word in dropped}
     pairs = Counter(run for word, run in whole.items() if run != word)
     return [word for word, run in whole.items() if run == word] + [
-        f"{plural(count, 'common pair')} of characters of {run}" for run, count in pairs.items()
+        f"{plural(count, 'pair')} of characters of {run}" for run, count in pairs.items()
     ]
 
 
@@ -345,22 +252,11 @@ def _vector(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     if not part.points:
         steps = [f"cosine {part.cosine:.3f}", "counts 0"]
     elif profiles.get(trace.profile).vector_score == "share":
-        steps = _divided("cosine", part.cosine, trace.vector_scale, score, 3)
+        steps = divided("cosine", part.cosine, trace.vector_scale, score, 3)
     else:
         steps = [f"cosine {score}"]
     steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {weight}"]
     return ScoreLine("vector", "  ".join(steps), "+", part.points, digits)
-
-
-def _divided(name: str, value: float, best: float, score: str, least: int) -> list[str]:
-    """`value` over the `best` one, both with the digits that it takes to get at `score`."""
-    digits = len(score.partition(".")[2])
-    own, other = made_of((value, best), least, lambda shown: _quotient(shown, float(score), digits))
-    return [f"{name} {own}", f"/ best {other} = {score}"]
-
-
-def _quotient(shown: Sequence[float], score: float, digits: int) -> bool:
-    return shown[1] > 0 and _same(shown[0] / shown[1], score, digits)
 
 
 def _no_cosine(trace: Trace) -> str:
@@ -414,11 +310,16 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
         return ScoreLine("text", _unmatched(trace, rules.join), "+", 0.0, digits)
     relevance = -part.bm25
     score, weight = product_shown(part.score, part.weight, part.points, digits)
+    if not part.score and not part.in_pool and rules.text_score != "magnitude":
+        outside = f"not among the {trace.funnel.text_pool} candidates, counts 0"
+        return ScoreLine("text", f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}  {outside}", "+", 0.0, digits)
     if rules.text_score == "magnitude":
-        steps = _divided("bm25", relevance, trace.text_scale, score, 2)
+        steps = divided("bm25", relevance, trace.text_scale, score, 2)
+    elif rules.text_score == "saturated" and relevance <= 0:
+        steps = [f"bm25 {-relevance:g}", f"1/(1+r) = {score}"]
     elif rules.text_score == "saturated":
         places = len(score.partition(".")[2])
-        (own,) = made_of((relevance,), 2, lambda r: _same(r[0] / (1 + r[0]), float(score), places))
+        (own,) = made_of((relevance,), 2, lambda r: same(r[0] / (1 + r[0]), float(score), places))
         steps = [f"bm25 {own}", f"r/(1+r) = {score}"]
     else:
         steps = [f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}", f"always {part.score:.1f} in this release"]
@@ -461,12 +362,39 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
     multiplies = profiles.get(trace.profile).age == "multiply"
     operation: Operation = "x" if multiplies else "+"
     value = part.factor if multiplies else part.points
+    weight, most = "", trace.settings.number("recency.weight")
+    shown = f"{value:.{digits}f}"
+    if not multiplies:
+        # What age adds is a weight times what age leaves of 1.
+        shown, most_shown = product_shown(left_by_age(part.age_days, half_life), most, part.points, digits)
+        weight = f"{shown} x {most_shown}  "
     if part.age_days is None:
-        return [ScoreLine("age", "evergreen, never fades", operation, value, digits)]
+        return [ScoreLine("age", f"{weight}evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
-    old = f"{part.age_days:.0f} d old" if part.age_days >= 0 else f"dated {-part.age_days:,.0f} d ahead, so not aged"
-    detail = f"{old}{source}, half-life {half_life} d"
-    return [ScoreLine("decay" if multiplies else "recency", detail, operation, value, digits)]
+    old = _days(part.age_days, half_life, shown)
+    return [
+        ScoreLine(
+            "decay" if multiplies else "recency",
+            f"{weight}{old}{source}, half-life {half_life} d",
+            operation,
+            value,
+            digits,
+        )
+    ]
+
+
+def left_by_age(age_days: float | None, half_life: float) -> float:
+    """What age leaves of 1 after so many days; all of it without an age."""
+    return 1.0 if age_days is None else 0.5 ** (max(0.0, age_days) / half_life)
+
+
+def _days(age_days: float, half_life: float, factor: str) -> str:
+    """An age with as many decimals as it takes to get at `factor` by the half-life."""
+    if age_days < 0:
+        return f"dated {-age_days:,.0f} d ahead, so not aged"
+    places = len(factor.partition(".")[2])
+    digits = fewest(0, lambda n: same(left_by_age(rounded(age_days, n), half_life), float(factor), places))
+    return f"{age_days:.{digits}f} d old"
 
 
 def _mmr(candidate: Candidate) -> ScoreLine:
@@ -482,7 +410,7 @@ def _mmr(candidate: Candidate) -> ScoreLine:
 
 def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     verdict = candidate.verdict
-    floor = trace.floor if isinstance(verdict, Recalled) else getattr(verdict, "floor", trace.floor)
+    floor = floor_of(candidate, trace)
     sign = ">=" if candidate.score >= floor else "<"
     limit = trace.settings.whole("query.maxResults")
     place = getattr(verdict, "place", None)
@@ -490,145 +418,12 @@ def _gate(candidate: Candidate, trace: Trace) -> ScoreLine:
     return ScoreLine("gate", f"{against(candidate.score, floor)} {sign} {number(floor)}{order}  {label(verdict)}")
 
 
-AROUND = 2
-"""Neighbours that are named on each side."""
-
-
-@dataclass(frozen=True, slots=True)
-class FunnelStage:
-    """One stage: a title, and lines of text of which number `own` (from 0, or -1) is about the candidate itself."""
-
-    title: str
-    lines: tuple[str, ...]
-    own: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """One part of two scores: what it gave this candidate, what it gave the other, and the difference."""
-
-    part: str
-    own: float
-    other: float
-
-    @property
-    def difference(self) -> float:
-        """This minus the other."""
-        return self.own - self.other
-
-
-def parts(candidate: Candidate) -> dict[str, float]:
-    """What each part gave to the score in the end; they add up to it."""
-    if _is_named(candidate):
-        return {"vector": 0.0, "text": 0.0, "path": candidate.score, "age": 0.0, "day": 0.0}
-    factor = candidate.age.factor * math.prod(one.value for one in candidate.factors)
-    return {
-        "vector": candidate.vector.points * factor * candidate.first_share,
-        "text": candidate.text.points * factor * candidate.first_share,
-        "second": candidate.second.points if candidate.second else 0.0,
-        "beside": -candidate.second.lost if candidate.second else 0.0,
-        "path": 0.0,
-        "age": candidate.age.points,
-        "day": candidate.date_points,
-    }
-
-
-def gaps(candidate: Candidate, other: Candidate) -> list[Gap]:
-    """What parts `candidate` from `other`, the greatest first; the differences add up to that of the scores."""
-    mine, theirs = parts(candidate), parts(other)
-    found = [Gap(part, mine[part], theirs[part]) for part in mine if mine[part] or theirs[part]]
-    return sorted(found, key=lambda gap: -abs(gap.difference))
-
-
-def stages(candidate: Candidate, trace: Trace) -> Iterator[FunnelStage]:
-    """Every stage that the candidate went through, in order, with those next to it there."""
-    order = [*trace.recalled, *trace.lost]
-    at = next((i for i, one in enumerate(order) if one.chunk.rowid == candidate.chunk.rowid), None)
-    yield _vector_stage(candidate, trace)
-    yield _text_stage(candidate, trace)
-    if at is not None:
-        yield _around(
-            "Final order", order, at, lambda one: f"{one.score:.3f}  {one.chunk.citation}  {label(one.verdict).lower()}"
-        )
-        if len(order) > 1:
-            yield _parted(candidate, order[at - 1] if at else order[1], above=at > 0)
-    if candidate.mmr is not None:
-        yield _mmr_stage(candidate, trace)
-    yield FunnelStage(
-        "Gate",
-        (
-            f"{candidate.score:.4f} against {trace.floor:g}, {trace.settings.whole('query.maxResults')} hits at most",
-            sentence(candidate.verdict),
-        ),
-    )
-
-
-def _around(title: str, items: Sequence[Candidate], at: int, say: Callable[[Candidate], str]) -> FunnelStage:
-    first = max(0, at - AROUND)
-    lines = tuple(f"{i + 1:>4}  {say(items[i])}" for i in range(first, min(len(items), at + AROUND + 1)))
-    return FunnelStage(title, lines, at - first)
-
-
-def _vector_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
-    part, ranks = candidate.vector, trace.vector_ranks
-    title = f"By meaning: {len(ranks)} of {trace.funnel.vector_matches:,} with a vector proposed"
-    if part.cosine is None:
-        return FunnelStage(title, ("no cosine to go by",))
-    if part.rank is None or part.rank > len(ranks):
-        edge = f"; the last that was has {ranks[-1][1]:.3f}" if ranks else ""
-        place = f"{ordinal(part.rank)} with " if part.rank else ""
-        return FunnelStage(title, (f"{place}cosine {part.cosine:.4f}, not proposed{edge}",))
-    first = max(0, part.rank - 1 - AROUND)
-    near = ranks[first : part.rank + AROUND]
-    lines = tuple(f"{first + i:>4}  {score:.3f}  {ref.citation}" for i, (ref, score) in enumerate(near, 1))
-    return FunnelStage(title, lines, part.rank - 1 - first)
-
-
-def _text_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
-    part, ranks = candidate.text, trace.keyword_ranks
-    if trace.mode == "vectors only":
-        return FunnelStage("By words", (words_off(trace),))
-    title = f"By words: {len(ranks)} of {trace.funnel.text_matches:,} matches proposed"
-    query = (f"asked: {trace.plan.fts_query}",) if trace.plan.fts_query else ("no word to ask for",)
-    at = next((i for i, (ref, _, _) in enumerate(ranks) if ref.rowid == candidate.chunk.rowid), None)
-    if at is None:
-        why = "not matched" if part.bm25 is None else f"bm25 {-part.bm25:.2f}, not proposed"
-        return FunnelStage(title, (*query, why))
-    first = max(0, at - AROUND)
-    near = ranks[first : at + AROUND + 1]
-    lines = tuple(
-        f"{first + i:>4}  {f'{-bm25:.2f}' if bm25 == bm25 else 'path'} -> {score:.3f}  {ref.citation}"
-        for i, (ref, bm25, score) in enumerate(near, 1)
-    )
-    return FunnelStage(title, (*query, *lines), at - first + len(query))
-
-
-def _parted(candidate: Candidate, other: Candidate, *, above: bool) -> FunnelStage:
-    """Algolia's question: what separates this hit from the one above."""
-    total = candidate.score - other.score
-    lines = [f"{gap.part:<7}{gap.own:.3f} - {gap.other:.3f} = {gap.difference:+.3f}" for gap in gaps(candidate, other)]
-    where = "above" if above else "below"
-    return FunnelStage(
-        f"Against the one {where}, {other.chunk.citation}",
-        (*lines, f"{'score':<7}{candidate.score:.3f} - {other.score:.3f} = {total:+.3f}"),
-        len(lines),
-    )
-
-
-def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
-    part = candidate.mmr
-    if part is None or part.twin is None:
-        return FunnelStage("MMR", ("chosen first, so there was nothing to resemble",))
-    balance = trace.settings.number("query.hybrid.mmr.lambda")
-    value = balance * part.relevance - (1 - balance) * part.similarity
-    return FunnelStage(
-        f"MMR: chosen {ordinal(part.place)}",
-        (
-            f"{balance:.2f} x relevance {part.relevance:.3f} - {1 - balance:.2f} x likeness {part.similarity:.3f} "
-            f"= {value:.3f}",
-            f"most like {part.twin.citation}",
-        ),
-    )
+def floor_of(candidate: Candidate, trace: Trace) -> float:
+    """What the score of `candidate` had to reach."""
+    verdict = candidate.verdict
+    if isinstance(verdict, Recalled) and verdict.rescued:
+        return trace.settings.number("query.minScore")
+    return float(getattr(verdict, "floor", trace.floor))
 
 
 def in_a_line(candidate: Candidate, trace: Trace) -> str:
@@ -641,9 +436,9 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
     if (second := candidate.second) is not None:
-        more += f" x {candidate.first_share:.2f} + {second.points:.{digits.total}f} second"
-        more += f" - {second.lost:.{digits.total}f} neighbour" if second.lost else ""
-    if _is_named(candidate):
+        more += f" x {candidate.first_share:.{digits.total}f} first + {second.points:.{digits.total}f} second"
+        more += f" - {second.lost:.{digits.total}f} beside" if second.lost else ""
+    if is_named(candidate):
         formula = f"named by the question: {1:.{digits.total}f}"
     elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:
         more += f" x {age.factor:.{digits.total}f} age"
@@ -654,8 +449,11 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
         more += f" + {age.points:.{digits.total}f} age"
     if candidate.date_points:
         more += f" + {candidate.date_points:.{digits.total}f} day"
-    more += f" = {candidate.score:.3f}" if more else ""
-    floor = getattr(candidate.verdict, "floor", trace.floor)
+    floor = floor_of(candidate, trace)
+    last = against(candidate.score, floor)
+    # The sum alone is not enough where it seems to lie on the other side of what it had to reach.
+    if more or (float(formula.rpartition(" ")[2]) >= floor) != (candidate.score >= floor):
+        more += f" = {last}"
     place = getattr(candidate.verdict, "place", None)
     order = f"  {ordinal(place)} of {trace.settings.whole('query.maxResults')}" if place else ""
-    return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {floor:g}{order}"
+    return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"

@@ -13,6 +13,7 @@ import numpy as np
 from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.core.settings import Settings
+from memory_tui.explain.claims import GATE_SWITCHES, StillLostWithout, StoppedByAlone, SwitchedGate
 from memory_tui.explain.elsewhere import holds
 from memory_tui.explain.verdicts import (
     ChangedSinceIndexed,
@@ -225,6 +226,8 @@ class WhyNot:
     best: Account | None
     others: tuple[Account, ...]
     more: int = 0
+    without: StoppedByAlone | StillLostWithout | None = None
+    """What becomes of the line with the gate that stopped it switched off; None for gates that no setting switches."""
 
     @property
     def recalled(self) -> bool:
@@ -388,7 +391,24 @@ def why(evidence: Evidence, settings: Settings, place: ExplainedLine) -> WhyNot:
         fate = best.fate
     else:
         fate = place.gate or ChangedSinceIndexed("new")
-    return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), len(found) - len(accounts))
+    others, more = tuple(accounts[1:]), len(found) - len(accounts)
+    without = _without_its_gate(evidence, settings, fate, best.chunk.rowid) if best is not None else None
+    return WhyNot(place, evidence, inquest.trace, fate, best, others, more, without)
+
+
+def _without_its_gate(
+    evidence: Evidence, settings: Settings, fate: Fate, rowid: int
+) -> StoppedByAlone | StillLostWithout | None:
+    """What becomes of a chunk with the gate that stopped it switched off."""
+    by_gate: Mapping[type, SwitchedGate] = {LoweredByDecay: "decay", DisplacedByMmr: "mmr"}
+    gate, row = by_gate.get(type(fate)), row_of(evidence, rowid)
+    if gate is None or row is None or GATE_SWITCHES[gate] in profiles.get(settings.word("profile")).fixed:
+        return None
+    without = find(rank(evidence, settings.set(GATE_SWITCHES[gate], False, "without its gate")), evidence, row)
+    if without is None:
+        return None
+    verdict = without.verdict
+    return StoppedByAlone(gate, verdict.place) if isinstance(verdict, Recalled) else StillLostWithout(gate, verdict)
 
 
 def _completed(evidence: Evidence, place: ExplainedLine) -> Evidence:

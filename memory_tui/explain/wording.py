@@ -11,9 +11,16 @@ from memory_tui.core.settings import BY_KEY, Scalar, show
 from memory_tui.explain.claims import (
     AbsentWords,
     InvisibleToTokenizer,
+    LeftOut,
+    LeftOutReason,
+    LineClaim,
     NoChunkHoldsAll,
     NoChunkMatches,
+    NoSingleKnob,
     NotLookedThrough,
+    SearchedRange,
+    StillLostWithout,
+    StoppedByAlone,
     WaitingNoteHolds,
     WordClaim,
     of_empty,
@@ -64,6 +71,7 @@ from memory_tui.search.trace import (
 
 if TYPE_CHECKING:
     from memory_tui.explain.counterfactuals import Flip, NotAlone, Rephrased
+    from memory_tui.explain.why_not import WhyNot
 
 
 def ordinal(n: int) -> str:
@@ -158,16 +166,16 @@ def sentence(fate: Fate) -> str:
                 how = ", although it is below minScore: words found it and meaning did not"
             return f"Recalled as the {ordinal(fate.place)} hit{how}."
         case BelowMinScore():
-            return f"Its score is {margin(fate.margin)} short of minScore {fate.floor:g}."
+            return f"Its score is {margin(fate.margin)} short of {_floor(fate)}."
         case LoweredByDecay():
             return (
-                f"Age alone stopped it: {fate.age_days:.0f} days old, its score was multiplied by "
-                f"{fate.factor:.3f} and is {margin(fate.margin)} short of minScore {fate.floor:g}."
+                f"Its age took it below {_floor(fate)}: {fate.age_days:.0f} days old, its score was multiplied by "
+                f"{fate.factor:.3f} and is {margin(fate.margin)} short."
             )
         case DisplacedByMmr():
             return (
-                f"Its score is good enough, but it shares {fate.similarity:.0%} of its words with "
-                f"{fate.twin.citation}, which MMR chose first. It came {ordinal(fate.place)}; the limit is "
+                f"By its score it is among the first {fate.limit}, but it shares {fate.similarity:.0%} of its words "
+                f"with {fate.twin.citation}, which MMR chose before it. It came {ordinal(fate.place)}; the limit is "
                 f"{plural(fate.limit, 'result')}."
             )
         case BeyondLimit():
@@ -195,6 +203,37 @@ def sentence(fate: Fate) -> str:
             return f"It was ranked {ordinal(fate.place)}, but only the first {plural(fate.delivered, 'hit')} {bound}."
         case _ as never:
             assert_never(never)
+
+
+def _floor(fate: BelowMinScore | LoweredByDecay) -> str:
+    """What a score had to reach, by its name."""
+    return f"{number(fate.floor)}, the relaxed floor" if fate.relaxed else f"minScore {number(fate.floor)}"
+
+
+def without(claim: StoppedByAlone | StillLostWithout) -> str:
+    """What becomes of a line without the gate that stopped it, as a sentence."""
+    if isinstance(claim, StoppedByAlone):
+        return f"With {claim.gate} off it would be recalled ({ordinal(claim.place)})."
+    return f"With {claim.gate} off it would not be recalled either ({reason(claim.then)})."
+
+
+def account(answer: WhyNot) -> str:
+    """What became of a line, with what its gate alone has to do with it."""
+    return " ".join([sentence(answer.fate), *([without(answer.without)] if answer.without else [])])
+
+
+def left_out(claim: LeftOut, words: Sequence[str]) -> str:
+    """`words`, which stand for those of `claim`, with why they were not searched for."""
+    return f"{', '.join(words)} ({_REASONS[claim.reason]})"
+
+
+_REASONS: dict[LeftOutReason, str] = {
+    "common": "in over half of the chunks",
+    "stop word": "stop words",
+    "number": "numbers alone",
+    "short": "too short",
+}
+"""Why words are not searched for."""
 
 
 def _file_sentence(fate: FileGate) -> str:
@@ -303,7 +342,24 @@ def flip(found: Flip) -> str:
 
 def no_flip(*, recalled: bool) -> str:
     """That no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
-    return f"No single setting would {'drop' if recalled else 'recall'} this hit"
+    return f"No single setting on the strip would {'drop' if recalled else 'recall'} this hit"
+
+
+def no_single_knob(claim: NoSingleKnob) -> str:
+    """That no knob alone changes a verdict, with the values that were tried, as a sentence."""
+    return f"{no_flip(recalled=claim.recalled)}. Tried: {', '.join(map(_range, claim.ranges))}."
+
+
+def _range(tried: SearchedRange) -> str:
+    """`results 1 to 50`, `minScore 0 to 1 by 0.01`."""
+    knob = BY_KEY[tried.key]
+    name = "weights" if tried.key == "query.hybrid.vectorWeight" else knob.label
+    if tried.choices:
+        return f"{name} {', '.join(tried.choices)}"
+    if isinstance(knob.default, bool):
+        return f"{name} on and off"
+    step = f" by {tried.step:g}" if tried.step != 1 else ""
+    return f"{name} {tried.low:g} to {tried.high:g}{step}"
 
 
 def flip_sentence(found: Flip) -> str:
@@ -325,14 +381,26 @@ def effects(verb: str, count: int, right: int, wrong: int) -> str:
 
 def not_alone(found: NotAlone) -> str:
     """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th; the limit is 6 results)`."""
+    return f"not by {_name(found)} alone ({_nearest(found)})"
+
+
+def _name(found: NotAlone) -> str:
+    return "weights" if found.key == "query.hybrid.vectorWeight" else BY_KEY[found.key].label
+
+
+def _nearest(found: NotAlone) -> str:
+    """How near a knob brings a chunk at its best value."""
     if found.place:
-        how = f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
-    elif found.passes:
-        how = f"not among the first {found.limit}"
-    else:
-        how = "never a candidate" if found.score is None else f"below minScore with {found.score:.3f} at most"
-    name = "weights" if found.key == "query.hybrid.vectorWeight" else BY_KEY[found.key].label
-    return f"not by {name} alone ({how})"
+        return f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
+    if found.passes:
+        return f"not among the first {found.limit}"
+    return "never a candidate" if found.score is None else f"below minScore with {found.score:.3f} at most"
+
+
+def none_alone(found: Sequence[NotAlone]) -> str:
+    """The knobs that do not recall a chunk alone, with how near they bring it, in one sentence; empty without any."""
+    near = ", ".join(f"{_name(one)} ({_nearest(one)})" for one in found)
+    return f"Not by one of these alone: {near}." if found else ""
 
 
 def rephrased(found: Rephrased) -> str:
@@ -358,7 +426,7 @@ def doubt(found: Doubt) -> str:
         case AboveRight():
             return (
                 f"minScore {found.min_score:g} shuts out what is right: only {found.share:.0%} of the right chunks "
-                f"reach it, the middle one scores {found.median:.3f}."
+                f"pass, the middle one scores {found.median:.3f}."
             )
         case RelativeScores():
             return (
@@ -372,6 +440,13 @@ def doubt(found: Doubt) -> str:
             )
         case _ as never:
             assert_never(never)
+
+
+def no_suggestion(*, relative: bool) -> str:
+    """Why no minScore is suggested, as a clause."""
+    return (
+        "none: scores are relative to each question's best hit" if relative else "none: every minScore loses too much"
+    )
 
 
 def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
@@ -410,6 +485,19 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
             )
         case _ as never:
             assert_never(never)
+
+
+def claim(said: WordClaim | LineClaim) -> str:
+    """What a claim says, as a sentence."""
+    match said:
+        case StoppedByAlone() | StillLostWithout():
+            return without(said)
+        case NoSingleKnob():
+            return no_single_knob(said)
+        case LeftOut():
+            return f"Not searched for: {left_out(said, said.words)}."
+        case _:
+            return word_claim(said)
 
 
 def word_claim(claim: WordClaim) -> str:

@@ -172,6 +172,7 @@ class InboxInputs:
     """What the checks read. `over` holds the first and the last line of a note that no session reads.
 
     `recalled` holds the paths that recalls returned, None where the log has too few recalls.
+    `trust` holds what OpenClaw's ledger says of notes that it does not trust, or soon will not.
     """
 
     notes: Sequence[DatedNote]
@@ -180,6 +181,7 @@ class InboxInputs:
     chunks: Chunks | None = None
     over: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     recalled: frozenset[str] | None = None
+    trust: Mapping[str, str] = field(default_factory=dict)
 
 
 class Examination:
@@ -324,10 +326,19 @@ def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]
             yield Suggestion(check.kind, Passage(note.path, 1, 1, masked(note.text)), reason, check.actions, "")
 
 
+def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes:
+        if said := run.inputs.trust.get(note.path):
+            reason = f"OpenClaw's ledger says: {said}."
+            # A new state is a new suggestion, though an older one was kept.
+            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), reason, check.actions, digest(said))
+
+
 _LATER: tuple[Action, ...] = ("keep", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
+    InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted),
     InboxCheck("bad date", "a date that cannot be", "warning", ("rename", *_LATER), _bad_dates),
     InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
     InboxCheck(

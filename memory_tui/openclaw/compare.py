@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from memory_tui.config.model import Config
 from memory_tui.config.places import ExtraPath, state_folder
 from memory_tui.core.errors import Unreadable
+from memory_tui.core.formatting import plural
 from memory_tui.core.settings import Settings
 from memory_tui.index import schema
 from memory_tui.index.note_rows import on_lines_of_file
 from memory_tui.openclaw import host_index
 from memory_tui.openclaw.host_index import (
+    NEWEST_CHUNKING,
+    NEWEST_PROVENANCE,
     Era,
     HostChunk,
     HostCounts,
@@ -28,18 +31,33 @@ from memory_tui.openclaw.host_index import (
     HostProblem,
     Key,
 )
+from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_text
+from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.notes import Document
-from memory_tui.workspace.roots import Roots, read, scan
+from memory_tui.workspace.roots import REPAIRED, ROOT_NOTES_2026_9, Roots, read, scan
 from memory_tui.workspace.scan import Found, LeftOut, Scan
 
-Difference = Literal["missing", "stale", "extra", "other model", "other chunking", "without vector"]
+Difference = Literal[
+    "missing", "stale", "extra", "other model", "other chunking", "other annotations", "without vector"
+]
 
+Standing = Literal["current", "stale", "paused"]
+"""OpenClaw answers from it, makes it again by itself, or answers nothing until a person runs its command."""
+
+_FIXED_SIZES = 400, 80
 _LOCAL_BYTES = 2048
 """The longest input of the providers local and gemini (but for its embedding-2), in UTF-8 bytes."""
 _NOTES = "memory"
 _Lines = tuple[int, int, str]
 """First line, last line and hash of a chunk."""
+
+
+class _Expected(NamedTuple):
+    """A chunk as OpenClaw would make it; `said` is None for releases that read no annotations."""
+
+    chunk_id: str
+    said: Annotations | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +77,18 @@ class FileComparison:
     expected: int | None
     embedded: int
     models: tuple[str, ...]
+    differing: tuple[ChunkComparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkComparison:
+    """A chunk of an unchanged note that only one side has, or that both have otherwise; lines count from 1."""
+
+    start_line: int
+    end_line: int
+    hash: str
+    difference: Literal["only expected", "only theirs", "other id", "other annotations"]
+    detail: str
 
 
 def files(seen: Scan, read_document: Callable[[Found], Document], their: HostIndex) -> list[FileComparison]:
@@ -119,16 +149,22 @@ def _note(
     if identity is not None and (strange := {chunk.model for chunk in chunks} - {identity.model}):
         told["other model"] = f"Chunks of the model {', '.join(sorted(strange))} are not searched any more."
     expected = None
-    if "stale" not in told and identity is not None and identity.chunking_version is None:
+    differing: tuple[ChunkComparison, ...] = ()
+    if "stale" not in told and identity is not None and identity.chunking_version in (None, NEWEST_CHUNKING):
         try:
             expected = _cut(document, key[0], identity)
         except Unreadable as error:
             return _file(key, chunks, told, note=f"Its chunks cannot be compared: {error.message}")
         if expected is not None and (detail := _cut_otherwise(expected, chunks, identity.model)):
             told["other chunking"] = detail
+        if expected is not None:
+            differing = tuple(_chunk_by_chunk(expected, chunks, identity.model))
+    if detail := _said_otherwise(differing):
+        told["other annotations"] = detail
     if detail := _without_vector(chunks, identity):
         told["without vector"] = detail
-    return _file(key, chunks, told, expected=None if expected is None else len(expected))
+    found = _file(key, chunks, told, expected=None if expected is None else len(expected))
+    return replace(found, differing=differing)
 
 
 def _file(
@@ -169,26 +205,77 @@ def _extra(path: str, left: LeftOut | None) -> str:
     return "It is in OpenClaw's index, but not among the notes on disk."
 
 
-def _cut(document: Document, source: str, identity: HostIdentity) -> dict[_Lines, str] | None:
-    """The id of each chunk, by lines and hash, that OpenClaw 2026.3 would make; None without their sizes."""
+def _cut(document: Document, source: str, identity: HostIdentity) -> dict[_Lines, _Expected] | None:
+    """Each chunk, by lines and hash, that the OpenClaw of `identity` would make; None without their sizes."""
+    if identity.chunking_version == NEWEST_CHUNKING:
+        noted = chunk_note(document.text, document.path, limit=input_bytes(identity), plain=source != _NOTES)
+        lines = on_lines_of_file(document, [one.chunk for one in noted])
+        return {
+            (piece.start_line, piece.end_line, piece.hash): _Expected(
+                chunk_id(source, document.path, piece, identity.model), one.annotations
+            )
+            for piece, one in zip(lines, noted, strict=True)
+        }
     if identity.chunk_tokens is None or identity.chunk_overlap is None:
         return None
     pieces = cap_bytes(chunk_text(document.text, identity.chunk_tokens, identity.chunk_overlap), input_bytes(identity))
     return {
-        (piece.start_line, piece.end_line, piece.hash): chunk_id(source, document.path, piece, identity.model)
+        (piece.start_line, piece.end_line, piece.hash): _Expected(
+            chunk_id(source, document.path, piece, identity.model), None
+        )
         for piece in on_lines_of_file(document, pieces)
     }
 
 
 def input_bytes(identity: HostIdentity) -> int:
-    """The longest chunk in UTF-8 bytes that OpenClaw 2026.3 hands to the provider of `identity`."""
+    """The longest chunk in UTF-8 bytes that OpenClaw hands to the provider of `identity`."""
     small = identity.provider == "local" or (
-        identity.provider == "gemini" and not identity.model.endswith("gemini-embedding-2-preview")
+        identity.provider == "gemini"
+        and identity.chunking_version is None
+        and not identity.model.endswith("gemini-embedding-2-preview")
     )
     return _LOCAL_BYTES if small else MAX_INPUT_BYTES
 
 
-def _cut_otherwise(expected: Mapping[_Lines, str], chunks: Sequence[HostChunk], model: str) -> str:
+def _chunk_by_chunk(
+    expected: Mapping[_Lines, _Expected], chunks: Sequence[HostChunk], model: str
+) -> Iterable[ChunkComparison]:
+    """Every chunk that differs, by its lines."""
+    found = {(chunk.start_line, chunk.end_line, chunk.hash): chunk for chunk in chunks}
+    for lines in sorted(expected.keys() | found.keys()):
+        wanted, theirs = expected.get(lines), found.get(lines)
+        if theirs is None:
+            yield ChunkComparison(*lines, "only expected", "OpenClaw's index lacks it.")
+        elif wanted is None:
+            yield ChunkComparison(*lines, "only theirs", "These lines are not cut like this.")
+        elif theirs.model == model and theirs.chunk_id != wanted.chunk_id:
+            yield ChunkComparison(*lines, "other id", f"Its id is {theirs.chunk_id[:12]}, not {wanted.chunk_id[:12]}.")
+        elif None not in (theirs.said, wanted.said) and theirs.said != wanted.said:
+            detail = f"OpenClaw read {_words(theirs.said)}; the note says {_words(wanted.said)}."
+            yield ChunkComparison(*lines, "other annotations", detail)
+
+
+def _words(said: Annotations | None) -> str:
+    if said is None or said == NOTHING_SAID:
+        return "nothing"
+    parts = (
+        f"importance {said.importance}" if said.importance else "",
+        f"triggers {said.triggers!r}" if said.triggers else "",
+        f"project {said.project!r}" if said.project else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _said_otherwise(differing: Sequence[ChunkComparison]) -> str:
+    said = [one for one in differing if one.difference == "other annotations"]
+    if not said:
+        return ""
+    return (
+        f"{plural(len(said), 'chunk')} with other annotations, the first in line {said[0].start_line}: {said[0].detail}"
+    )
+
+
+def _cut_otherwise(expected: Mapping[_Lines, _Expected], chunks: Sequence[HostChunk], model: str) -> str:
     """How the chunks of an unchanged note differ from those expected, or nothing."""
     found = {(chunk.start_line, chunk.end_line, chunk.hash): chunk for chunk in chunks}
     lacking, strange = expected.keys() - found.keys(), found.keys() - expected.keys()
@@ -198,7 +285,7 @@ def _cut_otherwise(expected: Mapping[_Lines, str], chunks: Sequence[HostChunk], 
             f"{len(expected) - len(lacking)} of them alike."
         )
     # The model is a part of the id, and another model has been told already.
-    others = sum(chunk.chunk_id != expected[lines] for lines, chunk in found.items() if chunk.model == model)
+    others = sum(chunk.chunk_id != expected[lines].chunk_id for lines, chunk in found.items() if chunk.model == model)
     return f"The ids of {others} chunks are not the documented ones." if others else ""
 
 
@@ -239,13 +326,26 @@ class Wanted:
     chunk_overlap: int | None = None
     extra_paths: tuple[str, ...] | None = None
     patterns: tuple[ExtraPath, ...] = ()
+    fts_tokenizer: str = ""
+    agent: str = "main"
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
     """A part of the identity (`code` as OpenClaw names it) that is not what the configuration asks for."""
 
-    code: Literal["metadata_missing", "model", "provider", "sources", "scope", "chunking"]
+    code: Literal[
+        "metadata_missing",
+        "provenance",
+        "chunking_version",
+        "model",
+        "provider",
+        "sources",
+        "scope",
+        "chunking",
+        "fts_tokenizer",
+        "vector_dims",
+    ]
     theirs: str
     wanted: str
 
@@ -260,6 +360,7 @@ class IndexComparison:
     identity: HostIdentity | None
     mismatches: tuple[Mismatch, ...]
     consequence: str
+    standing: Standing
     counts: HostCounts
     revision: int | None
     user_version: int
@@ -294,6 +395,8 @@ def wanted(config: Config, settings: Settings, roots: Roots) -> Wanted:
         chunk_overlap=settings.whole("chunking.overlap"),
         extra_paths=roots.extra,
         patterns=roots.patterns,
+        fts_tokenizer=settings.word("store.fts.tokenizer"),
+        agent=config.agent.id,
     )
 
 
@@ -322,7 +425,14 @@ def compare_configured(
 def compare_workspace(roots: Roots, path: Path, wishes: Wanted | None = None) -> IndexComparison | HostProblem:
     """Their index at `path` against the notes on disk now, or why it cannot be read. Raises WorkspaceError."""
     their = host_index.open_index(path)
-    return their if isinstance(their, HostProblem) else compare(scan(roots), read, their, wishes)
+    return their if isinstance(their, HostProblem) else compare(scan(_roots_of(roots, their)), read, their, wishes)
+
+
+def _roots_of(roots: Roots, their: HostIndex) -> Roots:
+    """`roots` as the release reads them that wrote `their` index."""
+    if their.identity is None or their.identity.chunking_version is None:
+        return roots
+    return replace(roots, root_notes=ROOT_NOTES_2026_9, never=REPAIRED)
 
 
 def compare(
@@ -333,14 +443,17 @@ def compare(
 ) -> IndexComparison:
     """`their` index against the notes of the scan `seen`, and against what the configuration asks for."""
     compared = files(seen, read_document, their)
-    mismatches = tuple(_mismatches(their, wishes or Wanted()))
+    wishes = wishes or Wanted()
+    mismatches = tuple(_mismatches(their, wishes))
+    standing = _standing(their, mismatches)
     return IndexComparison(
         "ok",
         their.path,
         their.era,
         their.identity,
         mismatches,
-        _CONSEQUENCES[their.era] if mismatches else "",
+        _consequence(their.era, standing, wishes.agent),
+        standing,
         their.counts,
         their.revision,
         their.user_version,
@@ -360,10 +473,29 @@ def _summary(compared: Sequence[FileComparison]) -> dict[str, int]:
     }
 
 
-_CONSEQUENCES: Mapping[Era, str] = {
-    "own file": "OpenClaw indexes everything again at its next sync.",
-    "agent database": "OpenClaw pauses its searches until openclaw memory status --index has been run.",
-}
+_OWN_MATTER = {"metadata_missing", "provenance", "chunking_version"}
+"""Parts of the identity that OpenClaw mends by itself."""
+
+
+def _standing(their: HostIndex, mismatches: Sequence[Mismatch]) -> Standing:
+    """What OpenClaw does with an index of this identity: the first part that differs decides."""
+    if not mismatches:
+        return "current"
+    return "stale" if their.era == "own file" or mismatches[0].code in _OWN_MATTER else "paused"
+
+
+def _consequence(era: Era, standing: Standing, agent: str) -> str:
+    match standing:
+        case "current":
+            return ""
+        case "paused":
+            return (
+                "OpenClaw pauses its searches: they return nothing until you run "
+                f"openclaw memory status --index --agent {agent}."
+            )
+        case "stale":
+            when = "sync" if era == "own file" else "search"
+            return f"OpenClaw indexes everything again at its next {when}."
 
 
 def _mismatches(their: HostIndex, wishes: Wanted) -> Iterable[Mismatch]:
@@ -371,6 +503,13 @@ def _mismatches(their: HostIndex, wishes: Wanted) -> Iterable[Mismatch]:
     if identity is None:
         yield Mismatch("metadata_missing", "none", schema.RECIPE)
         return
+    if their.era == "agent database":
+        for code, version, newest in (
+            ("provenance", identity.provenance_version, NEWEST_PROVENANCE),
+            ("chunking_version", identity.chunking_version, NEWEST_CHUNKING),
+        ):
+            if version != newest and identity.chunking_version is not None:
+                yield Mismatch(code, str(version), str(newest))  # type: ignore[arg-type]
     if wishes.model and wishes.model != identity.model:
         yield Mismatch("model", identity.model, wishes.model)
     if wishes.provider and wishes.provider != identity.provider:
@@ -382,10 +521,23 @@ def _mismatches(their: HostIndex, wishes: Wanted) -> Iterable[Mismatch]:
     ):
         yield Mismatch("scope", identity.scope_hash, scope)
     # From 2026.8 on the sizes are fixed, whatever the configuration says.
-    if their.era == "own file":
+    if their.era == "agent database":
+        yield from _mismatches_2026_9(their, identity, wishes)
+    else:
         sizes = wishes.chunk_tokens, wishes.chunk_overlap
         if None not in sizes and sizes != (identity.chunk_tokens, identity.chunk_overlap):
             yield Mismatch("chunking", f"{identity.chunk_tokens}/{identity.chunk_overlap}", f"{sizes[0]}/{sizes[1]}")
+
+
+def _mismatches_2026_9(their: HostIndex, identity: HostIdentity, wishes: Wanted) -> Iterable[Mismatch]:
+    sizes = identity.chunk_tokens, identity.chunk_overlap
+    if sizes != _FIXED_SIZES:
+        yield Mismatch("chunking", f"{sizes[0]}/{sizes[1]}", f"{_FIXED_SIZES[0]}/{_FIXED_SIZES[1]}")
+    if wishes.fts_tokenizer and identity.fts_tokenizer and wishes.fts_tokenizer != identity.fts_tokenizer:
+        yield Mismatch("fts_tokenizer", identity.fts_tokenizer, wishes.fts_tokenizer)
+    dims = their.counts.vector_dims
+    if identity.embeds and dims is not None and identity.vector_dims not in (None, dims):
+        yield Mismatch("vector_dims", str(identity.vector_dims), str(dims))
 
 
 def _remarks(their: HostIndex, compared: Sequence[FileComparison]) -> Iterable[str]:
@@ -393,10 +545,10 @@ def _remarks(their: HostIndex, compared: Sequence[FileComparison]) -> Iterable[s
     identity, counts = their.identity, their.counts
     if identity is None:
         yield "Without a record of how it was made its chunks and vectors cannot be judged."
-    elif identity.chunking_version is not None:
+    elif identity.chunking_version not in (None, NEWEST_CHUNKING):
         yield (
             f"Its chunks are counted, not compared: they are cut by OpenClaw's chunking version "
-            f"{identity.chunking_version}, and memory-tui cuts like 2026.3."
+            f"{identity.chunking_version}, and memory-tui cuts by version {NEWEST_CHUNKING}."
         )
     elif identity.fts_tokenizer and any("other chunking" in file.differences for file in compared):
         yield (

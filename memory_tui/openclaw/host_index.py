@@ -17,6 +17,7 @@ import apsw
 
 from memory_tui.index import schema
 from memory_tui.openclaw import open_foreign
+from memory_tui.workspace.annotations import Annotations
 
 T = TypeVar("T")
 Era = Literal["own file", "agent database"]
@@ -67,7 +68,10 @@ class HostFile(NamedTuple):
 
 
 class HostChunk(NamedTuple):
-    """A chunk row: whether it holds an embedding, and whether the vec0 table has it (None without that table)."""
+    """A chunk row: whether it holds an embedding, and whether the vec0 table has it (None without that table).
+
+    `said` is what OpenClaw read from annotations, None where it keeps none.
+    """
 
     chunk_id: str
     start_line: int
@@ -76,6 +80,7 @@ class HostChunk(NamedTuple):
     model: str
     embedded: bool
     in_vec0: bool | None
+    said: Annotations | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,7 @@ def identity(text: object, remarks: list[str]) -> HostIdentity | None:
 _Tables = Mapping[str, set[str]]
 
 _SLICE = 1000
-_NEWEST_CHUNKING, _NEWEST_PROVENANCE, _NEWEST_AGENT_SCHEMA = 5, 1, 23
+NEWEST_CHUNKING, NEWEST_PROVENANCE, _NEWEST_AGENT_SCHEMA = 5, 1, 23
 """The newest that is known here (OpenClaw 2026.9.6)."""
 
 
@@ -178,8 +183,10 @@ _META = {"key", "value"}
 _FILES = {"path", "hash", "mtime", "size"}
 _CHUNKS = {"id", "path", "start_line", "end_line", "hash", "model", "text", "embedding", "updated_at"}
 _OPTIONAL = {"source", "id", "chunk_rowid"}
-_REBUILD_VECTORS = "memory_vector_rebuild_v1"
+_REBUILD_VECTORS, _CLEAN = "memory_vector_rebuild_v1", "clean"
 _STATE = "memory_index_state"
+ANNOTATIONS = "memory_index_chunk_recall_metadata"
+FILES_2026_9, CHUNKS_2026_9 = "memory_index_sources", "memory_index_chunks"
 _DIMS = re.compile(r"float\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 
 
@@ -315,14 +322,20 @@ class _Reading:
         table, stored = self._layout.chunks, f"{self._layout.vec0}_rowids"
         in_vec0 = f"EXISTS (SELECT 1 FROM {stored} v WHERE v.id = t.id)" if stored in self._tables else "NULL"
         # An empty embedding is [] as JSON and nothing as a BLOB; its length is known without reading it.
+        annotated = ANNOTATIONS in self._tables
+        said = (
+            f"{_whole('a.importance')}, {_text('a.triggers')}, {_text('a.project_key')}" if annotated else "0, '', ''"
+        )
+        joined = f" LEFT JOIN {ANNOTATIONS} a ON a.chunk_id = t.id" if annotated else ""
         rows = self._pages(
             f"SELECT t.rowid, {self._source(table)}, {_text('t.path')}, {_text('t.id')}, {_whole('t.start_line')}, "
             f"{_whole('t.end_line')}, {_text('t.hash')}, {_text('t.model')}, "
-            f"coalesce(octet_length(t.embedding), 0) > 2, {in_vec0} FROM {table} t"
+            f"coalesce(octet_length(t.embedding), 0) > 2, {in_vec0}, {said} FROM {table} t{joined}"
         )
         found: dict[Key, list[HostChunk]] = defaultdict(list)
-        for source, path, *values, embedded, vector in rows:
-            chunk = HostChunk._make((*values, bool(embedded), None if vector is None else bool(vector)))
+        for source, path, *values, embedded, vector, importance, triggers, project in rows:
+            own = Annotations(importance, triggers, project) if annotated else None
+            chunk = HostChunk._make((*values, bool(embedded), None if vector is None else bool(vector), own))
             found[source, path].append(chunk)
         return {key: tuple(sorted(chunks, key=lambda chunk: chunk[1:3])) for key, chunks in found.items()}
 
@@ -351,7 +364,7 @@ class _Reading:
         return self._value(f"SELECT value FROM {self._layout.meta} WHERE key = ?", (key,))
 
     def _identity(self) -> HostIdentity | None:
-        if self._meta(_REBUILD_VECTORS):
+        if self._meta(_REBUILD_VECTORS) not in (None, "", _CLEAN, json.dumps(_CLEAN)):
             self._remarks.append("It is marked to have its vectors rebuilt: vec0 missed a change.")
         text = self._meta(schema.RECIPE)
         return None if text is None else identity(text, self._remarks)
@@ -360,8 +373,8 @@ class _Reading:
         newer = [
             f"{what} {number}"
             for what, number, newest in (
-                ("chunking version", identity and identity.chunking_version, _NEWEST_CHUNKING),
-                ("provenance version", identity and identity.provenance_version, _NEWEST_PROVENANCE),
+                ("chunking version", identity and identity.chunking_version, NEWEST_CHUNKING),
+                ("provenance version", identity and identity.provenance_version, NEWEST_PROVENANCE),
                 ("schema version", version, _NEWEST_AGENT_SCHEMA),
             )
             if number and number > newest

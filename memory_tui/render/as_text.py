@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
-    from memory_tui.explain import why
     from memory_tui.explain.counterfactuals import Flips, Rephrased
     from memory_tui.explain.noise import NoiseFloor, Trade
+    from memory_tui.explain.score_lines import ScoreLine
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
+    from memory_tui.openclaw.trust import TrustReport
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
@@ -41,7 +43,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 
     where = value.best.chunk.citation if value.best is not None else value.place.path
     yield f"{wording.label(value.fate)}  {where}"
-    yield wording.sentence(value.fate)
+    yield wording.account(value)
     if value.place.remark:
         yield value.place.remark
     if value.best is not None:
@@ -59,13 +61,13 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 def _changes(value: Flips) -> Iterator[str]:
     from memory_tui.explain import wording
 
-    if not value.found:
-        yield f"{wording.no_flip(recalled=value.recalled)}."
+    if value.none is not None:
+        yield wording.no_single_knob(value.none)
     for found in value.found:
         also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
         yield f"With {'   '.join([wording.flip(found), *also])}"
-    for knob in value.not_alone:
-        yield f"N{wording.not_alone(knob)[1:]}"
+    if value.not_alone:
+        yield wording.none_alone(value.not_alone)
 
 
 def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
@@ -76,13 +78,14 @@ def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
 def sums(account: Account, trace: Trace) -> Iterator[str]:
     """The arithmetic of a chunk; of one that was not proposed, what it would have been."""
     for line in steps(account, trace):
-        value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
+        value = f"{line.shown[0]} {line.shown[2:]:>7}" if line.value is not None else ""
         yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
 
 
-def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
+def steps(account: Account, trace: Trace) -> list[ScoreLine]:
     """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
     from memory_tui.explain import why
+    from memory_tui.explain.score_lines import ScoreLine
 
     terms = why.terms_line(account.text, trace, chunk=account.chunk)
     if account.candidate is None:
@@ -91,7 +94,7 @@ def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
     if not account.proposed:
         score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
-        lines = [*lines[:-2], why.ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
+        lines = [*lines[:-2], ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
     return [*lines, terms]
 
 
@@ -110,6 +113,8 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
     yield f"now        {_trade(floor.now)}"
     if floor.suggested is not None:
         yield f"suggested  {_trade(floor.suggested)}"
+    else:
+        yield f"suggested  {wording.no_suggestion(relative=floor.relative)}"
     for found in floor.doubts:
         yield wording.doubt(found)
 
@@ -117,7 +122,7 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
 def _trade(trade: Trade) -> str:
     return (
         f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-        f"{trade.related:.0%} of the right chunks reach it"
+        f"{trade.related:.0%} of the right chunks pass"
     )
 
 
@@ -310,6 +315,7 @@ def status(value: Status, *, as_json: bool) -> None:
         ("Cache", f"{plural(value.cache.entries, 'vector')}, {plural(value.cache.hits, 'hit')}"),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
+        *([("Trust", trust_summary(value.trust))] if value.trust and value.trust.ledger else []),
     ]
     for label, text in rows:
         _print(f"{label + ':':<16}{one_line(str(text))}")
@@ -340,6 +346,17 @@ def status(value: Status, *, as_json: bool) -> None:
         )
     for notice in value.notices:
         _print(f"Notice: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+
+
+def trust_summary(value: TrustReport) -> str:
+    """How many notes OpenClaw trusts, in one sentence."""
+    if value.problem:
+        return f"{value.problem} {value.next_step}"
+    counts = Counter(file.state for file in value.files)
+    words = {"edited": "agent, edited since", "unrecorded": "not recorded yet", "ignored": "a link"}
+    told = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
+    kept = "edits made here move the ledger along" if value.approved else "the ledger is only read"
+    return f"{told or 'no note is covered'}; {kept}"
 
 
 def _freshness(value: Status) -> str:

@@ -62,12 +62,14 @@ def verdict(value: Outcome) -> str:
             f"(95 % from {gain.low:.3f} to {gain.high:.3f})."
         )
     if value.reason == "few labels":
-        return f"No evidence: {plural(value.have, 'question')} with a correct hit; this needs {value.needed}."
+        return f"No evidence: {plural(value.have, 'question')} with a correct hit; the search starts at {value.needed}."
     if value.held_out is None:
-        return "No evidence: no settings are better on the labelled queries."
+        return "No evidence: no settings are better on the half of the labelled queries that is searched."
     return (
         f"No evidence: the best settings gain {value.held_out.mean:+.3f} on held-out queries, "
-        f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f})."
+        f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}). "
+        f"With {plural(value.have, 'question')} a gain under {value.missed:.2f} may be missed; more labels find "
+        "smaller gains."
     )
 
 

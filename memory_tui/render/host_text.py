@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.render.as_text import data, dumps
+from memory_tui.render.as_text import data, dumps, trust_summary
 
 if TYPE_CHECKING:
+    from memory_tui.engine.own_answer import OwnAnswer
     from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.host_index import HostProblem
+    from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import ConfigSummary
 
 _ERAS: Mapping[str, str] = {
@@ -35,6 +37,7 @@ def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
         yield "Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}"
     vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
     words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
+    yield "State", value.standing
     yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
     yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
     yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
@@ -81,6 +84,27 @@ def _compared(value: IndexComparison) -> None:
     for file in value.files:
         if file.differences or not file.compared:
             _out(f"  {', '.join(file.differences) or 'not compared'}: {one_line(file.path)}  {one_line(file.detail)}")
+        for chunk in file.differing:
+            _out(f"    lines {chunk.start_line}-{chunk.end_line}: {chunk.difference}  {one_line(chunk.detail)}")
+
+
+def own_answer(value: OwnAnswer, *, as_json: bool) -> None:
+    """OpenClaw's answer from its rows, and ours from the files."""
+    from memory_tui.explain import trace_json
+
+    if as_json:
+        theirs, ours = trace_json.answer(value.theirs), trace_json.answer(value.ours)
+        data({"query": value.query, "same": value.same, "byWords": value.by_words, "openclaw": theirs, "files": ours})
+        return
+    for title, trace in (("OpenClaw, from its own rows", value.theirs), ("memory-tui, from the files", value.ours)):
+        _out(f"{title} ({trace.profile}, {trace.mode}):")
+        for place, hit in enumerate(trace.recalled, 1):
+            _out(f"  {place:>2}  {hit.score:.3f}  {one_line(hit.chunk.citation)}")
+        if not trace.recalled:
+            _out("  nothing")
+    _out("Both recall the same lines in the same order." if value.same else "They differ.")
+    if value.by_words:
+        _out("OpenClaw's side is of words alone: it has no vectors of the model in use here.")
 
 
 def config(value: ConfigSummary, *, as_json: bool) -> None:
@@ -114,6 +138,15 @@ def config(value: ConfigSummary, *, as_json: bool) -> None:
         effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
         gone = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
         _out(f"    {one_line(row.meaning)}. {effect}.{gone}")
+
+
+def trust_lines(value: TrustReport) -> Iterator[str]:
+    """The trust of every note, and what can be done."""
+    yield f"Ledger: {value.ledger}"
+    yield f"Trust: {trust_summary(value)}."
+    yield from value.remarks
+    for file in value.files:
+        yield f"  {file.path}: {file.words}"
 
 
 def _out(text: str) -> None:

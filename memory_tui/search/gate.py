@@ -144,9 +144,10 @@ class Decision:
             return Recalled(place, question.relaxed, bool(question.rescued[i]))
         bar = float(self._bars[i])
         margin = bar - float(question.scores[i])
+        relaxed = bool(question.relaxed and question.keyword[i])
         if self._faded[i]:
-            return LoweredByDecay(bar, margin, float(question.ages[i]), float(question.factors[i]))
-        return BelowMinScore(bar, margin)
+            return LoweredByDecay(bar, margin, float(question.ages[i]), float(question.factors[i]), relaxed)
+        return BelowMinScore(bar, margin, relaxed)
 
     def _cut(self, i: int, place: int) -> Verdict:
         part = self._question.mmr[i]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from memory_tui.core.settings import Settings
+from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
@@ -55,20 +56,25 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class BelowMinScore:
-    """Its score is `margin` short of `floor`."""
+    """Its score is `margin` short of `floor`: of minScore, or of the `relaxed` floor for keyword hits."""
 
     floor: float
     margin: float
+    relaxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredByDecay:
-    """It passed `floor` before its age was counted and is `margin` short of it after."""
+    """It passed `floor` before its age was counted and is `margin` short of it after.
+
+    `relaxed` tells that this is the floor for keyword hits where nothing reaches minScore.
+    """
 
     floor: float
     margin: float
     age_days: float
     factor: float
+    relaxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,3 +495,5 @@ class Trace:
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     uuid: str = ""
     """Of the index that was searched."""
+    level: AnswerLevel | None = None
+    """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""

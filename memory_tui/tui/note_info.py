@@ -97,6 +97,8 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
     Reads the disk, so for worker threads only.
     """
     rows, recalled = _recalls(engine, page)
+    if (trust := engine.notes.trust_of(page.path)) is not None:
+        rows.insert(0, Statement("trust", trust.words, "" if trust.state in ("agent", "unrecorded") else "warn"))
     told, marked = _marks(engine, page, here)
     rows += told
     budget = _budget(engine, page)

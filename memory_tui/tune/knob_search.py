@@ -65,7 +65,8 @@ class Better:
 class NoEvidence:
     """Why nothing is recommended: of `needed` labelled questions there are `have`, or the gain may be chance.
 
-    `changes` and `held_out` are those of the best that was found, if anything was.
+    `changes` and `held_out` are those of the best that was found, if anything was. A gain under `missed` on held-out
+    questions would be found in fewer than four of five such measurements; 0 where nothing was measured.
     """
 
     reason: Reason
@@ -74,6 +75,7 @@ class NoEvidence:
     changes: Mapping[str, Scalar]
     held_out: Gain | None
     front: tuple[Point, ...]
+    missed: float = 0.0
 
 
 Outcome = Better | NoEvidence
@@ -101,11 +103,19 @@ def tune(
         return NoEvidence("nothing better", answerable, FEWEST, {}, None, front)
     gained = beyond_chance(held_out, settings, found, metric, seed)
     if gained.low <= 0:
-        return NoEvidence("within chance", answerable, FEWEST, changes, gained, front)
+        return NoEvidence("within chance", answerable, FEWEST, changes, gained, front, detectable(gained))
     before, after = (metrics.mean(_scores(held_out, one)) for one in (settings, found))
     return Better(
         changes, found, metric, beyond_chance(training, settings, found, metric, seed), gained, before, after, front
     )
+
+
+def detectable(gain: Gain) -> float:
+    """The least true gain that four of five measurements as wide as `gain` would tell from none.
+
+    1.96 + 0.84 standard errors: the quantiles of the normal distribution for 95 % in the middle and for 80 %.
+    """
+    return (1.96 + 0.84) * (gain.high - gain.low) / (2 * 1.96)
 
 
 def split(cases: Sequence[Case], seed: int) -> tuple[list[Case], list[Case]]:

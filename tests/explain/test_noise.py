@@ -18,6 +18,7 @@ from memory_tui.explain.noise import UNRELATED, UNRELATED_CHINESE, NoiseQuery, P
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.plan import Options
 from memory_tui.render import as_text
+from memory_tui.search.trace import BelowMinScore, LoweredByDecay
 from tests.support.search import evidence, settings
 
 OPENCLAW = "openclaw-2026.3"
@@ -139,6 +140,36 @@ def test_the_scores_are_those_of_real_searches(engine: Engine) -> None:
     floor = noise.measure(ask_all(engine.queries.gather), engine.plan.with_profile(OPENCLAW))
     best = sorted(engine.queries.search(question, open_).recalled[0].score for question in UNRELATED)
     assert floor.nonsense == pytest.approx(best)
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
+@pytest.mark.parametrize("weight", [0.2, 0.5])
+def test_what_passes_is_what_a_search_lets_pass(engine: Engine, profile: str, weight: float) -> None:
+    """The shares at minScore are those of real searches without a limit, with the relaxed floor where there is one."""
+    asked = ask_all(engine.queries.gather)
+    weights = {"query.hybrid.vectorWeight": 1 - weight, "query.hybrid.textWeight": weight}
+    for minimum in (0.2, 0.35, 0.6, 0.95):
+        chosen = engine.plan.with_profile(profile).update({**weights, "query.minScore": minimum}, "test")
+        floor = noise.measure(asked, chosen)
+        opened = chosen.update({"query.maxResults": 50}, "test")
+        nonsense = sum(bool(engine.queries.rank(probe.evidence, opened).recalled) for probe in asked.nonsense)
+        assert floor.now.nonsense == pytest.approx(nonsense / len(asked.nonsense))
+        passed = 0
+        for probe in asked.related:
+            trace = engine.queries.rank(probe.evidence, opened)
+            passed += any(
+                c.chunk.rowid in probe.right and not isinstance(c.verdict, BelowMinScore | LoweredByDecay)
+                for c in (*trace.recalled, *trace.lost)
+            )
+        assert floor.now.related == pytest.approx(passed / len(asked.related))
+        at = next(trade for trade in floor.curve if trade.min_score == minimum)
+        assert (at.nonsense, at.related) == (floor.now.nonsense, floor.now.related)
+
+
+def test_where_scores_are_relative_no_minscore_is_suggested(engine: Engine) -> None:
+    floor = noise.measure(ask_all(engine.queries.gather), engine.plan.with_profile("recommended"))
+    assert floor.suggested is None
+    assert "suggested  none: scores are relative to each question's best hit" in list(as_text.lines(floor))
 
 
 def test_chinese_notes_are_asked_in_chinese(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.why import ScoreLine, explain, in_a_line, parts
+from memory_tui.explain.score_lines import ScoreLine
+from memory_tui.explain.stages import parts, stages
+from memory_tui.explain.why import explain, in_a_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
 from tests.support.tui import NOW, sample
@@ -61,7 +63,11 @@ def answers(engine: Engine) -> Iterator[Trace]:
                             "query.hybrid.temporalDecay.enabled": turn % 3 > 0,
                             "query.hybrid.temporalDecay.halfLifeDays": rng.randint(1, 90),
                             "query.minScore": round(rng.random(), 2),
+                            "query.hybrid.mmr.enabled": turn % 2 > 0,
+                            "query.hybrid.mmr.lambda": round(rng.random(), 3),
                             "recency.weight": 0.1,
+                            "secondStage.weight": rng.choice((0.0, 0.25, 0.6, 0.137, 1.0)),
+                            "secondStage.neighbour": rng.choice((0.0, 0.1, 0.3)),
                         },
                         "test",
                     )
@@ -81,7 +87,7 @@ def check_line(line: ScoreLine) -> None:
     """The divisions and the product of one line."""
     if line.label not in ("vector", "text") or line.value is None:
         return
-    detail, points = line.detail, line.shown[2:]
+    detail, points = line.detail, line.shown[2:] if line.shown[0] != "-" else f"-{line.shown[2:]}"
     if found := re.search(rf"{NUMBER} bm25(.*?)  = {NUMBER}(, 1 at most)?", detail):
         whole = float(found[1]) + sum(float(gain) for gain in re.findall(rf"\+ {NUMBER}", found[2]))
         assert close(min(1.0, whole), found[3]), detail
@@ -92,6 +98,9 @@ def check_line(line: ScoreLine) -> None:
     elif found := re.search(rf"{NUMBER}  / best {NUMBER} = {NUMBER}", detail):
         assert close(float(found[1]) / float(found[2]), found[3]), detail
         score = found[3]
+    elif found := re.search(rf"bm25 {NUMBER}  1/\(1\+r\) = {NUMBER}", detail):
+        assert close(1 / (1 + float(found[1])), found[2]), detail
+        score = found[2]
     elif found := re.search(rf"bm25 {NUMBER}  r/\(1\+r\) = {NUMBER}", detail):
         assert close(float(found[1]) / (1 + float(found[1])), found[2]), detail
         score = found[2]
@@ -103,6 +112,27 @@ def check_line(line: ScoreLine) -> None:
     weight = re.search(rf"x {NUMBER}$", detail)
     assert weight, detail
     assert close(float(score) * float(weight[1]), points), (detail, points)
+
+
+def check_second(lines: list[ScoreLine]) -> None:
+    """What the measures of the second stage give, each redone, and their sum."""
+    given = []
+    for line in lines:
+        if not line.label and (
+            found := re.search(rf"{NUMBER}  / best {NUMBER} = {NUMBER}  x {NUMBER} = {NUMBER}$", line.detail)
+        ):
+            assert close(float(found[1]) / float(found[2]), found[3]), line.detail
+            assert close(float(found[3]) * float(found[4]), found[5]), line.detail
+            given.append(found[5])
+    line = next(line for line in lines if line.label == "second")
+    if not line.value:
+        return
+    found = re.match(rf"(.*) = {NUMBER}, best at line \d+.*  x {NUMBER}$", line.detail)
+    assert found, line.detail
+    summed = found[1].split(" + ")
+    assert [number for number in summed if float(number)] == [number for number in given if float(number)], line.detail
+    assert close(sum(map(float, summed)), found[2]), line.detail
+    assert close(float(found[2]) * float(found[3]), line.shown[2:]), line.detail
 
 
 def check(candidate: Candidate, trace: Trace) -> None:
@@ -121,14 +151,43 @@ def check(candidate: Candidate, trace: Trace) -> None:
         elif operation == "x":
             running *= float(value)
         else:
-            running += float(value)
+            running += float(value) if operation == "+" else -float(value)
+    if candidate.second is not None:
+        check_second(lines)
+    for line in lines:
+        check_age(line)
+    for stage in stages(candidate, trace):
+        for text in stage.lines:
+            check_stage(text)
     gate = next(line.detail for line in lines if line.label == "gate")
     found = re.match(rf"{NUMBER} (>=|<) {NUMBER}", gate)
     assert found, gate
     assert (float(found[1]) >= float(found[3])) == (found[2] == ">="), gate
     above = next(line.detail for line in lines if line.label == "score")
-    assert bool(above) == (candidate.score > 1), above
+    assert bool(above) == (round(candidate.score, 3) > 1), above
     check_formula(in_a_line(candidate, trace))
+
+
+def check_age(line: ScoreLine) -> None:
+    """What age leaves by its half-life, and what a weight makes of it."""
+    if line.label not in ("decay", "recency", "age") or line.value is None:
+        return
+    points = line.shown[2:]
+    left = points
+    if weighed := re.match(rf"{NUMBER} x {NUMBER}  ", line.detail):
+        assert close(float(weighed[1]) * float(weighed[2]), points), (line.detail, points)
+        left = weighed[1]
+    if aged := re.search(rf"{NUMBER} d old.*half-life {NUMBER} d", line.detail):
+        assert close(0.5 ** (float(aged[1]) / float(aged[2])), left), (line.detail, points)
+
+
+def check_stage(text: str) -> None:
+    """The differences and the products of the record."""
+    if found := re.search(rf"{NUMBER} - {NUMBER} = ([-+][0-9.]+)$", text):
+        assert close(float(found[1]) - float(found[2]), found[3].lstrip("+")), text
+    if found := re.match(rf"{NUMBER} x relevance {NUMBER} - {NUMBER} x likeness {NUMBER} = {NUMBER}$", text):
+        one, relevance, other, likeness, value = (float(found[i]) for i in range(1, 6))
+        assert abs(one * relevance - other * likeness - value) <= 0.00051, text
 
 
 def check_formula(formula: str) -> None:
@@ -140,7 +199,8 @@ def check_formula(formula: str) -> None:
             value *= float(number)
         assert all(abs(value - float(after)) <= 0.0011 for after in rest), formula
         return
-    sums, _, _ = re.split(" (>=|<) ", formula)[0], *re.split(" (>=|<) ", formula)[1:3]
+    sums, sign, floor = re.split(" (>=|<) ", formula)
+    assert (float(sums.rpartition(" ")[2]) >= float(floor.split()[0])) == (sign == ">="), formula
     first, *rest = sums.split(" = ")
     one, other = (float(a) * float(b) for a, b in re.findall(rf"{NUMBER} x {NUMBER}", first))
     digits = len(rest[0].split()[0].partition(".")[2])
@@ -150,7 +210,7 @@ def check_formula(formula: str) -> None:
         start, *steps = before.split()
         value = float(start)
         for sign, number, _name in zip(steps[::3], steps[1::3], steps[2::3], strict=True):
-            value = value * float(number) if sign == "x" else value + float(number)
+            value = {"x": value * float(number), "+": value + float(number), "-": value - float(number)}[sign]
         # What age adds is not named where it is less than half a thousandth.
         assert abs(value - float(after.split()[0])) <= 0.0011, formula
 
@@ -208,3 +268,22 @@ def test_every_term_of_2026_9_adds_up(tmp_path: Path, provider: str) -> None:
                         seen.update({"term"} if candidate.lexical and candidate.lexical.term else ())
                         seen.update({"path"} if candidate.level else ())
     assert seen == {"importance", "project", "term", "path"}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_score_a_hair_below_its_floor_is_printed_below_it(tmp_path: Path, profile: str) -> None:
+    options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"), provider="scripted")
+    checked = 0
+    with Engine.open(replace(options, now=NOW)) as engine:
+        engine.indexer.sync()
+        evidence = engine.queries.gather(QUESTIONS[1])
+        settings = engine.plan.with_profile(profile)
+        for candidate in engine.queries.rank(evidence, settings.set("query.minScore", 0.0, "test")).recalled[:4]:
+            for floor in (candidate.score, candidate.score * (1 + 1e-9), candidate.score + 4e-4):
+                if floor > 1:
+                    continue
+                trace = engine.queries.rank(evidence, settings.set("query.minScore", floor, "test"))
+                for one in (*trace.recalled, *trace.lost[:4]):
+                    check(one, trace)
+                    checked += 1
+    assert checked

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui.core.settings import TUNE_KEYS
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import wording
+from memory_tui.explain import why, wording
+from memory_tui.explain.counterfactuals import flips
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace
+from memory_tui.search.trace import AllBelowGate, Trace
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
@@ -95,3 +97,117 @@ def test_a_chunk_that_holds_a_word_is_not_said_to_lack_it(chinese: Path, opened:
     assert "lacks" not in said
     assert "none of" not in said.lower()
     assert 'It holds "路由器", "密码" only inside of longer words' in said
+
+
+# --- age, variety, settings: alone or not ---------------------------------------------------------------------------
+
+
+def fading(notes: Path) -> None:
+    """A fresh note that answers, and many old ones that answer as well or better."""
+    for number in range(30):
+        day = dt.date(2026, 11, 19) - dt.timedelta(days=6 * number)
+        words = "router omada " * (1 + number // 4) + f"closet{number % 7} cable{number}"
+        (notes / "memory" / f"{day}.md").write_text(f"{words}\n")
+
+
+LOST_SWITCHES = {"LoweredByDecay": "query.hybrid.temporalDecay.enabled", "DisplacedByMmr": "query.hybrid.mmr.enabled"}
+
+
+def test_a_gate_alone_is_blamed_only_where_the_line_is_recalled_without_it(notes: Path, opened: Open) -> None:
+    fading(notes)
+    engine = opened("openclaw-2026.3", "builtin")
+    seen: set[tuple[str, bool]] = set()
+    for query in ("router omada", "omada closet3", "router cable4 closet4"):
+        evidence = engine.queries.gather(query)
+        for decay, mmr, results, floor in [(True, False, 4, 0.4), (True, True, 4, 0.2), (False, True, 3, 0.1)]:
+            changes = {
+                "query.hybrid.temporalDecay.enabled": decay,
+                "query.hybrid.mmr.enabled": mmr,
+                "query.hybrid.mmr.lambda": 0.3,
+                "query.maxResults": results,
+                "query.minScore": floor,
+            }
+            settings = engine.plan.settings.update(changes, "test")
+            for lost in engine.queries.rank(evidence, settings).lost:
+                kind = type(lost.verdict).__name__
+                if kind not in LOST_SWITCHES:
+                    continue
+                answer = engine.queries.why(evidence, lost.chunk.path, 1, settings)
+                said = wording.account(answer)
+                assert "alone" not in said
+                assert "chose first" not in said
+                without = engine.queries.rank(evidence, settings.set(LOST_SWITCHES[kind], False, "test"))
+                place = next((i for i, c in enumerate(without.recalled, 1) if c.chunk == lost.chunk), None)
+                assert (f"off it would be recalled ({wording.ordinal(place or 0)})" in said) == (place is not None), (
+                    said
+                )
+                assert ("off it would not be recalled either" in said) == (place is None), said
+                seen.add((kind, place is not None))
+    assert seen >= {("LoweredByDecay", True), ("LoweredByDecay", False), ("DisplacedByMmr", True)}
+
+
+def test_no_single_setting_names_the_values_that_were_tried(notes: Path, opened: Open) -> None:
+    fading(notes)
+    engine = opened("openclaw-2026.3", "builtin")
+    evidence = engine.queries.gather("cable29")
+    settings = engine.plan.settings.update({"query.minScore": 0.9, "query.maxResults": 1}, "test")
+    every = (flips(evidence, settings, row, engine.plan.with_profile) for row in range(evidence.chunks))
+    changes = next(found for found in every if found.none is not None)
+    assert changes.none is not None
+    ranges = {tried.key: tried for tried in changes.none.ranges}
+    assert set(ranges) == set(TUNE_KEYS) - {"query.hybrid.textWeight"}
+    assert (ranges["query.maxResults"].low, ranges["query.maxResults"].high) == (1, 50)
+    said = wording.no_single_knob(changes.none)
+    assert "results 1 to 50" in said
+    assert "half-life 1 to 3650" in said
+    assert "minScore 0 to 1 by 0.01" in said
+
+
+def test_a_relaxed_floor_is_not_called_minscore(notes: Path, opened: Open) -> None:
+    (notes / "MEMORY.md").write_text("router\n\n" + "filler text\n" * 30)
+    (notes / "memory" / "2026-11-01.md").write_text("the router omada " + "other words here " * 40)
+    engine = opened("openclaw-2026.3", "builtin")
+    checked = 0
+    for query in ("router", "omada words", "router omada", "filler omada"):
+        evidence = engine.queries.gather(query)
+        for weight in (0.05, 0.3, 0.6, 0.9):
+            settings = engine.plan.settings.update(
+                {"query.hybrid.vectorWeight": 1 - weight, "query.hybrid.textWeight": weight, "query.minScore": 0.95},
+                "test",
+            )
+            trace = engine.queries.rank(evidence, settings)
+            for lost in trace.lost:
+                floor = getattr(lost.verdict, "floor", None)
+                if floor is not None:
+                    assert ("minScore" in wording.sentence(lost.verdict)) == (floor == 0.95)
+                    checked += 1
+            if isinstance(trace.empty, AllBelowGate):
+                best = max(c.score for c in trace.lost)
+                assert trace.empty.floor == 0.95
+                assert best < trace.empty.floor
+    assert checked
+
+
+# --- words that were left out ---------------------------------------------------------------------------------------
+
+
+def test_a_word_that_was_left_out_says_why(notes: Path, opened: Open) -> None:
+    for day in range(1, 11):
+        (notes / "memory" / f"2026-11-{day:02}.md").write_text(f"anna and the router, ticket{day}\n")
+    engine = opened("recommended", "builtin")
+    trace = engine.queries.search("did anna change the router for ticket3")
+    text = "anna and the router, ticket3\n"
+    said = why.terms_line(text, trace).detail
+    assert "anna, router (in over half of the chunks)" in said
+    assert "(stop words)" in said
+    theirs = opened("openclaw-2026.3").queries.search("did anna change 42 of it")
+    said = why.terms_line(text, theirs).detail
+    assert "42 (numbers alone)" in said
+    assert "of, it (too short)" in said
+
+
+def test_words_inside_of_longer_ones_are_not_called_missing(chinese: Path, opened: Open) -> None:
+    trace = opened("openclaw-2026.3", "builtin").queries.search("密码 giraffe")
+    said = why.terms_line("路由器第1的密码是写在柜子里的\n", trace).detail
+    assert "missing: giraffe" in said
+    assert "not seen: 密码" in said

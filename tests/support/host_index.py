@@ -133,12 +133,12 @@ def own_file(path: Path, what: Content, journal: str = "delete") -> Path:
 
 
 def agent_database(path: Path, what: Content, journal: str = "wal") -> Path:
-    """Write `what` as OpenClaw 2026.9 does."""
+    """Write `what` as OpenClaw does since it has an agent database; its chunks are those of an older release."""
 
     def encoded(vector: tuple[float, ...]) -> object:
         return struct.pack(f"<{len(vector)}d", *vector)
 
-    what.meta = {**what.meta, "ftsTokenizer": "unicode61", "chunkingVersion": 5, "provenanceVersion": 1}
+    what.meta = {**what.meta, "ftsTokenizer": "unicode61", "provenanceVersion": 1}
     with closing(_new(path, journal, AGENT_DATABASE)) as connection:
         _fill(
             connection,

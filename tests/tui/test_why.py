@@ -15,7 +15,8 @@ from textual.widgets import Input
 
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
 from memory_tui.explain.counterfactuals import Flips, flips
-from memory_tui.explain.why import gaps, in_a_line, parts, stages
+from memory_tui.explain.stages import gaps, parts, stages
+from memory_tui.explain.why import in_a_line
 from memory_tui.explain.why_not import row_of
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
@@ -148,7 +149,10 @@ def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[
 
 @pytest.mark.parametrize(
     ("cosine", "words"),
-    [(0.9, "No single setting would drop this hit"), (0.1, "No single setting would recall this hit")],
+    [
+        (0.9, "No single setting on the strip would drop this hit"),
+        (0.1, "No single setting on the strip would recall this hit"),
+    ],
 )
 def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: float, words: str) -> None:
     found = evidence([cosine], {})

@@ -5,13 +5,26 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from memory_tui.core.settings import BY_KEY
+from memory_tui.render import evaluation
 from memory_tui.tune import metrics
 from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query
-from memory_tui.tune.knob_search import FEWEST, Better, NoEvidence, beyond_chance, coarse, fine, pareto, split, tune
+from memory_tui.tune.knob_search import (
+    FEWEST,
+    Better,
+    NoEvidence,
+    beyond_chance,
+    coarse,
+    detectable,
+    fine,
+    pareto,
+    split,
+    tune,
+)
 from tests.support.search import evidence, settings
 
 OPENCLAW = "openclaw-2026.3"
@@ -144,3 +157,23 @@ def test_grids_stay_in_range_and_begin_near() -> None:
     assert fine(BY_KEY["query.minScore"], 0.0) == [0.01, 0.02, 0.03, 0.04, 0.05]
     assert coarse(BY_KEY["query.hybrid.mmr.enabled"], True) == [False]
     assert fine(BY_KEY["query.hybrid.mmr.enabled"], True) == []
+
+
+@pytest.mark.parametrize("count", [20, 50])
+def test_a_gain_that_is_called_detectable_is_found_four_times_in_five(count: int) -> None:
+    """Questions that differ by chance around a true gain: that of `detectable` is told from none about as often."""
+    rng = np.random.default_rng(count)
+    none = np.zeros(count)
+    wide = np.mean([detectable(metrics.gain(none, rng.normal(0.0, 0.3, count), seed)) for seed in range(20)])
+    found = [metrics.gain(none, rng.normal(wide, 0.3, count), seed).low > 0 for seed in range(200)]
+    assert 0.72 < np.mean(found) < 0.92
+    fewer = [metrics.gain(none, rng.normal(wide / 2, 0.3, count), seed).low > 0 for seed in range(200)]
+    assert np.mean(fewer) < 0.6
+
+
+def test_an_outcome_within_chance_names_the_gain_that_may_be_missed() -> None:
+    found = tune(accidental(3), settings(OPENCLAW))
+    assert isinstance(found, NoEvidence)
+    if found.reason == "within chance":
+        assert f"With 50 questions a gain under {found.missed:.2f} may be missed" in evaluation.verdict(found)
+    assert "this needs" not in evaluation.verdict(found)

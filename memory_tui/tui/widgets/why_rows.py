@@ -11,7 +11,9 @@ from rich.cells import cell_len
 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.explain.why import ScoreLine, explain, file_line, in_a_line, stages, terms_line
+from memory_tui.explain.score_lines import ScoreLine
+from memory_tui.explain.stages import stages
+from memory_tui.explain.why import explain, file_line, in_a_line, terms_line
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, wrap
 
@@ -188,7 +190,8 @@ def _heading(subject: Subject, width: int) -> Iterator[Row]:
     fate = answer.fate if answer is not None else candidate.verdict if candidate is not None else None
     if fate is not None:
         style = "good" if isinstance(fate, Recalled) else "warn"
-        yield from folded(one_line(wording.sentence(fate)), width, style)
+        said = wording.account(answer) if answer is not None else wording.sentence(fate)
+        yield from folded(one_line(said), width, style)
     if answer is not None and answer.place.remark:
         yield from folded(one_line(answer.place.remark), width, "warn")
 
@@ -235,7 +238,7 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
     if changes is not None and not subject.flips and not subject.working:
         yield [(label, "muted"), (wording.no_flip(recalled=recalled), "")], None
         label = " " * LABEL
-    alone = "   ".join(wording.not_alone(one) for one in changes.not_alone) if changes is not None else ""
+    alone = wording.none_alone(changes.not_alone) if changes is not None else ""
     said = [(alone, "muted")] if alone else []
     if subject.questions:
         said.append((f"question: {'  or '.join(one_line(wording.rephrased(q)) for q in subject.questions)}", "good"))

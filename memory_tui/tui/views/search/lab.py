@@ -168,7 +168,7 @@ class NoiseView(View):
         if floor.suggested is not None:
             found += text(f"suggested  {_trade(floor.suggested)}  a sets it", width, "good")
         else:
-            found += text("suggested  none: every minScore loses too many right hits", width, "warn")
+            found += text(f"suggested  {wording.no_suggestion(relative=floor.relative)}", width, "warn")
         for doubt in floor.doubts:
             found += text(f"! {wording.doubt(doubt)}", width, "warn")
         found += text(
@@ -252,7 +252,7 @@ class NoiseView(View):
 def _trade(trade: Trade) -> str:
     return (
         f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-        f"{trade.related:.0%} of the right chunks reach it"
+        f"{trade.related:.0%} of the right chunks pass"
     )
 
 

@@ -1,0 +1,453 @@
+"""Trust is whether OpenClaw 2026.9 still takes a memory file for its agent's own.
+
+OpenClaw keeps the hash of each memory file after its own last write in a ledger. When the file has another text at the
+agent's next write, it becomes untrusted for good: it is no longer put into the prompt, triggers no recall and is not
+promoted; search still finds it. The ledger is only read, until a person approves for a workspace that edits made here
+move its hash along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import apsw
+
+from memory_tui.approval import Approval, Approvals
+from memory_tui.core.errors import ApprovalUnsaved, EditRefused
+from memory_tui.core.formatting import plural
+from memory_tui.openclaw import open_foreign
+
+State = Literal["agent", "edited", "untrusted", "unrecorded", "ignored", "unknown"]
+Written = tuple[str, bytes | None, bytes | None]
+"""Stored path of a note, its bytes before and after; None where it is not there."""
+
+TABLE = "plugin_state_entries"
+PLUGIN, NAMESPACE = "core:memory-artifact-provenance", "workspace-files"
+NEWEST_SCHEMA = 18
+"""The newest `user_version` of the state database that is known here (OpenClaw 2026.9.6)."""
+_COLUMNS = {"plugin_id", "namespace", "entry_key", "value_json"}
+_ROOT = ("MEMORY.md", "USER.md")
+_COVERED = re.compile(r"MEMORY\.md|memory\.md|USER\.md|users/[^/]+/USER\.md|memory/.+\.md", re.DOTALL)
+_MOST_ROWS = 100_000
+_BUSY_MS = 2000
+_SLACK_SECONDS = 86_400.0
+"""A row may be this much younger than now before its clock is called wrong."""
+_APPROVAL = ("openclaw", "trust ledger")
+
+_LOSS = "it is not put into the prompt, triggers no recall and is not promoted; search still finds it"
+_WORDS: Mapping[State, str] = {
+    "agent": "agent",
+    "edited": "agent, edited since: the agent's next write will make it untrusted",
+    "unrecorded": "not recorded yet",
+    "ignored": "a link, which OpenClaw 2026.9 ignores",
+    "unknown": "unknown: OpenClaw's ledger has a row that cannot be read",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """What the ledger has of one file: class, hash after OpenClaw's last write, and when that was (epoch seconds)."""
+
+    origin: Literal["agent", "untrusted"]
+    file_hash: str
+    observed_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class FileTrust:
+    """The trust of one file: its state, the words a person reads, since when (epoch seconds, 0: not known)."""
+
+    path: str
+    state: State
+    words: str
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger of one workspace at one moment; a row that cannot be read is None.
+
+    `problem` is why it cannot be read, `next_step` what to do then; both are empty where it was. `absent` tells that
+    OpenClaw keeps none here. `elsewhere` are path and hash of files of other folders.
+    """
+
+    database: str
+    rows: Mapping[str, LedgerRow | None] = field(default_factory=dict)
+    elsewhere: frozenset[tuple[str, str]] = frozenset()
+    absent: bool = False
+    problem: str = ""
+    next_step: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustReport:
+    """The trust of every covered file, by path; `approved` tells whether edits made here keep it."""
+
+    ledger: str
+    approved: bool
+    problem: str
+    next_step: str
+    remarks: tuple[str, ...]
+    files: tuple[FileTrust, ...]
+
+    def of(self, path: str) -> FileTrust | None:
+        """The trust of the note `path`; None where the ledger does not cover it."""
+        return next((file for file in self.files if file.path == path), None)
+
+
+def covered(path: str) -> bool:
+    """Whether the ledger keeps the note stored as `path`."""
+    return bool(_COVERED.fullmatch(path)) and not path.startswith(("memory/dreaming/", "memory/.dreams/"))
+
+
+def text_hash(data: bytes) -> str:
+    """The hash of a file as OpenClaw takes it: SHA-256 of its text, where bytes that are no UTF-8 become U+FFFD."""
+    return hashlib.sha256(data.decode("utf-8", "replace").encode()).hexdigest()
+
+
+def workspace_key(workspace: Path) -> str:
+    """How the ledger names a workspace: by its real path."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()
+
+
+class Trust:
+    """The ledger of `workspace` in `database`; `approvals` is the folder of approvals, the usual one without it.
+
+    `expected` tells that OpenClaw's agent works there; of another folder only what the ledger knows is told.
+    """
+
+    def __init__(
+        self, workspace: Path, database: Path, *, expected: bool = True, approvals: Path | None = None
+    ) -> None:
+        self._workspace = workspace
+        self._expected = expected
+        self._database = database
+        self._folder = approvals
+        self._hashes: dict[str, tuple[tuple[int, int, int], str]] = {}
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def ledger(self, now: float) -> Ledger:
+        """The ledger as it is now (`now` in epoch seconds); it is never written by this."""
+        name = str(self._database)
+        try:
+            values, version, there = open_foreign.read_foreign(self._database, _values)[0]
+        except open_foreign.NotSeen as error:
+            if error.state == "missing":
+                return Ledger(name, absent=True)
+            return Ledger(name, problem=error.detail, next_step=error.next_step)
+        if not there:
+            return Ledger(name, absent=True)
+        if values is None:
+            step = "Trust is not shown; update memory-tui."
+            return Ledger(name, problem=f"{name} has another ledger than OpenClaw 2026.9.", next_step=step)
+        return self._parsed(name, values, version, now)
+
+    def report(self, paths: Iterable[str], now: float) -> TrustReport:
+        """The trust of those of `paths` that the ledger covers, and of what else it has rows of.
+
+        Reads the notes that the ledger has rows of, again only when they change.
+        """
+        ledger = self.ledger(now)
+        more = (path for path in (*_ROOT, *ledger.rows) if os.path.lexists(self._workspace / path))
+        shown = () if ledger.problem or ledger.absent else sorted({*filter(covered, paths), *filter(covered, more)})
+        files = tuple(self._of_disk(ledger, path) for path in shown)
+        return TrustReport(
+            ledger.database if not ledger.absent else "",
+            self.approved,
+            ledger.problem,
+            ledger.next_step,
+            (*ledger.remarks, *self._moved(ledger, shown)),
+            files,
+        )
+
+    def of(self, path: str, now: float) -> FileTrust | None:
+        """The trust of the note `path`; None where the ledger does not cover it, or there is none."""
+        ledger = self.ledger(now) if covered(path) else None
+        return None if ledger is None or ledger.absent or ledger.problem else self._of_disk(ledger, path)
+
+    def _parsed(self, name: str, values: Sequence[tuple[str, str]], version: int, now: float) -> Ledger:
+        own, remarks = workspace_key(self._workspace), list[str]()
+        rows: dict[str, LedgerRow | None] = {}
+        elsewhere: set[tuple[str, str]] = set()
+        if version > NEWEST_SCHEMA:
+            remarks.append(f"The ledger is of a newer OpenClaw (schema {version}); it is read and never written.")
+        unread = 0
+        for key, text in values:
+            folder, _, digest = key.partition(":")
+            path, row = _row(text)
+            if folder != own:
+                elsewhere |= {(path, row.file_hash)} if row else set()
+                continue
+            if row is None or hashlib.sha256(path.encode()).hexdigest() != digest:
+                unread += 1
+                rows[digest] = None
+                continue
+            rows[path] = row
+            if row.observed_at > now + _SLACK_SECONDS:
+                remarks.append(f"{path} was recorded at {_time(row.observed_at)}, which is in the future.")
+        if unread:
+            remarks.append(
+                f"{plural(unread, 'row')} of the ledger cannot be read: the trust of these files is unknown."
+            )
+        absent = not rows and not self._expected
+        return Ledger(name, rows, frozenset(elsewhere), absent, remarks=tuple(remarks))
+
+    def _moved(self, ledger: Ledger, paths: Sequence[str]) -> tuple[str, ...]:
+        """A sentence where the ledger knows these files, but under another folder."""
+        if ledger.rows or not ledger.elsewhere:
+            return ()
+        known = {path for path, _ in ledger.elsewhere}
+        same = sum((path, self._hash(path)) in ledger.elsewhere for path in paths if path in known)
+        if not same:
+            return ()
+        return (
+            f"The ledger has {plural(same, 'file')} of this text under another folder: the workspace was moved or "
+            "copied, and OpenClaw takes its files as not recorded yet.",
+        )
+
+    def _of_disk(self, ledger: Ledger, path: str) -> FileTrust:
+        if (self._workspace / path).is_symlink():
+            return FileTrust(path, "ignored", _WORDS["ignored"])
+        row = _known(ledger, path)
+        return _trust(path, row, "" if row is None or isinstance(row, str) else self._hash(path))
+
+    def _hash(self, path: str) -> str:
+        """The hash of a note on disk, empty where it cannot be read; read again when its size or times change."""
+        file = self._workspace / path
+        try:
+            status = file.stat()
+            mark = status.st_mtime_ns, status.st_size, status.st_ino
+            known = self._hashes.get(path)
+            if known is None or known[0] != mark:
+                known = self._hashes[path] = mark, text_hash(file.read_bytes())
+        except (OSError, ValueError):
+            return ""
+        return known[1]
+
+    # --- what an edit does -----------------------------------------------------------------------------------------
+
+    def effects(self, files: Iterable[Written], now: float) -> tuple[str, ...]:
+        """What writing `files` does to their trust: one sentence for each that the ledger covers."""
+        wanted = [file for file in files if covered(file[0])]
+        ledger = self.ledger(now) if wanted else None
+        if ledger is None or ledger.absent:
+            return ()
+        if ledger.problem:
+            return (f"Trust: OpenClaw's ledger cannot be read, so what this does to it is not known. {ledger.problem}",)
+        approved = self.approved
+        return tuple(f"Trust: {self._effect(ledger, *file, approved=approved)}" for file in wanted)
+
+    def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None, *, approved: bool) -> str:
+        row = _known(ledger, path)
+        found = _trust(path, row, "" if before is None else text_hash(before))
+        if found.state == "unrecorded":
+            return f"{path} is not recorded yet, so an edit changes nothing."
+        if found.state == "untrusted":
+            return f"{path} stays {found.words}."
+        if found.state == "unknown":
+            return f"{path} is {found.words}."
+        if after is None:
+            return f"OpenClaw's ledger keeps its row of {path}: a new one that the agent writes will be untrusted."
+        if found.state == "edited":
+            return f"{path} is {found.words}. memory-tui trust --repair {path} changes that."
+        if approved:
+            return f"{path} stays agent: its hash in OpenClaw's ledger moves along."
+        return (
+            f"the agent's next write to {path} will make it untrusted: {_LOSS}. "
+            "memory-tui trust --approve lets edits made here keep it."
+        )
+
+    def movable(self, files: Iterable[Written], now: float) -> frozenset[str]:
+        """Those of `files` whose hash may move along with an edit: approved, class agent, not edited before."""
+        if not self.approved:
+            return frozenset()
+        ledger = self.ledger(now)
+        return frozenset(
+            path
+            for path, before, after in files
+            if covered(path)
+            and before is not None
+            and after is not None
+            and _trust(path, _known(ledger, path), text_hash(before)).state == "agent"
+        )
+
+    def follow(self, files: Sequence[Written]) -> None:
+        """Move the hashes of `files` from before to after, all or none, while each row is agent at before.
+
+        Raises EditRefused when OpenClaw wrote meanwhile, or the ledger cannot be written; then it is as it was.
+        """
+        moves = {path: (text_hash(before or b""), text_hash(after or b"")) for path, before, after in files}
+        with self._writing() as connection:
+            for path, (was, becomes) in moves.items():
+                fields = self._fields(connection, path)
+                if fields.get("originClass") != "agent" or fields.get("fileHash") != was:
+                    raise EditRefused(
+                        f"OpenClaw wrote {path} meanwhile, so its trust is what OpenClaw made of it.",
+                        "The edit stands; memory-tui trust shows the file.",
+                    )
+                self._put(connection, path, {**fields, "fileHash": becomes, "reservationId": str(uuid.uuid4())})
+
+    def repair(self, path: str, seen: bytes) -> None:
+        """Write the class agent back for `path`, whose whole text a person has `seen`.
+
+        Raises EditRefused when the file has another text now, has no row, or the ledger cannot be written.
+        """
+        with self._writing() as connection:
+            fields = self._fields(connection, path)
+            try:
+                now = (self._workspace / path).read_bytes()
+            except OSError as error:
+                raise EditRefused(
+                    f"{path} cannot be read: {error.strerror or error}.", "Nothing was changed."
+                ) from None
+            if now != seen:
+                raise EditRefused(f"{path} changed after you saw it.", "Nothing was changed. Look at it again.")
+            renewed = {"originClass": "agent", "fileHash": text_hash(seen), "reservationId": str(uuid.uuid4())}
+            self._put(connection, path, {**fields, **renewed})
+
+    # --- approval --------------------------------------------------------------------------------------------------
+
+    @property
+    def approved(self) -> bool:
+        """Whether a person approved that edits made here move hashes along."""
+        return self._approvals.find(*_APPROVAL) is not None
+
+    def approve(self, how: str) -> Approval:
+        """Remember the approval for this workspace. Raises ApprovalUnsaved."""
+        try:
+            return self._approvals.approve(*_APPROVAL, how)
+        except ApprovalUnsaved as error:
+            raise ApprovalUnsaved(
+                "The approval to move OpenClaw's ledger along cannot be saved.", error.next_step
+            ) from error
+
+    def withdraw(self) -> bool:
+        """Forget the approval; returns whether there was one. Raises ApprovalUnsaved."""
+        return bool(self._approvals.revoke())
+
+    @property
+    def _approvals(self) -> Approvals:
+        if self._folder is None:
+            import platformdirs
+
+            self._folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "ledger-approvals"
+        return Approvals(self._workspace, self._folder)
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
+        """One transaction on the ledger: all of it, or nothing. Raises EditRefused."""
+        try:
+            with closing(apsw.Connection(str(self._database), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+                connection.set_busy_timeout(_BUSY_MS)
+                connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+                connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    if not 0 < int(connection.pragma("user_version")) <= NEWEST_SCHEMA:
+                        raise EditRefused(
+                            f"{self._database} is of another OpenClaw than memory-tui knows.",
+                            "Its ledger was left as it is.",
+                        )
+                    yield connection
+                    connection.execute("COMMIT")
+                finally:
+                    if not connection.get_autocommit():
+                        connection.execute("ROLLBACK")
+        except (apsw.BusyError, apsw.LockedError):
+            raise EditRefused("OpenClaw is writing its ledger.", "The ledger was left as it is; try again.") from None
+        except apsw.Error as error:
+            raise EditRefused(
+                f"OpenClaw's ledger {self._database} cannot be written: {error}.", "It was left as it is."
+            ) from None
+
+    def _key(self, path: str) -> tuple[str, str, str]:
+        return PLUGIN, NAMESPACE, f"{workspace_key(self._workspace)}:{hashlib.sha256(path.encode()).hexdigest()}"
+
+    def _fields(self, connection: apsw.Connection, path: str) -> dict[str, object]:
+        """The row of `path` as OpenClaw wrote it. Raises EditRefused where there is none that can be read."""
+        found = connection.execute(
+            f"SELECT value_json FROM {TABLE} WHERE plugin_id = ? AND namespace = ? AND entry_key = ?", self._key(path)
+        ).fetchone()
+        if found is None or _row(str(found[0]))[1] is None:
+            raise EditRefused(f"OpenClaw's ledger has no row of {path} that can be read.", "It was left as it is.")
+        fields: dict[str, object] = json.loads(str(found[0]))
+        return fields
+
+    def _put(self, connection: apsw.Connection, path: str, fields: Mapping[str, object]) -> None:
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        connection.execute(
+            f"UPDATE {TABLE} SET value_json = ? WHERE plugin_id = ? AND namespace = ? AND entry_key = ?",
+            (text, *self._key(path)),
+        )
+
+
+def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, int, bool]:
+    """Keys and values of the ledger, the schema version, and whether there is a table of plug-ins at all.
+
+    The values are None where the table has other columns.
+    """
+    columns = {str(name) for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (TABLE,))}
+    version = int(connection.pragma("user_version"))
+    if not columns >= _COLUMNS:
+        return None, version, bool(columns)
+    rows = connection.execute(
+        f"SELECT CAST(entry_key AS TEXT), CAST(value_json AS TEXT) FROM {TABLE} WHERE plugin_id = ? AND namespace = ? "
+        f"LIMIT {_MOST_ROWS}",
+        (PLUGIN, NAMESPACE),
+    )
+    return [(str(key or ""), str(value or "")) for key, value in rows], version, True
+
+
+def _row(text: str) -> tuple[str, LedgerRow | None]:
+    """Path and content of one value; None where it does not parse."""
+    try:
+        fields = json.loads(text)
+        path, origin, digest = fields["relativePath"], fields["originClass"], fields["fileHash"]
+        at = fields["observedAt"]
+        fits = fields["version"] == 1 and isinstance(path, str) and isinstance(digest, str)
+        if not fits or origin not in ("agent", "untrusted") or isinstance(at, bool) or not isinstance(at, int | float):
+            return "", None
+        return path, LedgerRow(origin, digest, at / 1000)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return "", None
+
+
+def _known(ledger: Ledger, path: str) -> LedgerRow | Literal["unread"] | None:
+    if path in ledger.rows:
+        return ledger.rows[path]
+    return "unread" if hashlib.sha256(path.encode("utf-8", "replace")).hexdigest() in ledger.rows else None
+
+
+def _trust(path: str, row: LedgerRow | Literal["unread"] | None, digest: str) -> FileTrust:
+    """The trust of a file whose text has the hash `digest`."""
+    if row is None:
+        return FileTrust(path, "unrecorded", _WORDS["unrecorded"])
+    if row == "unread":
+        return FileTrust(path, "unknown", _WORDS["unknown"])
+    if row.origin == "untrusted":
+        return FileTrust(path, "untrusted", f"untrusted since {_time(row.observed_at)}: {_LOSS}", row.observed_at)
+    state: State = "agent" if row.file_hash == digest else "edited"
+    return FileTrust(path, state, _WORDS[state], row.observed_at)
+
+
+def _time(at: float) -> str:
+    try:
+        return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):
+        return "a time that cannot be"

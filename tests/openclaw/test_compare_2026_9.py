@@ -1,0 +1,262 @@
+"""The index that 2026.9.6 has written, chunk by chunk, and what OpenClaw does with it as it is configured."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.own_answer import own_answer
+from memory_tui.openclaw import compare
+from memory_tui.openclaw.compare import IndexComparison, Wanted
+from memory_tui.openclaw.host_index import HostProblem
+from memory_tui.plan import Options
+from memory_tui.providers.wires.scripted import hash_vector
+from memory_tui.workspace.roots import Roots
+from tests.support.paths import SHARED
+
+ORACLE = SHARED / "oracle-2026.9"
+RELEASE = ORACLE / "2026.9.6"
+NOW = 1_795_176_000.0
+pytestmark = pytest.mark.skipif(not RELEASE.is_dir(), reason="the recorded answers are not beside this checkout")
+
+TABLES = """
+CREATE TABLE memory_index_meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE memory_index_sources(id INTEGER PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL, hash TEXT NOT NULL,
+    mtime REAL NOT NULL, size INTEGER NOT NULL, UNIQUE(path, source)) STRICT;
+CREATE TABLE memory_index_chunks(chunk_rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, path TEXT NOT NULL,
+    source TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash TEXT NOT NULL,
+    model TEXT NOT NULL, text TEXT NOT NULL, embedding BLOB NOT NULL, updated_at INTEGER NOT NULL) STRICT;
+CREATE TABLE memory_index_chunk_recall_metadata(chunk_id TEXT PRIMARY KEY, importance INTEGER, triggers TEXT,
+    project_key TEXT) STRICT;
+CREATE TABLE memory_embedding_cache(hash TEXT PRIMARY KEY) STRICT;
+CREATE TABLE memory_index_state(id INTEGER PRIMARY KEY, revision INTEGER NOT NULL) STRICT;
+CREATE VIRTUAL TABLE memory_index_chunks_fts USING fts5(text);
+PRAGMA user_version = 23;
+"""
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+@pytest.fixture(scope="module")
+def workspaces(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The recorded workspaces by name, made afresh."""
+    base = tmp_path_factory.mktemp("compare-2026.9")
+    for script, *arguments in (
+        ("make_workspace.py", "oracle", str(base / "oracle")),
+        ("make_workspace9.py", str(base / "rules")),
+    ):
+        command = [sys.executable, "-B", str(ORACLE / script), *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return {name: base / name for name in ("oracle", "rules")}
+
+
+def engine_on(workspace: Path, folder: Path, **more: Any) -> Engine:
+    """An engine under 2026.9's rules, with the recorded embeddings, on an indexed workspace."""
+    options = Options(
+        workspace=str(workspace),
+        index=str(folder / "index.sqlite"),
+        provider="scripted",
+        now=NOW,
+        changes=(("profile", "openclaw-2026.9"),),
+        **more,
+    )
+    engine = Engine.open(options)
+    engine.indexer.sync()
+    return engine
+
+
+def written(name: str, path: Path) -> Path:
+    """The agent database that the real program had for the recorded configuration `name`."""
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(TABLES).fetchall()
+        with connection:
+            for key, value in json.loads((RELEASE / name / "meta.json").read_text()).items():
+                text = value if isinstance(value, str) else json.dumps(value)
+                connection.execute("INSERT INTO memory_index_meta VALUES (?, ?)", (key, text))
+            connection.executemany(
+                "INSERT INTO memory_index_sources VALUES (:id, :path, :source, :hash, :mtime, :size)",
+                lines(RELEASE / name / "files.jsonl"),
+            )
+            for row in lines(RELEASE / name / "chunks.jsonl"):
+                row["embedding"] = hash_vector(row["text"]).astype("<f8").tobytes()
+                connection.execute(
+                    "INSERT INTO memory_index_chunks VALUES (:chunk_rowid, :id, :path, :source, :start_line, "
+                    ":end_line, :hash, :model, :text, :embedding, 1)",
+                    row,
+                )
+                connection.execute(
+                    "INSERT INTO memory_index_chunk_recall_metadata VALUES (:id, :importance, :triggers, :project_key)",
+                    row,
+                )
+                connection.execute("INSERT INTO memory_index_chunks_fts(text) VALUES (:text)", row)
+            connection.execute("INSERT INTO memory_index_state VALUES (1, 7)")
+    return path
+
+
+def compared(workspace: Path, database: Path, wishes: Wanted | None = None) -> IndexComparison:
+    found = compare.compare_workspace(Roots.open(workspace), database, wishes)
+    assert not isinstance(found, HostProblem), found
+    return found
+
+
+def change(database: Path, sql: str) -> None:
+    with closing(apsw.Connection(str(database))) as connection:
+        connection.execute(sql).fetchall()
+
+
+def renewed(database: Path, **fields: object) -> None:
+    """Change fields of the record of how the index was made; None takes one away."""
+    with closing(apsw.Connection(str(database))) as connection:
+        (text,) = connection.execute(
+            "SELECT value FROM memory_index_meta WHERE key = 'memory_index_meta_v1'"
+        ).fetchall()[0]
+        record = {key: value for key, value in {**json.loads(str(text)), **fields}.items() if value is not None}
+        connection.execute("UPDATE memory_index_meta SET value = ? WHERE key LIKE '%meta%'", (json.dumps(record),))
+
+
+@pytest.mark.parametrize(("name", "workspace"), [("w1-default", "oracle"), ("w2-default", "rules")])
+def test_the_recorded_index_has_every_chunk_as_it_is_cut_here(
+    name: str, workspace: str, workspaces: Mapping[str, Path], tmp_path: Path
+) -> None:
+    found = compared(workspaces[workspace], written(name, tmp_path / "agent.sqlite"))
+    assert {file.path: file.detail for file in found.files if file.differences} == {}
+    assert all(file.expected == file.chunks for file in found.files)
+    assert found.standing == "current"
+    assert not [remark for remark in found.remarks if "vec0" not in remark]
+
+
+def test_a_chunk_that_differs_is_named_by_its_lines(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    database = written("w2-default", tmp_path / "agent.sqlite")
+    first = "SELECT chunk_rowid FROM memory_index_chunks WHERE path = 'MEMORY.md' ORDER BY start_line"
+    change(database, f"DELETE FROM memory_index_chunks WHERE chunk_rowid = ({first} LIMIT 1)")
+    change(database, f"UPDATE memory_index_chunks SET hash = 'other' WHERE chunk_rowid = ({first} LIMIT 1)")
+    change(database, f"UPDATE memory_index_chunks SET id = 'x' WHERE chunk_rowid = ({first} LIMIT 1 OFFSET 1)")
+    found = next(file for file in compared(workspaces["rules"], database).files if file.path == "MEMORY.md")
+    assert found.differences == ("other chunking",)
+    assert sorted(one.difference for one in found.differing) == [
+        "only expected",
+        "only expected",
+        "only theirs",
+        "other id",
+    ]
+    assert all(one.start_line for one in found.differing)
+
+
+def test_annotations_that_were_read_otherwise_are_named(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    database = written("w2-default", tmp_path / "agent.sqlite")
+    change(database, "UPDATE memory_index_chunk_recall_metadata SET importance = 3 WHERE importance = 10")
+    found = [file for file in compared(workspaces["rules"], database).files if file.differences]
+    assert [file.path for file in found] == ["MEMORY.md", "USER.md"]
+    assert found[0].differences == ("other annotations",)
+    assert "OpenClaw read importance 3" in found[0].detail
+    assert "the note says importance 10" in found[0].detail
+
+
+@pytest.mark.parametrize(
+    ("fields", "wishes", "standing", "code"),
+    [
+        ({}, Wanted(), "current", ""),
+        ({"chunkingVersion": 3}, Wanted(), "stale", "chunking_version"),
+        ({"chunkingVersion": 6}, Wanted(), "stale", "chunking_version"),
+        ({"provenanceVersion": None}, Wanted(), "stale", "provenance"),
+        ({"chunkingVersion": 3}, Wanted(model="other"), "stale", "chunking_version"),
+        ({}, Wanted(model="other"), "paused", "model"),
+        ({}, Wanted(provider="openai"), "paused", "provider"),
+        ({}, Wanted(sources=("memory", "sessions")), "paused", "sources"),
+        ({}, Wanted(extra_paths=("/x",)), "paused", "scope"),
+        ({"chunkOverlap": 40}, Wanted(), "paused", "chunking"),
+        ({}, Wanted(fts_tokenizer="trigram"), "paused", "fts_tokenizer"),
+    ],
+)
+def test_what_openclaw_does_with_it_and_which_command_mends_it(
+    fields: dict[str, object],
+    wishes: Wanted,
+    standing: str,
+    code: str,
+    workspaces: Mapping[str, Path],
+    tmp_path: Path,
+) -> None:
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    if fields:
+        renewed(database, **fields)
+    found = compared(workspaces["oracle"], database, wishes)
+    assert (found.standing, next((one.code for one in found.mismatches), "")) == (standing, code)
+    assert ("openclaw memory status --index --agent main" in found.consequence) is (standing == "paused")
+    assert ("at its next search" in found.consequence) is (standing == "stale")
+
+
+def test_without_its_record_it_is_made_again(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    change(database, "DELETE FROM memory_index_meta")
+    found = compared(workspaces["oracle"], database)
+    assert (found.standing, found.mismatches[0].code) == ("stale", "metadata_missing")
+
+
+def test_chunks_of_another_version_are_counted_and_not_compared(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    renewed(database, chunkingVersion=6)
+    found = compared(workspaces["oracle"], database)
+    assert any("chunking version 6" in remark for remark in found.remarks)
+    assert all(file.expected is None for file in found.files)
+    assert any("newer OpenClaw" in remark for remark in found.remarks)
+
+
+# --- its own answer -------------------------------------------------------------------------------------------------
+
+
+def test_its_rows_answer_as_the_real_program_did(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    before = database.read_bytes()
+    recorded = lines(RELEASE / "w1-default" / "queries.jsonl")
+    wrong = []
+    with engine_on(workspaces["oracle"], tmp_path) as engine:
+        for item in recorded[::6]:
+            found = own_answer(engine, item["query"], database)
+            ours = [(hit.chunk.path, hit.chunk.start_line, round(hit.score, 5)) for hit in found.theirs.recalled]
+            wanted = [(hit["path"], hit["startLine"], round(hit["score"], 5)) for hit in item["results"]]
+            if ours != wanted or not found.same or found.by_words:
+                wrong.append((item["query"], ours, wanted))
+    assert len(recorded[::6]) > 5
+    assert not wrong
+    assert database.read_bytes() == before
+
+
+def test_an_index_that_is_behind_answers_otherwise(
+    workspaces: Mapping[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    change(database, "DELETE FROM memory_index_chunks WHERE path = 'MEMORY.md'")
+    with engine_on(workspaces["oracle"], tmp_path) as engine:
+        found = own_answer(engine, "MEMORY", database)
+        assert not found.same
+        assert "MEMORY.md" not in {hit.chunk.path for hit in found.theirs.recalled}
+    shared = ["--workspace", str(workspaces["oracle"]), "--index", str(tmp_path / "words.sqlite"), "--provider", "none"]
+    assert main.main([*shared, "compare-index", str(database), "--query", "MEMORY"]) == 0
+    shown = capsys.readouterr().out
+    assert "They differ." in shown
+    assert "of words alone" in shown
+    assert main.main([*shared, "--json", "compare-index", str(database), "--query", "MEMORY"]) == 0
+    assert json.loads(capsys.readouterr().out)["byWords"] is True
+
+
+def test_what_is_no_agent_database_has_no_answer(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "text.sqlite").write_text("no database")
+    with closing(apsw.Connection(str(tmp_path / "other.sqlite"))) as connection:
+        connection.execute("CREATE TABLE x(y)")
+    with engine_on(workspaces["oracle"], tmp_path) as engine:
+        for name in ("text.sqlite", "other.sqlite", "missing.sqlite"):
+            with pytest.raises(IndexUnavailable):
+                own_answer(engine, "MEMORY", tmp_path / name)

@@ -1,0 +1,466 @@
+"""The trust ledger: what it says of each note, what an edit does to it, and who may write it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.config.places import state_database
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate.curator import Curator
+from memory_tui.engine.engine import Engine
+from memory_tui.openclaw.trust import Trust, covered, text_hash
+from memory_tui.plan import Options
+from memory_tui.workspace.roots import Roots
+from tests.support.ledger import HostLedger
+from tests.support.waiting import LONG
+
+pytest_plugins = ("tests.support.config",)
+
+NOW = 1_795_400_000.0
+CACHE = Path(os.environ.get("MEMORY_TUI_TEST_CACHE") or Path.home() / ".cache" / "memory-tui-tests")
+"""Where tests keep the real OpenClaw; read before a test changes its home."""
+
+
+@pytest.fixture
+def ledger(home: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
+    """A workspace whose MEMORY.md the agent has written, and OpenClaw's ledger of it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    workspace = home / ".openclaw" / "workspace"
+    (workspace / "memory").mkdir(parents=True)
+    (home / ".openclaw" / "openclaw.json").write_text('{memory: {search: {provider: "none"}}}')
+    found = HostLedger.make(home / ".openclaw", workspace)
+    found.agent_writes("MEMORY.md", b"- the router is an Omada\n")
+    (workspace / "memory" / "2026-11-20.md").write_text("- the wlan is on\n")
+    assert state_database() == found.database
+    return found
+
+
+@pytest.fixture
+def trust(ledger: HostLedger) -> Trust:
+    return Trust(ledger.workspace, ledger.database)
+
+
+@pytest.fixture
+def curator(ledger: HostLedger, trust: Trust) -> Curator:
+    return Curator(Roots.open(ledger.workspace), trust=trust, clock=lambda: NOW)
+
+
+def edit(curator: Curator, text: str, path: str = "MEMORY.md") -> tuple[str, ...]:
+    """Edit a note; returns what the preview said of trust."""
+    change = curator.plan.edit(path, curator.read(path), text)
+    curator.apply(change)
+    return tuple(note for note in change.notes if note.startswith("Trust: "))
+
+
+def state(trust: Trust, path: str = "MEMORY.md") -> str:
+    found = trust.of(path, NOW)
+    assert found is not None
+    return found.state
+
+
+def digest(path: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(path.parent.iterdir())}
+
+
+# --- what it says ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [
+        ("MEMORY.md", True),
+        ("memory.md", True),
+        ("USER.md", True),
+        ("users/ann/USER.md", True),
+        ("memory/2026-11-20.md", True),
+        ("memory/deep/er/x.md", True),
+        ("memory/dreaming/light/2026-11-20.md", False),
+        ("memory/.dreams/x.md", False),
+        ("DREAMS.md", False),
+        ("SOUL.md", False),
+        ("users/a/b/USER.md", False),
+        ("memory/x.txt", False),
+        ("/elsewhere/memory/x.md", False),
+    ],
+)
+def test_which_files_the_ledger_covers(path: str, known: bool) -> None:
+    assert covered(path) is known
+
+
+def test_the_four_classes_in_words(ledger: HostLedger, trust: Trust) -> None:
+    assert trust.of("memory/2026-11-20.md", NOW).words == "not recorded yet"  # type: ignore[union-attr]
+    assert state(trust) == "agent"
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
+    words = trust.of("MEMORY.md", NOW).words  # type: ignore[union-attr]
+    assert words == "agent, edited since: the agent's next write will make it untrusted"
+    assert ledger.agent_writes("MEMORY.md", b"- more\n") == "untrusted"
+    found = trust.of("MEMORY.md", NOW)
+    assert found is not None
+    assert found.words.startswith("untrusted since 2026-11-")
+    assert "search still finds it" in found.words
+    assert ledger.agent_writes("MEMORY.md", b"- even more\n") == "untrusted"
+
+
+def test_bytes_that_are_no_utf8_are_hashed_as_openclaw_reads_them(ledger: HostLedger, trust: Trust) -> None:
+    data = b"\xef\xbb\xbfcaf\xe9\r\n"
+    (ledger.workspace / "MEMORY.md").write_bytes(data)
+    ledger.put("MEMORY.md", {**(ledger.row("MEMORY.md") or {}), "fileHash": text_hash(data)})
+    assert text_hash(data) == hashlib.sha256("\ufeffcaf\ufffd\r\n".encode()).hexdigest()
+    assert state(trust) == "agent"
+
+
+def test_reading_leaves_the_database_as_it_is(ledger: HostLedger, trust: Trust) -> None:
+    before = digest(ledger.database)
+    assert trust.report(["MEMORY.md"], NOW).files
+    assert digest(ledger.database) == before
+
+
+def test_without_a_ledger_nothing_is_said(tmp_path: Path) -> None:
+    trust = Trust(tmp_path, tmp_path / "none.sqlite")
+    assert trust.report(["MEMORY.md"], NOW).ledger == ""
+    assert trust.effects([("MEMORY.md", b"a", b"b")], NOW) == ()
+
+
+def test_a_folder_that_openclaw_does_not_use_is_told_nothing(ledger: HostLedger, tmp_path: Path) -> None:
+    trust = Trust(tmp_path, ledger.database, expected=False)
+    assert trust.report(["MEMORY.md"], NOW).files == ()
+    assert Trust(ledger.workspace, ledger.database, expected=False).of("MEMORY.md", NOW) is not None
+
+
+# --- what an edit does ----------------------------------------------------------------------------------------------
+
+
+def test_without_approval_the_preview_warns_and_the_ledger_is_only_read(
+    ledger: HostLedger, trust: Trust, curator: Curator
+) -> None:
+    before = ledger.row("MEMORY.md")
+    (said,) = edit(curator, "- the router is an Omada\n- mine\n")
+    assert "the agent's next write to MEMORY.md will make it untrusted" in said
+    assert "memory-tui trust --approve" in said
+    assert ledger.row("MEMORY.md") == before
+    assert state(trust) == "edited"
+    assert ledger.agent_writes("MEMORY.md", b"- x\n") == "untrusted"
+
+
+def test_with_approval_the_agent_stays_the_author(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+    trust.approve("test")
+    before = ledger.row("MEMORY.md") or {}
+    (said,) = edit(curator, "- the router is an Omada\n- mine\n")
+    assert said == "Trust: MEMORY.md stays agent: its hash in OpenClaw's ledger moves along."
+    after = ledger.row("MEMORY.md") or {}
+    assert {key for key in before if before[key] != after[key]} == {"fileHash", "reservationId"}
+    assert list(before) == list(after)
+    assert curator.history()[0].trust == ("MEMORY.md",)
+    text = (ledger.workspace / "MEMORY.md").read_bytes()
+    assert ledger.agent_writes("MEMORY.md", text + b"- the agent's\n") == "agent"
+
+
+def test_undo_and_redo_move_the_hash_with_the_text(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+    trust.approve("test")
+    before = (ledger.row("MEMORY.md") or {})["fileHash"]
+    edit(curator, "- other\n")
+    after = (ledger.row("MEMORY.md") or {})["fileHash"]
+    assert "stays agent" in curator.planned_undo().notes[-1]
+    curator.undo()
+    assert (ledger.row("MEMORY.md") or {})["fileHash"] == before
+    curator.redo()
+    assert (ledger.row("MEMORY.md") or {})["fileHash"] == after
+    assert state(trust) == "agent"
+
+
+def test_an_approval_holds_for_one_workspace_and_can_be_withdrawn(
+    ledger: HostLedger, trust: Trust, tmp_path: Path
+) -> None:
+    trust.approve("test")
+    assert Trust(ledger.workspace, ledger.database).approved
+    assert not Trust(tmp_path, ledger.database).approved
+    assert trust.withdraw()
+    assert not trust.approved
+    assert not trust.withdraw()
+
+
+@pytest.mark.parametrize("origin", ["untrusted", "edited"])
+def test_no_edit_makes_a_file_agent_again(ledger: HostLedger, trust: Trust, curator: Curator, origin: str) -> None:
+    trust.approve("test")
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
+    if origin == "untrusted":
+        ledger.agent_writes("MEMORY.md", b"- by the agent\n")
+    before = ledger.row("MEMORY.md")
+    edit(curator, "- mine\n")
+    assert ledger.row("MEMORY.md") == before
+    assert state(trust) == origin
+
+
+def test_a_write_of_openclaw_in_between_leaves_the_ledger_to_openclaw(
+    ledger: HostLedger, trust: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust.approve("test")
+    other = (ledger.row("MEMORY.md") or {}) | {"fileHash": "0" * 64}
+
+    curator = Curator(Roots.open(ledger.workspace), trust=trust, clock=lambda: NOW)
+    follow = trust.follow
+
+    def late(files: list[tuple[str, bytes | None, bytes | None]]) -> None:
+        ledger.put("MEMORY.md", other)
+        follow(files)
+
+    monkeypatch.setattr(trust, "follow", late)
+    done = curator.apply(curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n"))
+    assert done.untold.startswith("OpenClaw wrote MEMORY.md meanwhile")
+    assert done.entry.trust == ()
+    assert ledger.row("MEMORY.md") == other
+    assert (ledger.workspace / "MEMORY.md").read_text() == "- mine\n"
+
+
+def test_of_several_files_all_move_or_none(ledger: HostLedger, trust: Trust) -> None:
+    ledger.agent_writes("memory/a.md", b"a\n")
+    before = ledger.row("memory/a.md"), ledger.row("MEMORY.md")
+    with pytest.raises(EditRefused, match="meanwhile"):
+        trust.follow([("memory/a.md", b"a\n", b"b\n"), ("MEMORY.md", b"not this\n", b"c\n")])
+    assert (ledger.row("memory/a.md"), ledger.row("MEMORY.md")) == before
+
+
+def test_lines_that_move_between_notes_say_it_of_both(ledger: HostLedger, curator: Curator) -> None:
+    ledger.agent_writes("memory/2026-11-20.md", b"- the wlan is on\n")
+    spot = curator.plan.spot("memory/2026-11-20.md", 1, 1)
+    notes = curator.plan.promote(spot, move=True).notes
+    assert [note for note in notes if "will make it untrusted" in note and "memory/2026-11-20.md" in note]
+    assert [note for note in notes if "will make it untrusted" in note and "MEMORY.md" in note]
+    assert "is not recorded yet" in curator.plan.remember("x").notes[-1]
+    assert "keeps its row" in curator.plan.trash("MEMORY.md").notes[-1]
+
+
+def test_repair_wants_the_text_that_was_seen(ledger: HostLedger, trust: Trust) -> None:
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
+    ledger.agent_writes("MEMORY.md", b"- seen\n")
+    assert state(trust) == "untrusted"
+    with pytest.raises(EditRefused, match="changed after you saw it"):
+        trust.repair("MEMORY.md", b"- another text\n")
+    assert state(trust) == "untrusted"
+    trust.repair("MEMORY.md", b"- seen\n")
+    assert state(trust) == "agent"
+    assert ledger.agent_writes("MEMORY.md", b"- seen\n- more\n") == "agent"
+    with pytest.raises(EditRefused, match="no row"):
+        trust.repair("memory/2026-11-20.md", b"- the wlan is on\n")
+
+
+# --- a ledger that is not as it should be: one sentence, nothing written ---------------------------------------------
+
+
+def another_table(ledger: HostLedger) -> None:
+    ledger.run("DROP TABLE plugin_state_entries; CREATE TABLE plugin_state_entries(id INTEGER PRIMARY KEY)")
+
+
+def damaged(ledger: HostLedger) -> None:
+    ledger.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(ledger.database.read_bytes())
+    data[4096:] = b"\x5a" * (len(data) - 4096)
+    ledger.database.write_bytes(bytes(data))
+
+
+def encrypted(ledger: HostLedger) -> None:
+    ledger.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    ledger.database.write_bytes(bytes(reversed(range(256))) * 64)
+
+
+@pytest.mark.parametrize("spoil", [another_table, damaged, encrypted])
+def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(
+    ledger: HostLedger, trust: Trust, curator: Curator, spoil: Callable[[HostLedger], None]
+) -> None:
+    trust.approve("test")
+    spoil(ledger)
+    before = ledger.database.read_bytes()
+    found = trust.report(["MEMORY.md"], NOW)
+    assert found.problem.endswith(".")
+    assert found.problem.count(". ") == 0
+    assert found.next_step
+    (said,) = edit(curator, "- mine\n")
+    assert "cannot be read" in said
+    assert ledger.database.read_bytes() == before
+
+
+def test_a_locked_ledger_is_left_alone_and_the_edit_stands(
+    ledger: HostLedger, trust: Trust, curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_tui.openclaw.trust._BUSY_MS", 20)
+    trust.approve("test")
+    change = curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n")
+    with closing(apsw.Connection(str(ledger.database))) as openclaw:
+        openclaw.execute("BEGIN IMMEDIATE")
+        done = curator.apply(change)
+        openclaw.execute("ROLLBACK")
+    assert done.untold == "OpenClaw is writing its ledger. The ledger was left as it is; try again."
+    assert state(trust) == "edited"
+
+
+def test_a_newer_schema_is_read_and_never_written(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+    trust.approve("test")
+    ledger.run("PRAGMA user_version = 19")
+    assert "newer OpenClaw (schema 19)" in trust.report(["MEMORY.md"], NOW).remarks[0]
+    before = ledger.row("MEMORY.md")
+    done = curator.apply(curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n"))
+    assert "of another OpenClaw" in done.untold
+    assert ledger.row("MEMORY.md") == before
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["not JSON", "[]", "null", '{"version":2}', "[" * 5000, {"version": 1, "relativePath": "MEMORY.md"}],
+    ids=["no JSON", "list", "null", "newer", "deep", "half"],
+)
+def test_a_row_that_does_not_parse_is_unknown(
+    ledger: HostLedger, trust: Trust, curator: Curator, value: dict[str, object] | str
+) -> None:
+    trust.approve("test")
+    ledger.put("MEMORY.md", value)
+    found = trust.report(["MEMORY.md"], NOW)
+    assert found.files[0].state == "unknown"
+    assert found.remarks == ("1 row of the ledger cannot be read: the trust of these files is unknown.",)
+    (said,) = edit(curator, "- mine\n")
+    assert "MEMORY.md is unknown" in said
+
+
+def test_a_row_under_the_key_of_another_file_is_not_believed(ledger: HostLedger, trust: Trust) -> None:
+    ledger.put("memory/2026-11-20.md", ledger.row("MEMORY.md") or {})
+    assert state(trust, "memory/2026-11-20.md") == "unknown"
+
+
+def test_a_workspace_that_moved_is_named(ledger: HostLedger, home: Path) -> None:
+    moved = home / ".openclaw" / "moved"
+    ledger.workspace.rename(moved)
+    found = Trust(moved, ledger.database).report(["MEMORY.md"], NOW)
+    assert found.files[0].state == "unrecorded"
+    assert "moved or copied" in found.remarks[0]
+    link = home / "link"
+    link.symlink_to(moved)
+    moved.rename(ledger.workspace)
+    link.unlink()
+    link.symlink_to(ledger.workspace)
+    assert Trust(link, ledger.database).of("MEMORY.md", NOW).state == "agent"  # type: ignore[union-attr]
+
+
+def test_a_clock_in_the_future_is_named(ledger: HostLedger, trust: Trust) -> None:
+    ledger.agent_writes("MEMORY.md", b"x\n", at=NOW + 30 * 86_400)
+    (remark,) = trust.report(["MEMORY.md"], NOW).remarks
+    assert remark.startswith("MEMORY.md was recorded at 2026-12-")
+    assert remark.endswith("which is in the future.")
+    ledger.put("MEMORY.md", {**(ledger.row("MEMORY.md") or {}), "observedAt": 10**30, "originClass": "untrusted"})
+    assert "a time that cannot be" in trust.of("MEMORY.md", NOW).words  # type: ignore[union-attr]
+
+
+def test_a_linked_memory_file_is_ignored_by_openclaw(ledger: HostLedger, trust: Trust) -> None:
+    (ledger.workspace / "MEMORY.md").rename(ledger.workspace / "real.md")
+    (ledger.workspace / "MEMORY.md").symlink_to("real.md")
+    found = trust.report([], NOW)
+    assert [(file.path, file.state) for file in found.files] == [("MEMORY.md", "ignored")]
+
+
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everything")
+def test_a_ledger_that_may_not_be_written(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+    trust.approve("test")
+    ledger.database.chmod(0o400)
+    done = curator.apply(curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n"))
+    assert "cannot be written" in done.untold
+
+
+# --- where a person meets it ----------------------------------------------------------------------------------------
+
+
+def test_status_doctor_and_inbox_know_it(ledger: HostLedger, capsys: pytest.CaptureFixture[str]) -> None:
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
+    assert main.main(["status", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["trust"]
+    assert found["approved"] is False
+    assert [(file["path"], file["state"]) for file in found["files"]] == [
+        ("MEMORY.md", "edited"),
+        ("memory/2026-11-20.md", "unrecorded"),
+    ]
+    main.main(["doctor", "--json"])
+    check = next(one for one in json.loads(capsys.readouterr().out)["checks"] if one["check"] == "trust")
+    assert (check["state"], "MEMORY.md: agent, edited since" in check["evidence"]) == ("warning", True)
+    with Engine.open(Options()) as engine:
+        said = [one.reason for one in engine.inbox.examine() if one.kind == "trust"]
+    assert said == ["OpenClaw's ledger says: agent, edited since: the agent's next write will make it untrusted."]
+
+
+def test_the_command_lists_approves_and_repairs_one_note_by_its_name(
+    ledger: HostLedger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main.main(["trust"]) == 0
+    assert "  MEMORY.md: agent\n" in capsys.readouterr().out
+    assert main.main(["trust", "--approve", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["approved"] is True
+    assert main.main(["trust", "--repair", "MEMORY.md"]) == 2
+    assert "needs no repair" in capsys.readouterr().err
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
+    ledger.agent_writes("MEMORY.md", b"- first\n- last line of all\n")
+    for typed, code in (("yes\n", 2), ("", 2), ("MEMORY.md\n", 0)):
+        monkeypatch.setattr("sys.stdin", __import__("io").StringIO(typed))
+        assert main.main(["trust", "--repair", "MEMORY.md"]) == code
+        assert "- last line of all" in capsys.readouterr().out
+    assert (ledger.row("MEMORY.md") or {})["originClass"] == "agent"
+    assert main.main(["--read-only", "trust", "--withdraw"]) == 2
+
+
+# --- the real program -----------------------------------------------------------------------------------------------
+
+_SCRIPT = """
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+const [folder, workspaceDir, relativePath, contentBefore, contentAfter] = process.argv.slice(2);
+const name = readdirSync(folder).find((name) => name.startsWith('memory-artifact-provenance-'));
+const found = Object.values(await import(pathToFileURL(join(folder, name)).href));
+const named = (wanted) => found.find((one) => one.name === wanted);
+await named('recordMemoryArtifactWriteProvenance')(
+  { workspaceDir, relativePath, contentBefore, contentAfter, originClass: 'agent', observedAt: Date.now() });
+console.log((await named('readMemoryArtifactProvenance')({ workspaceDir, relativePath })).originClass);
+process.exit(0);
+"""
+
+
+@pytest.mark.parametrize(("approved", "origin"), [(True, "agent"), (False, "untrusted")])
+def test_the_real_program_agrees(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: bool, origin: str
+) -> None:
+    dist = CACHE / "openclaw-2026.9.6" / "node_modules" / "openclaw" / "dist"
+    nodes = sorted(CACHE.glob("node-*/node_modules/node-*/bin/node"))
+    if not dist.is_dir() or not nodes:
+        pytest.skip(f"OpenClaw 2026.9.6 and a Node for it are not in {CACHE}")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    workspace, script = tmp_path / "workspace", tmp_path / "write.mjs"
+    workspace.mkdir()
+    script.write_text(_SCRIPT)
+
+    def agent_appends(text: bytes) -> str:
+        file = workspace / "MEMORY.md"
+        before = file.read_bytes() if file.exists() else b""
+        file.write_bytes(before + text)
+        words = [str(script), str(dist), str(workspace), "MEMORY.md", before.decode(), (before + text).decode()]
+        environment = {**os.environ, "HOME": str(home), "OPENCLAW_STATE_DIR": str(home / ".openclaw")}
+        ran = subprocess.run(
+            [str(nodes[-1]), *words], check=False, capture_output=True, text=True, timeout=LONG, env=environment
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.strip()
+
+    assert agent_appends(b"- by the agent\n") == "agent"
+    trust = Trust(workspace, state_database())
+    if approved:
+        trust.approve("test")
+    curator = Curator(Roots.open(workspace), trust=trust)
+    edit(curator, "- by the agent\n- by a person: caf\u00e9\n")
+    assert state(trust) == ("agent" if approved else "edited")
+    assert agent_appends(b"- by the agent again\n") == origin
+    assert state(trust) == origin

@@ -1,0 +1,92 @@
+"""OpenClaw's trust ledger as 2026.9.6 makes it, and its agent's writes by the documented rule."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+PLUGIN, NAMESPACE = "core:memory-artifact-provenance", "workspace-files"
+SCHEMA = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE plugin_state_entries (plugin_id TEXT NOT NULL, namespace TEXT NOT NULL, entry_key TEXT NOT NULL,
+    value_json TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER,
+    PRIMARY KEY (plugin_id, namespace, entry_key)) STRICT;
+CREATE TABLE other(id INTEGER PRIMARY KEY) STRICT;
+INSERT INTO other VALUES (1);
+PRAGMA user_version = 18;
+"""
+
+
+def sha(data: bytes | str) -> str:
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+@dataclass
+class HostLedger:
+    """The ledger in `database` of the notes in `workspace`."""
+
+    database: Path
+    workspace: Path
+
+    @classmethod
+    def make(cls, state_folder: Path, workspace: Path) -> HostLedger:
+        """An empty ledger where OpenClaw keeps it."""
+        database = state_folder / "state" / "openclaw.sqlite"
+        database.parent.mkdir(parents=True)
+        with closing(apsw.Connection(str(database))) as connection:
+            connection.execute(SCHEMA).fetchall()
+        return cls(database, workspace)
+
+    def key(self, path: str) -> str:
+        return f"{sha(os.path.realpath(self.workspace))}:{sha(path)}"
+
+    def row(self, path: str) -> dict[str, Any] | None:
+        """The value of one file as it stands."""
+        with closing(apsw.Connection(str(self.database))) as connection:
+            found = connection.execute(
+                "SELECT value_json FROM plugin_state_entries WHERE entry_key = ?", (self.key(path),)
+            ).fetchone()
+        return None if found is None else dict(json.loads(str(found[0])))
+
+    def put(self, path: str, value: dict[str, Any] | str) -> None:
+        """Store a value of any shape."""
+        text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        with closing(apsw.Connection(str(self.database))) as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO plugin_state_entries VALUES (?, ?, ?, ?, 1, NULL)",
+                (PLUGIN, NAMESPACE, self.key(path), text),
+            )
+
+    def agent_writes(self, path: str, after: bytes, at: float = 1_795_000_000.0) -> str:
+        """The agent writes `after`; returns the class that the file has then, by the documented rule."""
+        file, row = self.workspace / path, self.row(path)
+        before = file.read_bytes() if file.exists() else b""
+        known = row is None or (row["originClass"] == "agent" and row["fileHash"] == sha(before))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(after)
+        value = {
+            "version": 1,
+            "workspaceKey": self.key(path).partition(":")[0],
+            "relativePath": path,
+            "fileHash": sha(after),
+            "originClass": "agent" if known else "untrusted",
+            "observedAt": int(at * 1000),
+            "sessionId": "s1",
+            "sessionKey": "agent:main:main",
+            "reservationId": str(uuid.uuid4()),
+        }
+        self.put(path, value)
+        return str(value["originClass"])
+
+    def run(self, sql: str) -> None:
+        """Change the database by hand."""
+        with closing(apsw.Connection(str(self.database))) as connection:
+            connection.execute(sql).fetchall()
