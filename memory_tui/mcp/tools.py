@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.core import jsstring
+from memory_tui.core import jsstring, profiles
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
@@ -48,6 +48,10 @@ _UNDER_WAY_SECONDS = 0.25
 """How long any answer waits for notes that are being indexed already."""
 _PAUSE_SECONDS = 0.05
 _NAMED = 5
+_WORD = re.compile(r"\w+")
+_ALIKE, _ALIKE_WORDS = 0.85, 6
+"""Hits repeat each other that share so much of their words, and at least so many."""
+_MOST_RANKED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +92,12 @@ def memory_search(
         _require(memory, request)
         settings = asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
         trace = _at_once(memory, request, settings, cancel) if late else _trace(memory, request, settings, cancel)
+        trace = trace if late else _roomier(memory, request, settings, cancel, trace)
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    found = answer(trace, memory.plan.provider, manner)
+    found = answer(trace, memory.plan.provider, manner, settings.whole("query.maxResults"))
     _say_what_is_lost(found, memory.indexer.root_watch.states())
     if late:
         found.update(
@@ -151,6 +156,18 @@ def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cance
     return None if isinstance(trace.empty, EmptyIndex) else trace
 
 
+def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, trace: Trace) -> Trace:
+    """`trace`, or a ranking of more hits where copies took the places of other notes."""
+    wanted = settings.whole("query.maxResults")
+    most = wanted
+    while (copies := len(_copies(trace))) and len(trace.recalled) - copies < wanted and len(trace.recalled) >= most:
+        if most >= _MOST_RANKED:
+            break
+        most = min(_MOST_RANKED, most + 2 * copies)
+        trace = _indexed(memory, request, asked(settings, most, None), cancel) or trace
+    return trace
+
+
 def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
     """The ranking by words, without waiting for a provider or an index."""
     return memory.queries.rank(
@@ -178,12 +195,17 @@ def _nothing() -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def answer(trace: Trace, provider: str, manner: AnswerRules) -> SearchAnswer:
-    """What an agent is told of `trace`; `provider` is the one that was asked for."""
+def answer(trace: Trace, provider: str, manner: AnswerRules, most: int | None = None) -> SearchAnswer:
+    """What an agent is told of `trace`, `most` hits; `provider` is the one that was asked for."""
+    copies = _copies(trace)
     with_source = recalled_lines.included(manner.citations, manner.session_key)
+    hits = [_hit(hit, with_source) for hit in trace.recalled]
+    for place, first in copies.items():
+        hits[first]["copies"] = hits[first].get("copies", 0) + 1
+        hits[first].setdefault("alsoIn", []).append(hits[place]["path"])
     found: SearchAnswer = {
         "about": UNTRUSTED,
-        "results": [_hit(hit, with_source) for hit in trace.recalled],
+        "results": [hit for place, hit in enumerate(hits) if place not in copies][:most],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
@@ -206,6 +228,22 @@ def answer(trace: Trace, provider: str, manner: AnswerRules) -> SearchAnswer:
     # What OpenClaw would have answered helps a person, not an agent.
     if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
         found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
+    return found
+
+
+def _copies(trace: Trace) -> dict[int, int]:
+    """The places of hits in another note that say what an earlier one says, with its place; OpenClaw gives them all."""
+    if trace.profile != profiles.OWN:
+        return {}
+    words = [frozenset(_WORD.findall(hit.snippet.lower())) for hit in trace.recalled]
+    found: dict[int, int] = {}
+    for place, hit in enumerate(trace.recalled):
+        for first in range(place):
+            both = len(words[place] & words[first])
+            alike = both >= _ALIKE * len(words[place] | words[first]) and both >= _ALIKE_WORDS
+            if first not in found and alike and hit.chunk.path != trace.recalled[first].chunk.path:
+                found[place] = first
+                break
     return found
 
 
