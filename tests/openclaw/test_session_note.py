@@ -521,6 +521,21 @@ def test_a_session_has_one_note_that_goes_on(workspace: Path, tmp_path: Path, ho
     assert note.read_text().endswith("mine\n")
 
 
+def test_hooks_that_call_at_once_leave_one_note(workspace: Path) -> None:
+    ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
+    threads = [
+        threading.Thread(target=session_note.keep, args=(workspace, ended, f"user: {number}", ""))
+        for number in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [name] = notes_of(workspace)
+    said = (workspace / "memory" / name).read_text().split("## Conversation Summary\n\n")[1]
+    assert sorted(said.split("\n")) == ["", *(f"user: {number}" for number in range(6))]
+
+
 @pytest.mark.parametrize("file", ["MEMORY.md", "memory/network.md"])
 def test_a_fact_stays_before_the_sessions_that_quote_it(
     file: str, workspace: Path, tmp_path: Path, hook: Callable, capsys: pytest.CaptureFixture[str]
