@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from memory_tui.core import profiles
 from memory_tui.core.settings import KNOBS, Knob
 from memory_tui.providers import registry
 
@@ -277,8 +278,16 @@ FILE: tuple[Key, ...] = (
         "plugins.slots.memory",
         "text",
         "memory-core",
-        "which plug-in is the agent's memory",
-        "none here: memory-tui answers by the rules of memory-core, whichever plug-in the agent asks",
+        "which plug-in is the agent's memory; memory-tui: the profile of its entry holds here too",
+        "",
+    ),
+    _file(
+        "plugins.entries.memory-tui.config.profile",
+        "choice",
+        profiles.OWN,
+        "how the agent's recalls are ranked where memory-tui is its memory",
+        "",
+        choices=tuple(profiles.PROFILES),
     ),
     _file("plugins.entries.memory-core.config.dreaming", "any", None, "promotion of memories at night (2026.8)"),
     _file("plugins.entries.active-memory", "any", None, "recall before each answer (2026.8)"),

@@ -14,6 +14,9 @@ from memory_tui.core import profiles
 
 _VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
 _NEWER_LAYOUT = "memory.search"
+SLOT, PLUGIN = "plugins.slots.memory", "memory-tui"
+AGENT_PROFILE = f"plugins.entries.{PLUGIN}.config.profile"
+"""Where OpenClaw's file says by which profile its agent recalls, once memory-tui is the agent's memory."""
 _MOST_BYTES = 1 << 20
 
 
@@ -26,15 +29,23 @@ class Release:
 
 
 def meant(name: str, config: Config) -> Release:
-    """The profile called `name`; `auto` chooses that of the OpenClaw in use where `config` is OpenClaw's file.
+    """The profile called `name`; `auto` is what the agent gets.
 
-    An installation that shows no sign of its age gets the newest one.
+    Where memory-tui is the agent's memory, that is the profile that OpenClaw's file names for it; else that of the
+    OpenClaw in use, and the newest one for an installation that shows no sign of its age.
     """
     if name != "auto":
         return Release(name, "")
     if config.kind != "openclaw":
         return Release(profiles.OWN, "")
+    if is_agents_memory(config):
+        return Release(str(config.value(AGENT_PROFILE)), f"memory-tui is the agent's memory ({SLOT})")
     return installed() or by_files(config)
+
+
+def is_agents_memory(config: Config) -> bool:
+    """Whether `config` is OpenClaw's and gives the agent's memory slot to memory-tui."""
+    return config.kind == "openclaw" and config.value(SLOT) == PLUGIN
 
 
 def installed() -> Release | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,16 @@ MOST_ALTERNATIVES = 256
 """Different words of a question of which any is enough: FTS5 weighs each place of each word against all of them."""
 
 _STOP_LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "nl", "ru")
+
+
+def lowered(text: str) -> str:
+    """`text` composed (NFC) and in lower case, as OpenClaw 2026.9 compares words."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).lower()
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The distinct words of `text` in lower case, as OpenClaw 2026.9 counts them."""
+    return frozenset(WORD.findall(lowered(text)))
 
 
 def quoted(word: str) -> str:
@@ -105,6 +116,19 @@ wants was we were what when where which while who whom why will with would yet y
 """
 
 
+_MORE_FUNCTION_WORDS = """
+about above again against aren before being below between both couldn d didn doesn doing don down during each few
+further hadn hasn haven having here herself himself isn itself ll m more mustn myself once ours ourselves out over re s
+same shan shouldn such t themselves those through under up ve very wasn weren won wouldn yours yourself yourselves
+"""
+
+
+@functools.cache
+def _own_function_words() -> frozenset[str]:
+    """What our own way leaves out of an English question: the short list and Snowball's (BSD licence)."""
+    return function_words() | frozenset(_MORE_FUNCTION_WORDS.split())
+
+
 @functools.cache
 def function_words() -> frozenset[str]:
     """The English words that never carry meaning: the 119 stop words of lunr (MIT licence, Oliver Nightingale)."""
@@ -118,7 +142,7 @@ def _stop_rule(words: Sequence[str]) -> Callable[[str, bool], bool]:
     """
     languages = _STOP_LANGUAGES if len(words) > 2 else _STOP_LANGUAGES[:1]
     language = max(languages, key=lambda name: sum(word in stop_words(name) for word in words))
-    english, listed = function_words(), stop_words(language)
+    english, listed = _own_function_words(), stop_words(language)
     if language == "en":
         return lambda word, frequent: word in english  # noqa: ARG005
     # English is everywhere: its function words go where they are frequent, or are words of the language too.

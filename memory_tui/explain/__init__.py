@@ -5,6 +5,7 @@
 - decay: Decay over time: which hits age will drop, on which day, at which gate. -> fading
 - elsewhere: Where words of a query stand that the index does not hold. -> words_elsewhere
 - noise: The noise floor: the scores of unrelated queries beside those of the notes. -> measure
+- score_lines: Lines of arithmetic show as many digits as it takes to redo them. -> ScoreLine
 - stages: The stages that a candidate went through, each with its neighbours there. -> stages
 - trace_json: A trace as JSON-ready data, the same record that the screen draws. -> trace
 - verdicts: A verdict says what became of a line of a note: recalled, or the first gate that stopped it. -> Fate

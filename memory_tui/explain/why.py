@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
 from memory_tui.explain import claims
 from memory_tui.explain.elsewhere import holds
+from memory_tui.explain.score_lines import (
+    Operation,
+    ScoreLine,
+    divided,
+    fewest,
+    made_of,
+    neighbour_lines,
+    product_shown,
+    rounded,
+    same,
+    second_lines,
+)
 from memory_tui.explain.wording import against, label, left_out, number, ordinal
 from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
-
-Operation = Literal["+", "x", "=", ""]
-
 
 _SIDES: dict[Mode, tuple[str, str]] = {
     "hybrid": ("hybrid", "sum of both sides"),
@@ -32,26 +40,6 @@ _NO_VECTOR = {
     "provider": "meaning-based recall is off",
 }
 """Why nothing has a cosine, by the code of the notice that tells more of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreLine:
-    """One step: `value` is added, multiplied, or the running result; None on lines that only inform."""
-
-    label: str
-    detail: str
-    operation: Operation = ""
-    value: float | None = None
-    digits: int = 3
-
-    @property
-    def shown(self) -> str:
-        """The operation and the value, with as many digits as redoing the sum takes; empty on lines without."""
-        if self.value is None:
-            return ""
-        if self.operation == "+" and self.value < 0:
-            return f"- {-self.value:.{self.digits}f}"
-        return f"{self.operation or ' '} {self.value:.{self.digits}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,7 @@ class Digits:
         def score(digits: int) -> bool:
             hybrid = 1.0 if named else rounded(candidate.hybrid, digits)
             if (second := candidate.second) is not None:
-                hybrid = hybrid * rounded(candidate.first_share, 2) + rounded(second.points, digits)
+                hybrid = hybrid * rounded(candidate.first_share, digits) + rounded(second.points, digits)
                 hybrid -= rounded(second.lost, digits)
             if not multiplies:
                 hybrid += rounded(age.points, digits)
@@ -99,41 +87,6 @@ def is_named(candidate: Candidate) -> bool:
 def _counted(candidate: Candidate) -> list[Factor]:
     """What multiplies the score beside age: of a named note its projects alone."""
     return [one for one in candidate.factors if one.term == "project" or not is_named(candidate)]
-
-
-def fewest(least: int, fits: Callable[[int], bool]) -> int:
-    """The fewest decimals, from `least` on, with which it `fits`."""
-    return next((digits for digits in range(least, 10) if fits(digits)), 10)
-
-
-def rounded(value: float, digits: int) -> float:
-    """`value` as it is printed with so many decimals."""
-    return float(f"{value:.{digits}f}")
-
-
-def same(redone: float, shown: float, digits: int) -> bool:
-    """Whether what a reader gets is what is shown, once it is rounded."""
-    return abs(redone - rounded(shown, digits)) <= 0.5001 * 10.0**-digits
-
-
-def product_shown(score: float, weight: float, points: float, digits: int) -> tuple[str, str]:
-    """`score` and `weight` with the decimals that it takes to get at `points` (of so many `digits`) by multiplying."""
-    least = fewest(2, lambda n: abs(rounded(weight, n) - weight) < 1e-4)
-    ways = sorted(((n, m) for n in range(3, 10) for m in range(least, 10)), key=lambda way: (sum(way), way[1]))
-    n, m = next(((n, m) for n, m in ways if same(rounded(score, n) * rounded(weight, m), points, digits)), (10, 10))
-    return f"{score:.{n}f}", f"{weight:.{m}f}"
-
-
-def made_of(values: Sequence[float], least: int, fits: Callable[[Sequence[float]], bool]) -> list[str]:
-    """`values` with the fewest decimals with which what they come to `fits`; tiny ones as powers of ten."""
-    plain = [digits for digits in range(least, 7) if max(values) >= 10.0 ** (1 - digits)]
-    ways = [f".{digits}f" for digits in plain] + [f".{digits}e" for digits in range(2, 15)]
-    shown: list[str] = []
-    for way in ways:
-        shown = [format(value, way) for value in values]
-        if fits([float(text) for text in shown]):
-            break
-    return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +125,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         _text(candidate, trace, digits.points),
         ScoreLine(*_SIDES[trace.mode], "=", candidate.hybrid, digits.total),
     ]
-    lines += _second(candidate, digits.total)
+    lines += second_lines(candidate, digits.total)
     lines += _named(candidate, digits.total) if is_named(candidate) else _age(candidate, trace, digits.total)
     lines += [
         ScoreLine(one.term, one.said or f"no {one.term} marker", "x", one.value, digits.total)
@@ -183,7 +136,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     if candidate.date_points:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
-    lines += _beside(candidate, digits.total)
+    lines += neighbour_lines(candidate, digits.total)
     above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
     if above and candidate.factors:
         above = "above 1, because of its factors"
@@ -191,58 +144,6 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
-
-
-def _second(candidate: Candidate, digits: int) -> list[ScoreLine]:
-    """What the second stage found inside of the chunk, and what both stages count; nothing where none ran."""
-    part = candidate.second
-    if part is None:
-        return []
-    share = ScoreLine("first stage", "its share beside the second stage", "x", candidate.first_share, 2)
-    if not part.measures:
-        return [share, ScoreLine("second", "not among the first candidates, which are looked into", "+", 0.0, digits)]
-    score, weight = product_shown(part.score, part.weight, part.points, digits)
-    places = len(score.partition(".")[2])
-    shown = _added([one.points for one in part.measures], float(score), places)
-    lines = []
-    for one, points in zip(part.measures, shown, strict=True):
-        if not one.points:
-            lines.append(ScoreLine(one.name, "nothing"))
-            continue
-        ratio, own = product_shown(one.share, one.weight, float(points), len(points.partition(".")[2]))
-        detail = "  ".join([*_divided(_UNIT[one.name], one.value, one.best, ratio, 3), f"x {own} = {points}"])
-        lines.append(ScoreLine(one.name, detail))
-    first, last = part.window
-    where = f"line {part.line}" + (f" in {first}-{last}" if last > first else "")
-    return [
-        share,
-        *lines,
-        ScoreLine("second", f"{' + '.join(shown)} = {score}, best at {where}  x {weight}", "+", part.points, digits),
-    ]
-
-
-_UNIT = {
-    "window words": "bm25",
-    "line words": "bm25",
-    "window meaning": "cosine",
-    "line meaning": "cosine",
-    "letters": "bm25",
-}
-"""What each measure of the second stage is measured in."""
-
-
-def _added(values: Sequence[float], total: float, least: int) -> list[str]:
-    """`values` with the fewest decimals with which they add up to `total`, which has `least` of them."""
-    digits = fewest(least, lambda n: same(sum(rounded(value, n) for value in values), total, least))
-    return [f"{value:.{digits}f}" for value in values]
-
-
-def _beside(candidate: Candidate, digits: int) -> list[ScoreLine]:
-    """What a chunk loses beside a better one of the same note."""
-    part = candidate.second
-    if part is None or part.beside is None:
-        return []
-    return [ScoreLine("neighbour", f"beside {part.beside.citation}, which is better", "+", -part.lost, digits)]
 
 
 def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
@@ -351,22 +252,11 @@ def _vector(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     if not part.points:
         steps = [f"cosine {part.cosine:.3f}", "counts 0"]
     elif profiles.get(trace.profile).vector_score == "share":
-        steps = _divided("cosine", part.cosine, trace.vector_scale, score, 3)
+        steps = divided("cosine", part.cosine, trace.vector_scale, score, 3)
     else:
         steps = [f"cosine {score}"]
     steps += [_rank(part.rank, trace.funnel.vector_pool), f"x {weight}"]
     return ScoreLine("vector", "  ".join(steps), "+", part.points, digits)
-
-
-def _divided(name: str, value: float, best: float, score: str, least: int) -> list[str]:
-    """`value` over the `best` one, both with the digits that it takes to get at `score`."""
-    digits = len(score.partition(".")[2])
-    own, other = made_of((value, best), least, lambda shown: _quotient(shown, float(score), digits))
-    return [f"{name} {own}", f"/ best {other} = {score}"]
-
-
-def _quotient(shown: Sequence[float], score: float, digits: int) -> bool:
-    return shown[1] > 0 and same(shown[0] / shown[1], score, digits)
 
 
 def _no_cosine(trace: Trace) -> str:
@@ -424,7 +314,7 @@ def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
         outside = f"not among the {trace.funnel.text_pool} candidates, counts 0"
         return ScoreLine("text", f"bm25 {made_of((relevance,), 2, lambda r: r[0] > 0)[0]}  {outside}", "+", 0.0, digits)
     if rules.text_score == "magnitude":
-        steps = _divided("bm25", relevance, trace.text_scale, score, 2)
+        steps = divided("bm25", relevance, trace.text_scale, score, 2)
     elif rules.text_score == "saturated" and relevance <= 0:
         steps = [f"bm25 {-relevance:g}", f"1/(1+r) = {score}"]
     elif rules.text_score == "saturated":
@@ -546,8 +436,8 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
     if (second := candidate.second) is not None:
-        more += f" x {candidate.first_share:.2f} + {second.points:.{digits.total}f} second"
-        more += f" - {second.lost:.{digits.total}f} neighbour" if second.lost else ""
+        more += f" x {candidate.first_share:.{digits.total}f} first + {second.points:.{digits.total}f} second"
+        more += f" - {second.lost:.{digits.total}f} beside" if second.lost else ""
     if is_named(candidate):
         formula = f"named by the question: {1:.{digits.total}f}"
     elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:

@@ -4,6 +4,8 @@
   Connection
 - host: The host of the server's memory: opened when first needed, shared by threads, closed at the end. ->
   ServedMemory
+- plugin_methods: Private methods for the plugin in OpenClaw's memory slot: what the host asks beside the agent's tools.
+  -> answer
 - resources: Notes as MCP resources: a list with sizes, the text of one by its URI. -> page
 - schemas: The JSON schemas of the tools, as they are recorded in schemas.json. -> recorded
 - server: The MCP server of a memory: tools, notes as resources, the recall rule as a prompt. -> serve

@@ -40,6 +40,10 @@ Outcome = TypeVar("Outcome")
 
 SESSION_KEY = "memory-tui/sessionKey"
 """Member of a request's `_meta` that says in which session it is asked."""
+PATIENCE = "memory-tui/patienceSeconds"
+"""Member of a request's `_meta` by which a host that waits less long says so."""
+PRIVATE = ("memory-tui/search", "memory-tui/entries", "memory-tui/status")
+"""Methods beside the protocol, for the plugin in OpenClaw's memory slot."""
 PATIENCE_SECONDS = 25.0
 """How long a question may take; after that there is only what its words find."""
 LAST_SECONDS = 5.0
@@ -105,6 +109,8 @@ class Handlers:
             methods["resources/list"] = Method(self.list_resources, cached=True)
             methods["resources/templates/list"] = Method(self.list_templates, cached=True)
             methods["resources/read"] = Method(self.read_resource, cached=True)
+        for name in PRIVATE:
+            methods[name] = Method(functools.partial(self.call_private, name))
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
         return ServerInterface(info, self.host.rule("auto"), methods)
 
@@ -128,7 +134,7 @@ class Handlers:
             raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": list(runs)})
         reporting = asyncio.create_task(self._report(caller)) if caller.report is not None else None
         try:
-            for late, seconds in ((False, PATIENCE_SECONDS), (True, LAST_SECONDS)):
+            for late, seconds in ((False, _patience(caller.meta)), (True, LAST_SECONDS)):
                 answer = await self._within(seconds, functools.partial(_ask, run, late))
                 if answer is not None:
                     told = {PROFILE: self.host.profile()} if caller.meta.get(PROFILE) else {}
@@ -142,6 +148,13 @@ class Handlers:
         finally:
             if reporting is not None:
                 reporting.cancel()
+
+    async def call_private(self, name: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Answer the plugin in OpenClaw's memory slot."""
+        del caller
+        from memory_tui.mcp import plugin_methods
+
+        return await self._in_thread(lambda cancel: plugin_methods.answer(name, self.host.memory(), params, cancel))
 
     async def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The notes, a page at a time."""
@@ -220,6 +233,14 @@ class Handlers:
             caller.report(steps, self.host.news or "searching")
             steps += 1
             await asyncio.sleep(_NEWS_SECONDS)
+
+
+def _patience(meta: Mapping[str, Any]) -> float:
+    """How long this question may take: as the host says, at most as long as any."""
+    wished = meta.get(PATIENCE)
+    if isinstance(wished, bool) or not isinstance(wished, int | float) or wished <= 0:
+        return PATIENCE_SECONDS
+    return min(float(wished), PATIENCE_SECONDS)
 
 
 def _ask(run: Callable[[Stop, bool], Outcome], late: bool, cancel: Stop) -> Outcome:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
-    from memory_tui.explain import why
     from memory_tui.explain.counterfactuals import Flips, Rephrased
     from memory_tui.explain.noise import NoiseFloor, Trade
+    from memory_tui.explain.score_lines import ScoreLine
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
     from memory_tui.openclaw.trust import TrustReport
@@ -78,13 +78,14 @@ def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
 def sums(account: Account, trace: Trace) -> Iterator[str]:
     """The arithmetic of a chunk; of one that was not proposed, what it would have been."""
     for line in steps(account, trace):
-        value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
+        value = f"{line.shown[0]} {line.shown[2:]:>7}" if line.value is not None else ""
         yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
 
 
-def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
+def steps(account: Account, trace: Trace) -> list[ScoreLine]:
     """The lines of arithmetic and of words; for a chunk that was not proposed, what it would have scored."""
     from memory_tui.explain import why
+    from memory_tui.explain.score_lines import ScoreLine
 
     terms = why.terms_line(account.text, trace, chunk=account.chunk)
     if account.candidate is None:
@@ -93,7 +94,7 @@ def steps(account: Account, trace: Trace) -> list[why.ScoreLine]:
     if not account.proposed:
         score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
-        lines = [*lines[:-2], why.ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
+        lines = [*lines[:-2], ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
     return [*lines, terms]
 
 

@@ -1,12 +1,14 @@
 """Search: a query is retrieved once as evidence, then ranked under any settings.
 
+- answer_level: The level of an answer tells whether the notes hold what was asked, whatever the best hit scores.
+  -> level_of
 - corpus: The corpus is a store in memory: its chunks, their vectors. -> Corpus
 - evidence: Evidence is all that one query retrieves, before any knob applies. -> Evidence
 - formulas: The formulas of scoring: one pure function each, with its source. -> mmr
 - gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate
 - keyword: Keyword search: OpenClaw's way, ours, or word by word without vectors. -> Matcher
 - lexical: Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts. -> search
-- passages: Passages are what a chunk is made of: its lines, windows of whole lines, and its letters. -> cut
+- passages: Passages are what a chunk is made of: its lines, windows of whole lines, its letters. -> cut
 - path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex
 - postings: Postings in memory give the bm25 of words without asking FTS5 for every match of every query.
   -> PostingLists

@@ -17,7 +17,7 @@ from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, Keyw
 from memory_tui.search.formulas import Floats
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.second_stage import SecondScores, SecondStage
-from memory_tui.search.trace import ChunkRef, Mode
+from memory_tui.search.trace import ChunkRef, MeasurePart, Mode, SecondPart
 from memory_tui.workspace.annotations import NOTHING_SAID
 
 
@@ -387,6 +387,34 @@ def _look_into(parts: Components, rules: Sequence[Rules], hybrid: Floats, added:
     lost[:, used], twin = second_stage.spread(total, np.searchsorted(used, order), near, penalty)
     beside[:, used] = np.where(twin >= 0, used[twin], -1)
     return SecondScores(inside, score, best, lost, beside)
+
+
+def second_part(parts: Components, scores: Scores, rules: Rules, i: int) -> SecondPart | None:
+    """What the second stage made of candidate `i` by the first of the rules; None where none ran."""
+    found, stage, weight = scores.second, parts.stage, rules.second_weight
+    if found is None or stage is None:
+        return None
+    if not found.inside[0, i]:
+        return SecondPart(weight, 0.0, 0.0)
+    row, score, lost = int(parts.rows[i]), float(found.score[0, i]), float(found.lost[0, i])
+    seen, ref = stage.best(row), parts.refs[row]
+    measures = []
+    for measure, value, best, own in zip(
+        second_stage.MEASURES, seen.values, found.best[0].tolist(), stage.weights.tolist(), strict=True
+    ):
+        share = value / best if best > 0 else 0.0
+        if own:
+            measures.append(MeasurePart(measure.name, value, best, share, own, share * own))
+    return SecondPart(
+        weight,
+        score,
+        weight * score,
+        tuple(measures),
+        lost,
+        parts.refs[int(parts.rows[found.beside[0, i]])] if lost else None,
+        ref.start_line + seen.line,
+        (ref.start_line + seen.window[0], ref.start_line + seen.window[1]),
+    )
 
 
 def groups(parts: Components, merit: Floats, total: Floats) -> list[Rows]:

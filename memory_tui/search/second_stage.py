@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ import numpy.typing as npt
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.wires.builtin import StaticTable, static_table
+from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.passages import (
     PassageMemory,
@@ -61,7 +63,7 @@ MEASURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class PassageQuery:
     """What passages are measured by: `idf` of its stems and trigrams by their keys, and its direction.
 
     The idf of stems is by the chunks of the index, that of trigrams by the reference. `vector` is the unit vector of
@@ -78,11 +80,15 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """What was measured in one chunk: `values` in the order of MEASURES; its best line and window, from line 0."""
+    """What was measured in one chunk: `values` in the order of MEASURES; its best line and window, from line 0.
+
+    `coverage` is the share of the question's words that the chunk holds, weighed by idf.
+    """
 
     values: tuple[float, ...]
     line: int
     window: tuple[int, int]
+    coverage: float
 
 
 def query_of(
@@ -91,7 +97,7 @@ def query_of(
     chunks: int,
     vector: npt.NDArray[np.float32] | None,
     reference: Sequence[Passages],
-) -> Query:
+) -> PassageQuery:
     """How the `words` of a question are measured in an index of `chunks`, given in how many of them each stands."""
     stems = {stem: lucene_idf(frequency.get(word, 0), chunks) for word in words for stem in stems_of(word)}
     grams = {gram_key(gram): 0.0 for word in words for gram in word_grams(word.lower())}
@@ -99,7 +105,7 @@ def query_of(
     holding = sum((_counts_of(wanted, one) > 0 for one in reference), np.zeros(len(wanted), dtype=np.int64))
     held = sum(len(one.stems) for one in reference)
     windows, lines = sum(len(one.window_norm) for one in reference), sum(len(one.lines) for one in reference)
-    return Query(
+    return PassageQuery(
         dict(zip(stem_keys(list(stems)).tolist(), stems.values(), strict=True)),
         dict(zip(wanted.tolist(), (lucene_idf(n, len(reference)) for n in holding.tolist()), strict=True)),
         vector,
@@ -117,14 +123,14 @@ def _counts_of(wanted: Rows, passages: Passages) -> Floats:
     return np.where(passages.grams[at] == wanted, passages.gram_counts[at], 0.0)
 
 
-def measure(asked: Query, chunks: Sequence[Passages], table: TokenTable | None) -> list[Best]:
+def measure(asked: PassageQuery, chunks: Sequence[Passages], table: TokenTable | None) -> list[Best]:
     """Each of `chunks` measured; all of them at once, because numpy takes its time for each call."""
     if not chunks:
         return []
     lines = np.cumsum([0, *(len(one.lines) for one in chunks)])
     windows = np.cumsum([0, *(len(one.window_norm) for one in chunks)])
     window_from = np.concatenate([one.window_from[:-1] + at for one, at in zip(chunks, lines.tolist(), strict=False)])
-    line_words, window_words = _words(asked, chunks, window_from)
+    line_words, window_words, coverage = _words(asked, chunks, window_from, lines[:-1])
     line_meaning, window_meaning = _meaning(asked, chunks, window_from, table)
     letters = _letters(asked, chunks)
     best = [
@@ -146,6 +152,7 @@ def measure(asked: Query, chunks: Sequence[Passages], table: TokenTable | None) 
                 (*(float(values[i]) for values in best), float(letters[i])),
                 int(one.lines[line]),
                 (int(one.lines[first]), int(one.lines[last])),
+                float(coverage[i]),
             )
         )
     return found
@@ -157,8 +164,10 @@ def _best_of(words: Floats, meaning: Floats) -> int:
     return int(np.argmax(words / top + meaning if top > 0 else meaning))
 
 
-def _words(asked: Query, chunks: Sequence[Passages], window_from: Rows) -> tuple[Floats, Floats]:
-    """bm25 of every line and of every window."""
+def _words(
+    asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows, chunk_from: Rows
+) -> tuple[Floats, Floats, Floats]:
+    """bm25 of every line and of every window, and the coverage of every chunk."""
     lengths = np.concatenate([np.diff(one.stem_from) for one in chunks])
     keys = np.array(sorted(asked.stems), dtype=np.int64)
     counts = np.zeros((len(keys), len(lengths)))
@@ -173,11 +182,12 @@ def _words(asked: Query, chunks: Sequence[Passages], window_from: Rows) -> tuple
     return (
         okapi_bm25(counts, idf, lengths.astype(np.float64), asked.line_length),
         okapi_bm25(of_windows, idf, window_lengths.astype(np.float64), asked.window_length),
+        (idf[:, None] * (np.add.reduceat(counts, chunk_from, axis=1) > 0)).sum(axis=0) / (float(idf.sum()) or 1.0),
     )
 
 
 def _meaning(
-    asked: Query, chunks: Sequence[Passages], window_from: Rows, table: TokenTable | None
+    asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows, table: TokenTable | None
 ) -> tuple[Floats, Floats]:
     """The cosine of every line and of every window with the question, 0 for negative ones; zeros without meaning."""
     line_norm = np.concatenate([one.line_norm for one in chunks])
@@ -201,7 +211,7 @@ def _cosines(dots: Floats, norms: Floats) -> Floats:
     return np.maximum(found, 0.0)
 
 
-def _letters(asked: Query, chunks: Sequence[Passages]) -> Floats:
+def _letters(asked: PassageQuery, chunks: Sequence[Passages]) -> Floats:
     """bm25 of the trigrams of every chunk."""
     keys = np.array(sorted(asked.grams), dtype=np.int64)
     counts = np.stack([_counts_of(keys, one) for one in chunks], axis=1)
@@ -255,6 +265,7 @@ class SecondStage:
         self._table = table if vector is not None else None
         self._text = text
         self._known: dict[int, Best] = {}
+        self._reference = tuple(reference)
         first = [_memory.of(text(row), self._table) for row in reference]
         self.asked = query_of(words, frequency, chunks, vector, first)
         self.weights = weights(words=bool(words), meaning=vector is not None)
@@ -262,6 +273,15 @@ class SecondStage:
 
     def _keep(self, rows: Sequence[int], passages: Sequence[Passages]) -> None:
         self._known.update(zip(rows, measure(self.asked, passages, self._table), strict=True))
+
+    @cached_property
+    def signals(self) -> AnswerSignals:
+        """The best of the reference by each signal of an answer."""
+        found = [self._known[row] for row in self._reference]
+        mass = sum(self.asked.stems.values()) or 1.0
+        window, line, cosine = (max((one.values[at] for one in found), default=0.0) for at in (0, 1, 2))
+        coverage = max((one.coverage for one in found), default=0.0)
+        return AnswerSignals(coverage, line / mass, window / mass, None if self.asked.vector is None else cosine)
 
     def best(self, row: int) -> Best:
         """What was measured at `row`."""

@@ -39,9 +39,53 @@ def vocabulary(size: int = 8000) -> list[str]:
     return list(words)
 
 
-def write(folder: Path, files: int, size: int = 4000) -> Path:
-    """`files` daily notes of about `size` characters below `folder`/memory, and a MEMORY.md."""
-    words = vocabulary()
+_FUNCTION = [
+    "the",
+    "of",
+    "and",
+    "to",
+    "a",
+    "in",
+    "that",
+    "is",
+    "was",
+    "it",
+    "for",
+    "on",
+    "with",
+    "as",
+    "he",
+    "be",
+    "at",
+    "by",
+    "had",
+    "not",
+    "are",
+    "but",
+    "from",
+    "or",
+    "have",
+    "an",
+    "they",
+    "which",
+    "you",
+    "one",
+]
+_ENDINGS = ("", "", "", "s", "ed", "ing", "ly")
+
+
+def _prose(size: int = 60_000) -> list[str]:
+    """A vocabulary as prose has it: function words first, then words with endings, most of them rare."""
+    return [*_FUNCTION, *(f"{word}{_ENDINGS[at % len(_ENDINGS)]}" for at, word in enumerate(vocabulary(size)))]
+
+
+def write(folder: Path, files: int, size: int = 4000, kind: str = "frequent") -> Path:
+    """`files` daily notes of about `size` characters below `folder`/memory, and a MEMORY.md.
+
+    Of the `kind` "frequent" 8,000 words share the text, so that most questions match most chunks; "prose" has
+    sentences of function words and 60,000 others, most of them rare.
+    """
+    words = vocabulary() if kind == "frequent" else _prose()
     # Added up once: `choices` would do so for each line.
     weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(words))))
     (folder / "memory").mkdir(parents=True)
@@ -52,13 +96,14 @@ def write(folder: Path, files: int, size: int = 4000) -> Path:
         lines = [f"# {day}", ""]
         length = 0
         while length < size:
-            lines.append("- " + " ".join(rng.choices(words, cum_weights=weights, k=rng.randint(8, 16))))
+            drawn = rng.choices(words, cum_weights=weights, k=rng.randint(8, 16))
+            lines.append("- " + " ".join(drawn) if kind == "frequent" else " ".join(drawn).capitalize() + ".")
             length += len(lines[-1]) + 1
         (folder / "memory" / f"{day}.md").write_text("\n".join(lines) + "\n")
     return folder
 
 
-def questions(count: int) -> list[str]:
+def questions(count: int, kind: str = "frequent") -> list[str]:
     """`count` different questions of four to seven words, frequent and rare ones mixed."""
-    words, rng = vocabulary(), random.Random(2)
+    words, rng = vocabulary() if kind == "frequent" else _prose(), random.Random(2)
     return [" ".join([*rng.sample(words[:200], 2), *rng.sample(words, rng.randint(2, 5))]) for _ in range(count)]

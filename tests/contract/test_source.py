@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from memory_tui.core.errors import Cancelled, IndexDamaged, QueryError
 from memory_tui.explain import trace_json, why_not
 from memory_tui.explain import verdicts as verdict_types
 from memory_tui.providers.wires.scripted import Scripted, hash_vector
+from memory_tui.search import postings as postings_in_memory
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.rank import rank
@@ -482,6 +484,8 @@ def by_the_store(store: ChunkSource, queries: Sequence[str]) -> list[Any]:
 def alike(steps: Sequence[tuple[str, Any]], queries: Sequence[str], recipe: Any) -> None:
     """Take `steps` in both stores, and hold everything that they answer side by side."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        # Small as they are, they are to be answered from memory.
+        stack.enter_context(mock.patch.object(postings_in_memory, "_FEW", -1))
         both = [made_in(kind, Path(folder), recipe) for kind in ("sqlite", "memory")]
         for made in both:
             stack.callback(made.close)

@@ -15,7 +15,7 @@ def test_every_default_is_accepted_by_its_own_knob() -> None:
 
 
 def test_the_tune_strip_has_no_knob_that_needs_a_new_index() -> None:
-    assert all(key.startswith(("query.", "recency", "dateBoost", "profile")) for key in TUNE_KEYS)
+    assert all(key.startswith(("query.", "recency", "dateBoost", "secondStage", "profile")) for key in TUNE_KEYS)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_slider_ends_before_what_may_be_typed() -> None:
 
 def test_a_row_names_only_knobs_that_are_there() -> None:
     for knob in KNOBS:
-        assert not knob.needs or isinstance(BY_KEY[knob.needs[0]].default, bool)
+        assert not knob.needs or isinstance(BY_KEY[knob.needs[0]].default, bool | float)
         assert not knob.pair or BY_KEY[knob.pair].pair == knob.key
         assert (knob.group == "tune") == bool(knob.short or knob.key == "profile")
         assert not knob.second or knob.group == "tune"

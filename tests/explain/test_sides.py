@@ -10,8 +10,9 @@ import pytest
 from rich.cells import cell_len
 
 from memory_tui.engine.engine import Engine
+from memory_tui.explain.score_lines import ScoreLine
 from memory_tui.explain.stages import stages
-from memory_tui.explain.why import ScoreLine, explain, terms_line
+from memory_tui.explain.why import explain, terms_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.tui.tuning import describe, dials, weighing

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
+from memory_tui.explain.score_lines import ScoreLine
 from memory_tui.explain.stages import parts, stages
-from memory_tui.explain.why import ScoreLine, explain, in_a_line
+from memory_tui.explain.why import explain, in_a_line
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
 from tests.support.tui import NOW, sample
@@ -65,6 +66,8 @@ def answers(engine: Engine) -> Iterator[Trace]:
                             "query.hybrid.mmr.enabled": turn % 2 > 0,
                             "query.hybrid.mmr.lambda": round(rng.random(), 3),
                             "recency.weight": 0.1,
+                            "secondStage.weight": rng.choice((0.0, 0.25, 0.6, 0.137, 1.0)),
+                            "secondStage.neighbour": rng.choice((0.0, 0.1, 0.3)),
                         },
                         "test",
                     )
@@ -84,7 +87,7 @@ def check_line(line: ScoreLine) -> None:
     """The divisions and the product of one line."""
     if line.label not in ("vector", "text") or line.value is None:
         return
-    detail, points = line.detail, line.shown[2:]
+    detail, points = line.detail, line.shown[2:] if line.shown[0] != "-" else f"-{line.shown[2:]}"
     if found := re.search(rf"{NUMBER} bm25(.*?)  = {NUMBER}(, 1 at most)?", detail):
         whole = float(found[1]) + sum(float(gain) for gain in re.findall(rf"\+ {NUMBER}", found[2]))
         assert close(min(1.0, whole), found[3]), detail
@@ -111,6 +114,27 @@ def check_line(line: ScoreLine) -> None:
     assert close(float(score) * float(weight[1]), points), (detail, points)
 
 
+def check_second(lines: list[ScoreLine]) -> None:
+    """What the measures of the second stage give, each redone, and their sum."""
+    given = []
+    for line in lines:
+        if not line.label and (
+            found := re.search(rf"{NUMBER}  / best {NUMBER} = {NUMBER}  x {NUMBER} = {NUMBER}$", line.detail)
+        ):
+            assert close(float(found[1]) / float(found[2]), found[3]), line.detail
+            assert close(float(found[3]) * float(found[4]), found[5]), line.detail
+            given.append(found[5])
+    line = next(line for line in lines if line.label == "second")
+    if not line.value:
+        return
+    found = re.match(rf"(.*) = {NUMBER}, best at line \d+.*  x {NUMBER}$", line.detail)
+    assert found, line.detail
+    summed = found[1].split(" + ")
+    assert [number for number in summed if float(number)] == [number for number in given if float(number)], line.detail
+    assert close(sum(map(float, summed)), found[2]), line.detail
+    assert close(float(found[2]) * float(found[3]), line.shown[2:]), line.detail
+
+
 def check(candidate: Candidate, trace: Trace) -> None:
     """Every number of a candidate's sum, from what is printed."""
     lines = explain(candidate, trace)
@@ -127,7 +151,9 @@ def check(candidate: Candidate, trace: Trace) -> None:
         elif operation == "x":
             running *= float(value)
         else:
-            running += float(value)
+            running += float(value) if operation == "+" else -float(value)
+    if candidate.second is not None:
+        check_second(lines)
     for line in lines:
         check_age(line)
     for stage in stages(candidate, trace):
@@ -184,7 +210,7 @@ def check_formula(formula: str) -> None:
         start, *steps = before.split()
         value = float(start)
         for sign, number, _name in zip(steps[::3], steps[1::3], steps[2::3], strict=True):
-            value = value * float(number) if sign == "x" else value + float(number)
+            value = {"x": value * float(number), "+": value + float(number), "-": value - float(number)}[sign]
         # What age adds is not named where it is less than half a thousandth.
         assert abs(value - float(after.split()[0])) <= 0.0011, formula
 

@@ -23,7 +23,7 @@ from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Dates, SearchContext, gather
 from tests.support.stores import SqliteMade, cut_note, vectors_for
 
-WORDS = [*"abcdefg", "rose", "roses", "garden", "gardens", "tomato", "snake_case", "咖啡店", "the", "of", "and", "oak"]
+WORDS = ["a'b", "Ü", "rose", "roses", "garden", "gardens", "tomato", "snake_case", "咖啡店", "the", "of", "and", "oak"]
 
 
 @pytest.fixture
@@ -43,7 +43,9 @@ def text(rng: random.Random) -> str:
     return "\n".join(lines[: rng.randint(1, 20)])
 
 
-def test_whatever_is_written_fts5_says_the_same(made: SqliteMade) -> None:
+@pytest.mark.parametrize("few", [-1, 3], ids=["always in memory", "FTS5 where it finds few"])
+def test_whatever_is_written_fts5_says_the_same(made: SqliteMade, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(postings, "_FEW", few)
     rng = random.Random(5)
     with made.reader() as store:
         lists = PostingLists.of(store)
@@ -76,20 +78,20 @@ def test_a_reader_of_an_older_state_is_not_told_of_the_newer(made: SqliteMade) -
         old, new = (stack.enter_context(made.reader()) for _ in range(2))
         stack.enter_context(old.snapshot())
         before = PostingLists.of(old)
-        before.match(old.words, ["rose"], "plain", "all")
+        before.match(old.words, ["rose"], "plain", "any")
         made.remove(["memory/n1.md"])
         write(made, "n9", "rose")
         with new.snapshot():
             after = before.refresh(new)
             for word in ("rose", "garden"):
-                found = after.match(new.words, [word], "plain", "all")
+                found = after.match(new.words, [word], "plain", "any")
                 assert [column.tolist() for column in found] == [
-                    column.tolist() for column in new.words.match([word], "plain", "all")
+                    column.tolist() for column in new.words.match([word], "plain", "any")
                 ]
         for word in ("rose", "garden"):
-            found = before.match(old.words, [word], "plain", "all")
+            found = before.match(old.words, [word], "plain", "any")
             assert [column.tolist() for column in found] == [
-                column.tolist() for column in old.words.match([word], "plain", "all")
+                column.tolist() for column in old.words.match([word], "plain", "any")
             ]
 
 
@@ -119,7 +121,7 @@ def test_the_words_asked_for_longest_ago_are_given_up(made: SqliteMade, monkeypa
     with made.reader() as store:
         lists = PostingLists.of(store)
         for word in ("rose", "garden", "rose", "oak"):
-            assert len(lists.match(store.words, [word], "plain", "all").rowids) == 2
+            assert len(lists.match(store.words, [word], "plain", "any").rowids) == 2
         assert [expression for _, expression in lists._words.known] == ['"rose"', '"oak"']
         assert lists._words.postings == 4
 
@@ -131,7 +133,7 @@ def test_many_dead_chunks_are_given_up(made: SqliteMade, monkeypatch: pytest.Mon
         for number in range(12):
             write(made, "a", f"rose number {number}")
             lists = lists.refresh(store)
-            assert len(lists.match(store.words, ["rose"], "plain", "all").rowids) == 1
+            assert len(lists.match(store.words, ["rose"], "plain", "any").rowids) == 1
             assert len(lists._chunks["plain"].rowids) <= 5
 
 

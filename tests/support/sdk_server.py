@@ -16,7 +16,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.dispatch import Caller, Method, Refusal
 from memory_tui.mcp.host import ServedMemory, ServerOptions
-from memory_tui.mcp.server import Handlers
+from memory_tui.mcp.server import PRIVATE, Handlers
 from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS
 from memory_tui.plan import Options
 
@@ -60,7 +60,9 @@ async def main() -> None:
         instructions=interface.instructions,
     )
     for name, method in interface.methods.items():
-        made.add_request_handler(name, PARAMS[name], answering(method))
+        # The private ones are no part of the protocol.
+        if name not in PRIVATE:
+            made.add_request_handler(name, PARAMS[name], answering(method))
     async with stdio_server() as (reading, writing):
         await made.run(reading, writing, made.create_initialization_options())
     host.close()

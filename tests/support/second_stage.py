@@ -1,8 +1,6 @@
-"""A plain reference of a second stage: the first candidates are measured again by their windows, lines and letters.
+"""A plain reference of the second stage: the first candidates are measured again by windows, lines and letters.
 
-A chunk of 400 tokens is a coarse unit: one line that answers is drowned by twenty that do not. Each measure is divided
-by its best among the candidates, weighted, and added up; a chunk beside one that stands before it loses 0.1. Passages
-after Callan (1994), bm25 after Robertson and Zaragoza (2009) with Lucene's idf. Written to be read, not to be quick.
+Written to be read, not to be quick; `memory_tui.search.second_stage` must give the same.
 """
 
 from __future__ import annotations
@@ -18,14 +16,11 @@ import numpy.typing as npt
 
 from memory_tui.core import tokens
 from memory_tui.providers.wires.builtin import Builtin
-from memory_tui.search.evidence import Evidence
-from memory_tui.search.trace import Candidate
+from memory_tui.search.trace import ChunkRef
 
 WEIGHTS = {"window words": 0.20, "line words": 0.10, "window meaning": 0.15, "line meaning": 0.10, "letters": 0.15}
 WINDOW = 100
 """Words of a window, which holds whole lines."""
-NEIGHBOUR = 0.1
-_APART = re.compile(r"\W+")
 _table = Builtin()
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 def idf(holding: int, chunks: int) -> float:
     """Lucene's idf: above 0 for every word."""
-    return math.log1p((max(0, chunks - holding) + 0.5) / (holding + 0.5))
+    return math.log(1 + (max(0, chunks - holding) + 0.5) / (holding + 0.5))
 
 
 def stems(text: str) -> list[str]:
@@ -50,12 +45,12 @@ def bm25(counts: Mapping[str, int], length: int, mean: float, weights: Mapping[s
 
 
 def windows(lines: Sequence[str]) -> list[str]:
-    """Whole lines, together about WINDOW words (or CJK characters)."""
+    """Whole lines, together about WINDOW words."""
     found: list[list[str]] = [[]]
     filled = 0
     for line in lines:
-        words = len(line.split()) + sum(character > "\u2e80" for character in line)
-        if found[-1] and filled + words > WINDOW:
+        words = len(stems(line))
+        if filled and filled + words > WINDOW:
             found.append([])
             filled = 0
         found[-1].append(line)
@@ -63,10 +58,21 @@ def windows(lines: Sequence[str]) -> list[str]:
     return ["\n".join(part) for part in found]
 
 
-def trigrams(word: str) -> list[str]:
+def letters(text: str) -> str:
+    """`text` in lower case, words one space apart, a space at both ends."""
+    words = " ".join(re.findall(r"[^\W_]+", text.lower()))
+    return f" {words} "
+
+
+def grams(word: str) -> list[str]:
     """Character trigrams, with a space at the ends of a word that has ends."""
-    spelled = word if tokens.is_cjk(word) else f" {word} "
-    return [spelled[i : i + 3] for i in range(len(spelled) - 2)] or [spelled]
+    cut = word if tokens.is_cjk(word) else letters(word)
+    return [cut[i : i + 3] for i in range(len(cut) - 2)] or [cut]
+
+
+def count(gram: str, text: str) -> int:
+    """How often `gram` stands in `text`, overlapping itself or not."""
+    return sum(text.startswith(gram, at) for at in range(len(text)))
 
 
 @lru_cache(20_000)
@@ -75,72 +81,71 @@ def _vector(text: str) -> npt.NDArray[np.float32]:
     return found
 
 
-@lru_cache(20_000)
-def _counted(text: str) -> tuple[Counter[str], int]:
-    found = stems(text)
-    return Counter(found), len(found)
+def _best_words(
+    parts: Sequence[Sequence[str]], weights: Mapping[str, float], reference: Sequence[Sequence[str]]
+) -> list[float]:
+    mean = float(np.mean([len(stems(piece)) for pieces in reference for piece in pieces])) or 1.0
+    return [max(bm25(Counter(stems(piece)), len(stems(piece)), mean, weights) for piece in pieces) for pieces in parts]
 
 
-def _best_words(parts: Sequence[Sequence[str]], weights: Mapping[str, float]) -> list[float]:
-    mean = float(np.mean([_counted(piece)[1] for pieces in parts for piece in pieces])) or 1.0
-    return [max(bm25(*_counted(piece), mean, weights) for piece in pieces) for pieces in parts]
+def measures(
+    query: str,
+    words: Sequence[str],
+    frequency: Mapping[str, int],
+    chunks: int,
+    texts: Sequence[str],
+    reference: Sequence[str],
+) -> dict[str, list[float]]:
+    """Each measure of each of `texts`, raw; mean lengths and the idf of trigrams are those of `reference`."""
+    own = {word: [word] if tokens.is_cjk(word) else tokens.tokens(word, stemmed=True) for word in words}
+    weighted = {stem: idf(frequency.get(word, 0), chunks) for word in words for stem in own[word]}
 
+    def lines(text: str) -> list[str]:
+        return [line for line in text.split("\n") if line.strip()] or [""]
 
-def measures(evidence: Evidence, texts: Sequence[str]) -> dict[str, list[float]]:
-    """Each measure of each text, raw."""
-    side = evidence.recommended
-    words = [*side.plan.words, *side.plan.common]
-    weighted = {stem: idf(side.frequency.get(word, 0), evidence.chunks) for word in words for stem in stems(word)}
-    lines = [[line for line in text.split("\n") if line.strip()] or [text] for text in texts]
-    cut = [windows(each) for each in lines]
-    asked = _vector(evidence.query)
-    spelled = [f" {_APART.sub(' ', text.lower())} " for text in texts]
-    grams = dict.fromkeys(gram for word in words for gram in trigrams(word.lower()))
-    held = {gram: sum(gram in text for text in spelled) for gram in grams}
-    weights = {gram: idf(count, len(texts)) for gram, count in held.items()}
-    mean = float(np.mean([len(text) for text in spelled]))
+    asked = _vector(query)
+    every = dict.fromkeys(gram for word in words for gram in grams(word.lower()))
+    weights = {gram: idf(sum(gram in letters(text) for text in reference), len(reference)) for gram in every}
+    mean = float(np.mean([len(letters(text)) for text in reference]))
+    of_lines, of_windows = [lines(text) for text in texts], [windows(lines(text)) for text in texts]
+    ref_lines, ref_windows = [lines(text) for text in reference], [windows(lines(text)) for text in reference]
     return {
-        "window words": _best_words(cut, weighted),
-        "line words": _best_words(lines, weighted),
-        "window meaning": [max(float(_vector(piece) @ asked) for piece in pieces) for pieces in cut],
-        "line meaning": [max(float(_vector(piece) @ asked) for piece in pieces) for pieces in lines],
-        "letters": [bm25({gram: text.count(gram) for gram in grams}, len(text), mean, weights) for text in spelled],
+        "window words": _best_words(of_windows, weighted, ref_windows),
+        "line words": _best_words(of_lines, weighted, ref_lines),
+        "window meaning": [max(0.0, *(float(_vector(piece) @ asked) for piece in pieces)) for pieces in of_windows],
+        "line meaning": [max(0.0, *(float(_vector(piece) @ asked) for piece in pieces)) for pieces in of_lines],
+        "letters": [
+            bm25({gram: count(gram, letters(text)) for gram in every}, len(letters(text)), mean, weights)
+            for text in texts
+        ],
     }
 
 
-def _share(values: Sequence[float]) -> Floats:
-    found = np.maximum(np.array(values, dtype=np.float64), 0.0)
-    best = float(found.max(initial=0.0))
-    return found / best if best > 0 else found
+def second(found: Mapping[str, Sequence[float]], *, words: bool, meaning: bool) -> list[float]:
+    """The score of each text: every measure over its best, weighted by those that there are."""
+    total = sum(weight for name, weight in WEIGHTS.items() if (meaning if "meaning" in name else words))
+    scores = [0.0] * len(next(iter(found.values())))
+    for name, values in found.items():
+        best = max(values)
+        for i, value in enumerate(values):
+            if best > 0 and (meaning if "meaning" in name else words):
+                scores[i] += WEIGHTS[name] / total * value / best
+    return scores
 
 
-def beside(one: Candidate, other: Candidate) -> bool:
+def beside(one: ChunkRef, other: ChunkRef) -> bool:
     """Whether two chunks of one note touch or overlap."""
-    first, second = one.chunk, other.chunk
-    return (
-        first.path == second.path
-        and first.start_line <= second.end_line + 1
-        and second.start_line <= first.end_line + 1
-    )
+    return one.path == other.path and one.start_line <= other.end_line + 1 and other.start_line <= one.end_line + 1
 
 
-def reranked(hits: Sequence[Candidate], evidence: Evidence, weight: float) -> list[Candidate]:
-    """`hits` by (1 - weight) x their first score + weight x the second, neighbours of better ones behind."""
-    if not hits:
-        return []
-    found = measures(evidence, [evidence.texts[hit.chunk.rowid] for hit in hits])
-    total = sum(WEIGHTS.values())
-    second = sum((WEIGHTS[name] / total * _share(values) for name, values in found.items()), np.zeros(len(hits)))
-    added = np.array([hit.age.points + hit.date_points for hit in hits])
-    scores = (1 - weight) * np.array([hit.hybrid for hit in hits]) + weight * second + added
-    order: list[int] = []
-    left = list(range(len(hits)))
-    lost = np.zeros(len(hits))
+def lost(scores: Sequence[float], refs: Sequence[ChunkRef], penalty: float) -> tuple[list[float], list[int]]:
+    """What each loses as a neighbour of a better one, and of which (-1: none); best first, each once, never below 0."""
+    off, of = [0.0] * len(scores), [-1] * len(scores)
+    left = list(range(len(scores)))
     while left:
-        best = max(left, key=lambda at: (scores[at] - lost[at], -at))
+        best = max(left, key=lambda at: (scores[at] - off[at], -at))
         left.remove(best)
-        order.append(best)
         for at in left:
-            if not lost[at] and beside(hits[best], hits[at]):
-                lost[at] = NEIGHBOUR
-    return [hits[at] for at in order]
+            if of[at] < 0 and beside(refs[best], refs[at]):
+                off[at], of[at] = min(penalty, max(0.0, scores[at])), best
+    return off, of

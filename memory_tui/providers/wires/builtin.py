@@ -95,11 +95,8 @@ class StaticTable:
             vocabulary = data["vocabulary"].tobytes().decode().split("\n")
         if not len(self.q) == len(self.scale) == len(vocabulary):
             raise ValueError("its parts differ in length")
-        self.words = _Words(vocabulary)
-
-    def ids(self, text: str) -> list[int]:
-        """The token ids of `text`."""
-        return self.words.ids(text)
+        self.ids = _Words(vocabulary).ids
+        """Token ids of a text."""
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
         """Float32 array (len(ids), DIMS): the vectors of tokens."""
@@ -111,7 +108,7 @@ class StaticTable:
 
         out = np.zeros((len(texts), DIMS), np.float32)
         for row, text in zip(out, texts, strict=True):
-            tokens, counts = np.unique(np.array(self.words.ids(text), np.intp), return_counts=True)
+            tokens, counts = np.unique(np.array(self.ids(text), np.intp), return_counts=True)
             # einsum, not a BLAS product: one thread, and the same bits whatever else is in the batch.
             np.einsum("i,ij->j", self.scale[tokens] * counts.astype(np.float32), self.q[tokens], out=row)
         lengths = np.sqrt(np.einsum("ij,ij->i", out, out))

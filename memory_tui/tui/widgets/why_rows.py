@@ -11,8 +11,9 @@ from rich.cells import cell_len
 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
+from memory_tui.explain.score_lines import ScoreLine
 from memory_tui.explain.stages import stages
-from memory_tui.explain.why import ScoreLine, explain, file_line, in_a_line, terms_line
+from memory_tui.explain.why import explain, file_line, in_a_line, terms_line
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, wrap
 

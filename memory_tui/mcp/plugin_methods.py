@@ -1,0 +1,176 @@
+"""Private methods for the plugin in OpenClaw's memory slot: what the host asks beside the agent's tools.
+
+Shapes are those of OpenClaw's memory manager (2026.9.6). A hit carries the annotations of the one entry that it stands
+in; a piece that holds several entries carries none, because triggers of one say nothing about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memory_tui.core import jsstring
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import MemoryTuiError, QueryError
+from memory_tui.mcp import tools, types
+from memory_tui.workspace import roots
+from memory_tui.workspace.annotations import Annotations, without_markers
+from memory_tui.workspace.chunking_2026_9 import chunk_note
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+
+_BY_ENTRIES = ("MEMORY.md", "USER.md")
+_MOST_ENTRIES = 512
+_SNIPPET_UNITS = 700
+
+
+class Entry(NamedTuple):
+    """An annotated entry of a curated note: its lines (1-based, both included), its text without the markers."""
+
+    path: str
+    first: int
+    last: int
+    text: str
+    said: Annotations
+
+
+def answer(method: str, memory: Engine, given: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+    """Answer one of the private methods. Raises QueryError for wrong parameters, Cancelled."""
+    match method.rpartition("/")[2]:
+        case "search":
+            return search(memory, given, cancel)
+        case "entries":
+            return entries(memory, given)
+        case _:
+            return status(memory)
+
+
+def search(memory: Engine, given: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+    """Answer {query, maxResults?, minScore?, sources?, lexicalOnly?, sessionKey?}; `lexicalOnly` waits for no provider.
+
+    Raises QueryError and Cancelled; a memory that cannot be asked is an answer with `disabled`.
+    """
+    sources = given.get("sources")
+    asked = {name: given.get(name) for name in ("query", "maxResults", "minScore")}
+    if isinstance(sources, list) and len(sources) == 1:
+        asked["corpus"] = sources[0]
+    key = given.get("sessionKey")
+    manner = tools.AnswerRules(session_key=key if isinstance(key, str) else "")
+    found: dict[str, Any]
+    if given.get("lexicalOnly") is True:
+        found = {**_by_words(memory, asked, manner, cancel)}
+    else:
+        found = {**tools.memory_search(memory, asked, manner, cancel).answer}
+    entries = tuple(_entries(memory))
+    found["results"] = [_annotated(hit, entries, memory) for hit in found["results"]]
+    return found
+
+
+def _by_words(memory: Engine, asked: Mapping[str, Any], manner: tools.AnswerRules, cancel: Stop) -> types.SearchAnswer:
+    request = types.search_arguments(asked)
+    if not jsstring.trim(request["query"]):
+        raise QueryError("query required", "Say what to look for.")
+    try:
+        memory.plan.require_enabled()
+        settings = tools.asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
+        source = "" if request.get("corpus", "all") == "all" else request["corpus"]
+        evidence = memory.queries.gather(request["query"], cancel, source, by_words=True)
+        return tools.answer(memory.queries.rank(evidence, settings), memory.plan.provider, manner)
+    except QueryError:
+        raise
+    except MemoryTuiError as error:
+        return tools.unavailable(error)
+
+
+def entries(memory: Engine, given: Mapping[str, Any]) -> dict[str, Any]:
+    """List entries of MEMORY.md and USER.md that have {with: "triggers" | "project"}, at most `limit`."""
+    wanted, limit = given.get("with"), given.get("limit")
+    if wanted not in ("triggers", "project"):
+        raise QueryError("with is triggers or project.", "Say which entries are meant.")
+    most = min(limit, _MOST_ENTRIES) if isinstance(limit, int) and limit > 0 else _MOST_ENTRIES
+    fitting = [entry for entry in _entries(memory) if getattr(entry.said, wanted)]
+    return {"entries": [_candidate(entry, memory) for entry in fitting[:most]]}
+
+
+def status(memory: Engine) -> dict[str, Any]:
+    """Tell the state of the index in the names of OpenClaw's status."""
+    now = memory.status()
+    fallback = now.fallback or {}
+    return {
+        "backend": now.backend,
+        "provider": now.provider,
+        "model": now.model,
+        "requestedProvider": now.requested_provider,
+        "files": now.files,
+        "chunks": now.chunks,
+        "dirty": bool(now.freshness.stale),
+        "workspaceDir": now.workspace_dir,
+        "dbPath": now.db_path,
+        "extraPaths": list(now.extra_paths),
+        "sources": list(now.sources),
+        "sourceCounts": [{"source": one.source, "files": one.files, "chunks": one.chunks} for one in now.source_counts],
+        "cache": {"enabled": now.cache.enabled, "entries": now.cache.entries},
+        "fts": {"enabled": now.fts.enabled, "available": now.fts.available},
+        "vector": {
+            "enabled": now.vector.enabled,
+            "available": now.provider != "none",
+            "semanticAvailable": now.provider != "none",
+            **({"dims": now.vector.dims} if now.vector.dims else {}),
+        },
+        **({"fallback": {"from": fallback["from"], "reason": fallback["reason"]}} if fallback else {}),
+        "custom": {"profile": now.profile, "profileOrigin": now.profile_origin, "agentId": now.agent_id},
+    }
+
+
+def _entries(memory: Engine) -> Iterator[Entry]:
+    """The annotated entries of the curated notes; a note that is not there has none."""
+    for path in _BY_ENTRIES:
+        try:
+            text = roots.shown(memory.plan.roots, path).text
+        except MemoryTuiError:
+            continue
+        for chunk, said in chunk_note(text, path):
+            if said != Annotations():
+                yield Entry(path, chunk.start_line, chunk.end_line, chunk.text, said)
+
+
+def _candidate(entry: Entry, memory: Engine) -> dict[str, Any]:
+    return {
+        "path": entry.path,
+        "startLine": entry.first,
+        "endLine": entry.last,
+        "score": 0.0,
+        "snippet": tools.shown(jsstring.utf16_head(entry.text, _SNIPPET_UNITS)),
+        "source": "memory",
+        **_said(entry.said),
+        "observedAt": _observed(memory, entry.path),
+    }
+
+
+def _annotated(hit: Mapping[str, Any], known: tuple[Entry, ...], memory: Engine) -> dict[str, Any]:
+    inside = [
+        entry.said
+        for entry in known
+        if entry.path == hit["path"] and entry.first <= hit["startLine"] and hit["endLine"] <= entry.last
+    ]
+    said = _said(inside[0]) if inside else {}
+    return {
+        **hit,
+        "snippet": without_markers(hit["snippet"]),
+        **said,
+        "observedAt": _observed(memory, hit["path"]) if hit["source"] == "memory" else 0,
+    }
+
+
+def _said(said: Annotations) -> dict[str, Any]:
+    found = {"importance": said.importance, "triggers": said.triggers, "projectKey": said.project}
+    return {name: value for name, value in found.items() if value}
+
+
+def _observed(memory: Engine, path: str) -> int:
+    """When the note was last changed, in milliseconds; 0 where nobody can tell."""
+    try:
+        return roots.locate(memory.plan.roots, path).mtime_ns // 1_000_000
+    except MemoryTuiError:
+        return 0

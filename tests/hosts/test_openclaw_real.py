@@ -1,0 +1,148 @@
+"""The plugin inside the real OpenClaw, oldest and newest release: what the agent's model reads from its tools."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from memory_tui.demo import demo
+from tests.support import scripted_model
+from tests.support.paths import ROOT
+from tests.support.real_openclaw import NEWEST, OLDEST, Gateway, OpenClaw
+from tests.support.scripted_model import Model
+from tests.support.waiting import LONG
+
+BAR = 23
+"""Questions of the demo, of 26 with an answer, whose right line has to be among the hits."""
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    with scripted_model.answering() as model:
+        yield model
+
+
+def program(home: Path) -> Path:
+    """A program memory-tui below `home`, so that a test can take it away."""
+    path = home / "bin" / "memory-tui"
+    path.parent.mkdir(parents=True)
+    start = f"import sys; sys.argv[0] = {str(path)!r}; from memory_tui.cli.main import main; raise SystemExit(main())"
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -c "{start}" "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def run(installed: OpenClaw, *words: str) -> str:
+    """What memory-tui prints in the home of `installed`."""
+    command = [str(installed.home / "bin" / "memory-tui"), *words]
+    done = subprocess.run(
+        command,
+        check=False,
+        env=installed.environment,
+        cwd=installed.home,
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def servers(gateway: Gateway) -> dict[int, psutil.Process]:
+    """The servers of the memory that run below a gateway, by process id."""
+    found = psutil.Process(gateway.process.pid).children(recursive=True)
+    return {one.pid: one for one in found if one.is_running() and "--no-prompts" in one.cmdline()}
+
+
+def end(gateway: Gateway) -> set[int]:
+    """Kill the servers, and return their ids when they are gone."""
+    found = servers(gateway)
+    for pid, process in found.items():
+        os.kill(pid, signal.SIGKILL)
+        process.wait(LONG)
+    return set(found)
+
+
+# One gateway for all that is asked of a release: its start is most of the time that this takes.
+@pytest.mark.parametrize("version", [NEWEST, OLDEST])
+def test_the_agent_recalls_through_the_slot(version: str, model: Model, tmp_path: Path) -> None:
+    installed = OpenClaw(version, tmp_path, tmp_path / "notes", model)
+    demo.materialize(installed.workspace, dt.date.today())
+    installed.configure()
+    before = installed.config_path.read_bytes()
+    program(tmp_path)
+    print(run(installed, "connect", "openclaw", "--yes"))
+    assert before != installed.config_path.read_bytes()
+    with installed.gateway() as gateway:
+        the_agent_searches_reads_and_answers(gateway)
+        a_server_killed_between_search_and_get_loses_no_turn(gateway, model)
+        the_right_lines_are_found(gateway)
+        a_program_that_is_gone_is_said_and_found_again(gateway, tmp_path / "bin" / "memory-tui")
+        last = servers(gateway)
+    assert last
+    _, alive = psutil.wait_procs(last.values(), LONG)
+    assert not alive, "the server ends with the gateway"
+    print(run(installed, "disconnect", "openclaw", "--yes"))
+    assert before == installed.config_path.read_bytes()
+
+
+def the_agent_searches_reads_and_answers(gateway: Gateway) -> None:
+    search, get = gateway.ask("Which router is in the closet?")
+    hits = scripted_model.data(search)["results"]
+    assert hits
+    read = scripted_model.data(get)
+    assert read["status"] == "ok"
+    assert read["path"] == hits[0]["path"]
+    assert read["text"]
+    assert len(servers(gateway)) == 1
+
+
+def a_server_killed_between_search_and_get_loses_no_turn(gateway: Gateway, model: Model) -> None:
+    killed: set[int] = set()
+    model.before_get = lambda: killed.update(end(gateway))
+    try:
+        search, get = gateway.ask("When does the lease of the flat end?")
+    finally:
+        model.before_get = None
+    assert killed
+    assert scripted_model.data(search)["results"]
+    assert scripted_model.data(get)["status"] == "ok"
+    assert servers(gateway).keys() - killed
+
+
+def the_right_lines_are_found(gateway: Gateway) -> None:
+    asked = [query for query in demo.labelled_queries(dt.date.today()) if query.relevant]
+    assert len(asked) == 26
+    results = gateway.ask(*(query.query for query in asked))
+    assert len(results) == len(asked)
+    right = 0
+    for query, result in zip(asked, results, strict=True):
+        best = [answer for answer in query.relevant if answer.grade == 2]
+        right += any(covers(hit, answer) for hit in scripted_model.data(result)["results"] for answer in best)
+    print(f"right line for {right} of {len(asked)} questions")
+    assert right >= BAR
+
+
+def a_program_that_is_gone_is_said_and_found_again(gateway: Gateway, program: Path) -> None:
+    away = program.rename(program.with_name("away"))
+    end(gateway)
+    answer = scripted_model.data(gateway.ask("Is anybody there?")[0])
+    assert answer["disabled"] is True
+    assert answer["results"] == []
+    assert "memory-tui" in answer["error"]
+    assert "openclaw config set plugins.slots.memory memory-core" in answer["action"]
+    away.rename(program)
+    assert scripted_model.data(gateway.ask("Where is the guest VLAN?")[0])["results"]
+
+
+def covers(hit: dict[str, Any], answer: Any) -> bool:
+    return bool(hit["path"] == answer.path and hit["startLine"] <= answer.line <= hit["endLine"])

@@ -1,0 +1,130 @@
+"""The private methods that the plugin in OpenClaw's memory slot asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import QueryError
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp import plugin_methods
+from memory_tui.mcp.server import PRIVATE
+from memory_tui.plan import Options
+from tests.support.mcp import Wire, end_all
+from tests.support.provider_server import Play, serving
+
+CURATED = """\
+# Facts
+- Router: Omada ER605 <!-- trigger: router, closet --> <!-- importance: 8 -->
+- Deploys go out on Tuesdays <!-- project: github.com/acme/shop -->
+- Plain
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text(CURATED)
+    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to the closet\n")
+    return folder
+
+
+@pytest.fixture
+def memory(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
+    asked = Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted")
+    with Engine.open(asked) as engine:
+        engine.indexer.sync()
+        yield engine
+
+
+def ask(memory: Engine, method: str, **given: Any) -> dict[str, Any]:
+    return plugin_methods.answer(f"memory-tui/{method}", memory, given, Stop())
+
+
+def test_entries_are_listed_by_what_they_are_annotated_with(memory: Engine) -> None:
+    (router,) = ask(memory, "entries", **{"with": "triggers"})["entries"]
+    assert (router["path"], router["startLine"], router["endLine"]) == ("MEMORY.md", 2, 2)
+    assert router["snippet"] == "- Router: Omada ER605"
+    assert (router["triggers"], router["importance"]) == ("router; closet", 8)
+    assert router["observedAt"] > 0
+    (deploys,) = ask(memory, "entries", **{"with": "project"})["entries"]
+    assert deploys["projectKey"] == "github.com/acme/shop"
+    with pytest.raises(QueryError):
+        ask(memory, "entries", **{"with": "colours"})
+
+
+def test_hits_show_no_markers_and_name_the_time_of_their_note(memory: Engine, workspace: Path) -> None:
+    found = ask(memory, "search", query="omada router")
+    first = found["results"][0]
+    assert first["path"] == "MEMORY.md"
+    assert "<!--" not in first["snippet"]
+    assert first["observedAt"] == (workspace / "MEMORY.md").stat().st_mtime_ns // 1_000_000
+    # It holds several entries, so that nobody can say which of them a trigger belongs to.
+    assert "triggers" not in first
+
+
+def test_a_hit_inside_one_entry_has_its_annotations(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "MEMORY.md").write_text("- Router: Omada ER605 <!-- importance: 8 -->")
+    with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
+        engine.indexer.sync()
+        (hit,) = ask(engine, "search", query="omada", sources=["memory"])["results"]
+    assert hit["importance"] == 8
+
+
+def test_a_search_by_words_asks_no_provider(workspace: Path, tmp_path: Path) -> None:
+    with serving(Play()) as play:
+        config = tmp_path / "config.json"
+        remote = {"baseUrl": f"{play.url}/v1", "apiKey": "sk-test-0123456789"}
+        config.write_text(json.dumps({"provider": "openai", "remote": remote}))
+        asked = Options(
+            workspace=str(workspace), config=str(config), index=str(tmp_path / "i.sqlite"), provider="openai"
+        )
+        with Engine.open(asked) as engine:
+            engine.indexer.sync()
+            before = len(play.asked)
+            assert before
+            found = ask(engine, "search", query="printer", lexicalOnly=True)
+            assert len(play.asked) == before
+            ask(engine, "search", query="printer")
+            assert len(play.asked) == before + 1
+    assert found["results"][0]["path"] == "memory/2026-11-18.md"
+
+
+def test_a_memory_that_is_off_is_said(workspace: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"enabled": false}')
+    asked = Options(workspace=str(workspace), config=str(config), index=str(tmp_path / "i.sqlite"), provider="scripted")
+    with Engine.open(asked) as engine:
+        for only in (True, False):
+            assert ask(engine, "search", query="x", lexicalOnly=only)["disabled"] is True
+
+
+def test_status_is_in_the_words_of_openclaw(memory: Engine, workspace: Path) -> None:
+    found = ask(memory, "status")
+    assert found["backend"] == "builtin"
+    assert (found["files"], found["workspaceDir"]) == (2, str(workspace))
+    assert found["dirty"] is False
+    assert found["custom"]["profile"] == "recommended"
+
+
+def test_the_server_answers_them_and_keeps_the_time_that_a_host_allows(workspace: Path, tmp_path: Path) -> None:
+    try:
+        server = Wire(["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"])
+        server.greet()
+        server.search(1)
+        for number, (name, given) in enumerate(
+            zip(PRIVATE, ({"query": "omada"}, {"with": "triggers"}, {}), strict=True), start=2
+        ):
+            assert "result" in server.ask(number, name, **given), name
+        wrong = server.ask(9, "memory-tui/search", query=" ")
+        assert wrong["error"]["message"].startswith("query required")
+    finally:
+        end_all()

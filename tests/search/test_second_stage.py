@@ -1,0 +1,201 @@
+"""The second stage is the plain reference's arithmetic, whatever notes, questions and knobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_tui.core.settings import Settings
+from memory_tui.explain.counterfactuals import Reranking
+from memory_tui.search import passages, second_stage
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.rank import rank
+from memory_tui.search.second_stage import MEASURES, SecondStage
+from memory_tui.search.trace import Candidate, ChunkRef, Trace
+from tests.support import search as made
+from tests.support import second_stage as plain
+
+WORDS = [
+    "router",
+    "Router-Admin",
+    "vlan",
+    "omada_er605",
+    "deploys",
+    "deploying",
+    "Mutter",
+    "größe",
+    "路由器",
+    "喜欢读书",
+    "a",
+    "—",
+    "😀",
+]
+LINES = st.lists(st.sampled_from(WORDS), max_size=40).map(" ".join)
+TEXTS = st.lists(LINES, min_size=1, max_size=6).map("\n".join)
+QUESTIONS = st.lists(
+    st.sampled_from(["router", "vlan", "deploy", "er605", "mutter", "路由", "读书", "unknown"]), max_size=4, unique=True
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(QUESTIONS, st.lists(TEXTS, min_size=1, max_size=8), st.booleans(), st.integers(0, 30))
+def test_every_measure_is_that_of_the_plain_reference(
+    words: list[str], texts: list[str], meaning: bool, held: int
+) -> None:
+    frequency = dict.fromkeys(words[:2], held)
+    reference = texts[: max(1, len(texts) // 2)]
+    query = " ".join(words)
+    stage = SecondStage(words, frequency, 40, query, range(len(reference)), lambda row: texts[row], meaning=meaning)
+    found = stage.measured(range(len(texts)))
+    expected = plain.measures(query, words, frequency, 40, texts, reference)
+    for at, measure in enumerate(MEASURES):
+        if measure.by == "meaning" and not meaning:
+            assert not found[:, at].any()
+        else:
+            assert found[:, at] == pytest.approx(expected[measure.name], abs=2e-6), measure.name
+
+
+def one_note(texts: list[str], cosines: list[float], bm25: dict[int, float], words: tuple[str, ...]) -> Evidence:
+    """Chunks of two notes, some of which touch."""
+    found = made.evidence(cosines, bm25, texts=texts)
+    side = replace(
+        found.recommended, plan=replace(found.recommended.plan, words=words), frequency=dict.fromkeys(words, 3)
+    )
+    refs = {i: ChunkRef(i, f"id{i}", f"memory/{i % 2}.md", "memory", 1 + i * 4, 5 + i * 4) for i in range(len(texts))}
+    return replace(found, query=" ".join(words), recommended=side, refs=refs)
+
+
+def every(trace: Trace) -> list[Candidate]:
+    return [*trace.recalled, *trace.lost]
+
+
+@st.composite
+def searches(draw: st.DrawFn) -> tuple[Evidence, Settings]:
+    count = draw(st.integers(1, 40))
+    texts = [f"{draw(TEXTS)} {number % 7}" for number in range(count)]
+    cosines = draw(st.lists(st.floats(-0.2, 1), min_size=count, max_size=count))
+    matched = draw(st.sets(st.integers(0, count - 1)))
+    bm25 = {row: -draw(st.floats(0.1, 9)) for row in matched}
+    chosen = made.settings(
+        "recommended",
+        **{
+            "secondStage.weight": draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])),
+            "secondStage.neighbour": draw(st.sampled_from([0.0, 0.1, 0.5])),
+            "hybrid.vectorWeight": draw(st.sampled_from([0.4, 0.9])),
+            "maxResults": draw(st.integers(1, 50)),
+        },
+    )
+    return one_note(texts, cosines, bm25, tuple(draw(QUESTIONS))), chosen
+
+
+@settings(max_examples=40, deadline=None)
+@given(searches())
+def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evidence, Settings]) -> None:
+    evidence, chosen = given_
+    weight, penalty = chosen.number("secondStage.weight"), chosen.number("secondStage.neighbour")
+    trace = rank(evidence, chosen)
+    if not weight:
+        assert all(one.second is None for one in every(trace))
+        return
+    usual = rank(evidence, made.settings("recommended", **{"secondStage.weight": 0.0}))
+    proposed = [
+        evidence.refs[row]
+        for row in dict.fromkeys([*evidence.nearest.tolist(), *evidence.recommended.postings.rows.tolist()])
+    ]
+    place = {ref.rowid: at for at, ref in enumerate(proposed)}
+    reference = sorted(every(usual), key=lambda one: (-one.hybrid, place[one.chunk.rowid]))[:30]
+    added = {one.chunk.rowid: one.age.points + one.date_points for one in every(trace)}
+    first = sorted(every(trace), key=lambda one: (-one.hybrid - added[one.chunk.rowid], place[one.chunk.rowid]))[:30]
+    words = evidence.recommended.plan.words
+    meaning = bool(plain._vector(evidence.query).any())
+    measured = plain.measures(
+        evidence.query,
+        words,
+        evidence.recommended.frequency,
+        evidence.indexed,
+        [evidence.texts[one.chunk.rowid] for one in first],
+        [evidence.texts[one.chunk.rowid] for one in reference],
+    )
+    scores = plain.second(measured, words=bool(words), meaning=meaning)
+    total = [
+        (1 - weight) * one.hybrid + weight * own + added[one.chunk.rowid]
+        for one, own in zip(first, scores, strict=True)
+    ]
+    off, of = plain.lost(total, [one.chunk for one in first], penalty)
+    inside = {one.chunk.rowid for one in first}
+    for one in every(trace):
+        assert one.second is not None
+        if one.chunk.rowid not in inside:
+            assert not one.second.measures
+            assert one.score == pytest.approx((1 - weight) * one.hybrid + added[one.chunk.rowid])
+    for at, one in enumerate(first):
+        part = one.second
+        assert part is not None
+        assert part.score == pytest.approx(scores[at], abs=1e-5)
+        assert one.score == pytest.approx((1 - weight) * one.hybrid + part.points + added[one.chunk.rowid] - part.lost)
+        assert sum(measure.points for measure in part.measures) == pytest.approx(part.score)
+        apart = np.diff(sorted(total))
+        if not (apart < 1e-4).any():
+            assert part.lost == pytest.approx(off[at], abs=1e-5)
+            assert (part.beside is not None) == (of[at] >= 0 and off[at] > 0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(searches())
+def test_counterfactuals_rank_by_the_same_stage(given_: tuple[Evidence, Settings]) -> None:
+    evidence, chosen = given_
+    knobs = [chosen.set("secondStage.weight", value / 10, "test") for value in range(11)]
+    knobs += [chosen.set("secondStage.neighbour", value / 10, "test") for value in range(6)]
+    replay = Reranking(evidence)
+    for one, rows in zip(knobs, replay.recalled_each(knobs), strict=True):
+        assert [hit.chunk.rowid for hit in rank(evidence, one).recalled] == list(rows)
+
+
+def test_the_line_that_answers_beats_twenty_that_do_not() -> None:
+    noise = "\n".join(f"- bread and garden number {number}" for number in range(20))
+    texts = [f"{noise}\n- the router password is kept in the blue book", "router\nrouter\npassword\n" + noise]
+    found = one_note(texts, [0.5, 0.5], {0: -2.0, 1: -2.2}, ("router", "password", "book"))
+    hits = rank(found, made.settings("recommended")).recalled
+    assert hits[0].chunk.rowid == 0
+    assert hits[0].second is not None
+    assert hits[0].second.line == hits[0].chunk.start_line + 20
+
+
+def test_a_neighbour_of_a_better_chunk_loses_once_and_never_below_nothing() -> None:
+    refs = [ChunkRef(i, "", "a.md", "memory", 1 + 3 * i, 4 + 3 * i) for i in range(4)]
+    scores = np.array([[0.9, 0.8, 0.05, 0.72]])
+    off, of = second_stage.spread(scores, np.array([[0, 1, 3, 2]]), second_stage.neighbours(refs), np.array([[0.1]]))
+    assert off[0].tolist() == pytest.approx([0.0, 0.1, 0.05, 0.0])
+    assert of[0].tolist() == [-1, 0, 3, -1]
+
+
+def test_equal_candidates_keep_their_order() -> None:
+    found = one_note(["same"] * 5, [0.5] * 5, {}, ("same",))
+    orders = {tuple(hit.chunk.rowid for hit in rank(found, made.settings("recommended")).recalled) for _ in range(3)}
+    assert len(orders) == 1
+
+
+def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from memory_tui.core.errors import ProviderError
+
+    def broken() -> None:
+        raise ProviderError("The table cannot be read.", "")
+
+    monkeypatch.setattr(second_stage, "_table", broken)
+    trace = rank(one_note(["router", "vlan"], [0.5, 0.4], {0: -1.0}, ("router",)), made.settings("recommended"))
+    assert "second_stage" in [notice.code for notice in trace.notices]
+    assert trace.recalled[0].second is not None
+    assert {one.name for one in trace.recalled[0].second.measures} == {"window words", "line words", "letters"}
+
+
+def test_a_remembered_text_is_cut_once() -> None:
+    memory = passages.PassageMemory(2)
+    first = memory.of("one", None)
+    assert memory.of("one", None) is first
+    memory.of("two", None)
+    memory.of("three", None)
+    assert memory.of("one", None) is not first
