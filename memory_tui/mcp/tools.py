@@ -12,7 +12,6 @@ from memory_tui.core import jsstring, profiles
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
 from memory_tui.explain.trace_json import kind
 from memory_tui.mcp import types
@@ -38,6 +37,7 @@ from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import NoteMissing
 
 if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
 
 NEAREST_MISSES = 3
