@@ -46,6 +46,61 @@ def test_exceptions_are_those_of_rules() -> None:
     assert set(shape.exceptions()) <= set(shape.RULES)
 
 
+HANDING_ON = """
+import threading
+from typing import Protocol
+
+class Speaks(Protocol):
+    def speak(self, word): ...
+    def rest(self): ...
+
+class Voice:
+    def speak(self, word): return word
+    def rest(self): return 1
+
+class Speaker:
+    def __init__(self, voice: Voice):
+        self._voice = voice
+    def speak(self, word): return self._voice.speak(word)
+    def rest(self): return self._voice.rest()
+
+class Announcer:
+    def __init__(self, voice: Voice):
+        self._voice, self._event = voice, None
+        self._event = threading.Event()
+        self._part = Voice()
+    def say_it(self, word): return self._part.speak(word)
+    def say_loud(self, word): return self._part.speak(word.upper())
+    def clear(self): self._event.clear()
+    @property
+    def resting(self): return self._part.rest()
+"""
+
+
+def test_handing_on_is_told_from_work_and_from_standing_for_a_part(tmp_path: Path) -> None:
+    """Only a call to a part of ours with the arguments as they came is found, and not in a protocol's fulfilment."""
+    (tmp_path / "memory_tui").mkdir()
+    (tmp_path / "memory_tui" / "voices.py").write_text(HANDING_ON)
+    found = shape.RULES["6 method that only hands on"](shape.Package(tmp_path))
+    assert found == {"memory_tui.voices.Announcer.say_it"}
+
+
+STOPPING = """
+import threading
+
+def job():
+    stop, seen = threading.Event(), threading.Event()
+    seen.wait()
+"""
+
+
+@pytest.mark.parametrize(("code", "stops"), [(STOPPING, True), (STOPPING.replace("stop, seen", "armed, seen"), False)])
+def test_an_event_that_announces_something_is_no_stop(tmp_path: Path, code: str, stops: bool) -> None:
+    (tmp_path / "memory_tui").mkdir()
+    (tmp_path / "memory_tui" / "jobs.py").write_text(code)
+    assert bool(shape.RULES["10 stop of its own"](shape.Package(tmp_path))) == stops
+
+
 def test_every_function_says_what_it_returns() -> None:
     missing = [
         f"{name(path)}:{node.lineno}"
