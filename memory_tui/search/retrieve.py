@@ -99,6 +99,31 @@ def _midnight(day: dt.date) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexInMemory:
+    """What of an index stays in memory between queries, all of one generation.
+
+    A command that asks `once` has no `lists`: it lets FTS5 weigh the matches, and need not read the chunks' lengths.
+    """
+
+    corpus: Corpus
+    dates: Dates
+    lists: PostingLists | None
+
+    @classmethod
+    def load(cls, store: ChunkSource, *, once: bool) -> IndexInMemory:
+        """Read it all. Raises IndexUnavailable, Cancelled."""
+        corpus = Corpus.load_once(store) if once else Corpus.load(store)
+        return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store))
+
+    def refresh(self, store: ChunkSource) -> IndexInMemory:
+        """The same as it is now: this one if nothing changed, else another whose making costs what changed."""
+        corpus, lists = self.corpus.refresh(store), self.lists.refresh(store) if self.lists else None
+        if corpus is self.corpus and lists is self.lists:
+            return self
+        return IndexInMemory(corpus, self.dates if corpus is self.corpus else Dates.of(corpus), lists)
+
+
+@dataclass(frozen=True, slots=True)
 class SearchContext:
     """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both.
 
@@ -192,7 +217,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
-    found = lexical.search(context.store, matcher, asked) if newest else Lexical.none()
+    found, read = lexical.search(context.store, matcher, asked) if newest else (Lexical.none(), {})
     found = replace(found, active=context.projects)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
@@ -218,7 +243,8 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    texts = context.store.texts(rowids)
+    texts = {rowid: read[rowid] for rowid in rowids if rowid in read}
+    texts |= context.store.texts([rowid for rowid in rowids if rowid not in texts])
     if len(texts) < len(pool):
         raise context.store.damaged("chunks are missing")
     clock.lap("read")
@@ -273,17 +299,21 @@ class _Refs(Mapping[int, ChunkRef]):
     def __init__(self, corpus: Corpus, pool: Sequence[int]) -> None:
         self._corpus = corpus
         self._pool = pool
+        self._known: dict[int, ChunkRef] = {}
 
     def __getitem__(self, row: int) -> ChunkRef:
-        corpus, file = self._corpus, int(self._corpus.file_of[row])
-        return ChunkRef(
-            int(corpus.rowids[row]),
-            corpus.chunk_id(row),
-            corpus.files.paths[file],
-            corpus.files.sources[file],
-            int(corpus.start_lines[row]),
-            int(corpus.end_lines[row]),
-        )
+        found = self._known.get(row)
+        if found is None:
+            corpus, file = self._corpus, int(self._corpus.file_of[row])
+            found = self._known[row] = ChunkRef(
+                int(corpus.rowids[row]),
+                corpus.chunk_id(row),
+                corpus.files.paths[file],
+                corpus.files.sources[file],
+                int(corpus.start_lines[row]),
+                int(corpus.end_lines[row]),
+            )
+        return found
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._pool)
