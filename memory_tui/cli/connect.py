@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,6 @@ if TYPE_CHECKING:
     from memory_tui.hosts.connection import HostConnection, PlannedFile
     from memory_tui.hosts.proof import Proof
     from memory_tui.hosts.wiring import Host, Scope, Wiring
-
-_QUESTION = "What was decided?"
-"""Asked where MEMORY.md holds no line to ask for."""
-_WORDS = re.compile(r"[^\W\d_]{3,}")
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -141,23 +136,11 @@ def _way_back(made: HostConnection) -> str:
     return f"disconnect {made.host}{' --project' if made.scope == 'project' else ''}"
 
 
-def _question(given: argparse.Namespace, workspace: Path) -> str:
-    """What the proof asks: as given, else the first line of MEMORY.md that has words."""
-    if hasattr(given, "question"):
-        return str(given.question)
-    from memory_tui.core.sanitize import one_line
+def _question(given: argparse.Namespace, made: HostConnection) -> str:
+    """What the proof asks: as given, else a line of MEMORY.md."""
+    from memory_tui.hosts.proof import question_of
 
-    try:
-        lines = (workspace / "MEMORY.md").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    found = (" ".join(_WORDS.findall(line)[:8]) for line in lines if not line.lstrip().startswith(("#", "<", "---")))
-    return one_line(next((text for text in found if text.count(" ") >= 2), _QUESTION), 80)
-
-
-def _workspace_of(made: HostConnection) -> Path:
-    words = list(made.start.words)
-    return Path(words[words.index("--workspace") + 1]) if "--workspace" in words[:-1] else Path()
+    return str(given.question) if hasattr(given, "question") else question_of(made.start)
 
 
 def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof:
@@ -165,7 +148,7 @@ def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof
     from memory_tui.hosts.proof import NoAnswer, prove
 
     try:
-        return prove(made.start, _question(given, _workspace_of(made)))
+        return prove(made.start, _question(given, made))
     except NoAnswer as error:
         raise NoAnswer(
             f"{title} is connected, but the server that it starts gives no answer: {error.message}",
@@ -219,7 +202,7 @@ def _row(title: str, made: HostConnection, given: argparse.Namespace) -> dict[st
     if lost := connection.wired(made):
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
-        return {**row, "proof": _record(prove(made.start, _question(given, _workspace_of(made))))}
+        return {**row, "proof": _record(prove(made.start, _question(given, made)))}
     except MemoryTuiError as error:
         return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
 

@@ -260,7 +260,9 @@ def _saved(
         return None, ""
     found, why = session_note.ask(content)
     ended = session_note.EndedSession(_now(engine.plan, given), getattr(given, "key", "unknown"), session, reason)
-    return session_note.save(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
+    # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
+    write = session_note.save if given.name == "session-memory" else session_note.keep
+    return write(engine.plan.roots.workspace, ended, content, found), f"time: {why}" if why else "model"
 
 
 def _coding_agent(given: argparse.Namespace) -> int:
@@ -294,16 +296,15 @@ def _answered(given: argparse.Namespace, happened: HookCall) -> dict[str, object
     """What the host is told: a record, or text for the prompt of its summariser."""
     from memory_tui.hosts import claude_code
     from memory_tui.openclaw import prompt as prompts
-    from memory_tui.recalls import recalled_lines
 
     if not Path(given.workspace).is_dir():
         # A project of which nothing is remembered yet.
-        return claude_code.context(prompts.recall_section("auto")) if happened.name == "SessionStart" else {}
+        return {}
     with opened(given) as engine:
         if happened.name == "SessionStart":
-            mode = recalled_lines.mode_of(engine.plan.config.value("memory.citations"))
-            fresh = tuple(note for note in _opening(engine, given, private=True) if note.day is not None)
-            return claude_code.context("\n".join(filter(None, (_section(engine.plan, mode), prompts.shown(fresh)))))
+            # The rule of recall comes from the server, which alone has the tools that it names.
+            fresh = prompts.shown([note for note in _opening(engine, given, private=True) if note.day is not None])
+            return claude_code.context(fresh) if fresh else {}
         if happened.name == "PreCompact":
             file = prompts.daily(_now(engine.plan, given).date())
             written = (engine.plan.roots.workspace / file).exists()

@@ -20,6 +20,7 @@ from memory_tui.search.formulas import candidate_limit
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
 
+_PROOF_SECONDS = 15.0
 _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
 _AGAIN = "Repair what the provider reports, then run memory-tui provider --test."
@@ -385,6 +386,32 @@ def _sessions(engine: Engine) -> CheckOutcome:
     return ok("Transcripts are searched.")
 
 
+def _agents(engine: Engine) -> CheckOutcome:
+    """Whether the server of each connected host answers as the host starts it, by the profile of this memory."""
+    from memory_tui.hosts import connection
+    from memory_tui.hosts.proof import prove, question_of
+
+    made = connection.every()
+    if not made:
+        return skipped("No agent is connected. memory-tui connect HOST connects one.")
+    told: list[str] = []
+    for one in made:
+        if lost := connection.wired(one):
+            return failed(f"{one.host}: {' '.join(lost)}", f"Run memory-tui connect {one.host} again.")
+        try:
+            proof = prove(one.start, question_of(one.start), _PROOF_SECONDS)
+        except MemoryTuiError as error:
+            return failed(f"{one.host}: {error.message}", error.next_step)
+        told.append(f"{one.host} answers in {proof.answer_ms:.0f} ms with profile {proof.profile}")
+        here = engine.plan.settings.word("profile")
+        if str(engine.plan.workspace) in one.start.words and proof.profile != here:
+            return warning(
+                f"{one.host} gets answers by profile {proof.profile}, and this is profile {here}.",
+                f"Add --profile {proof.profile} to see what the agent gets.",
+            )
+    return ok(f"{'; '.join(told)}.")
+
+
 SETTING_CHECKS: tuple[Check, ...] = (
     Check("configuration", "settings", "The configuration has no errors", _configuration),
     Check("key-file", "settings", "Keys are readable for you alone", _secrets),
@@ -394,4 +421,5 @@ SETTING_CHECKS: tuple[Check, ...] = (
     Check("weights", "settings", "The weights make sense", _weights),
     Check("results", "settings", "As many candidates as results", _results),
     Check("sessions", "settings", "Transcripts are searched where asked", _sessions),
+    Check("agents", "settings", "Connected agents get answers", _agents),
 )

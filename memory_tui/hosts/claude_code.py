@@ -89,19 +89,40 @@ def home() -> Path:
 
 
 def auto_memory(project: Path) -> Path:
-    """Where Claude Code keeps what it remembers of a project, whether it is there or not."""
-    name = re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(project))
-    return home() / "projects" / name / "memory"
+    """Where Claude Code keeps what it remembers of the project that a folder is in, whether it is there or not.
+
+    It is one folder for a repository; `autoMemoryDirectory` moves it.
+    """
+    folder = Path(os.path.realpath(project))
+    root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+    for settings in (root / ".claude" / "settings.local.json", home() / "settings.json"):
+        if moved := _moved(settings):
+            return moved
+    return home() / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root)) / "memory"
+
+
+def _moved(settings: Path) -> Path | None:
+    """The folder that `autoMemoryDirectory` of a settings file names; None where there is none."""
+    try:
+        data = json.loads(settings.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        # Claude Code itself passes over settings that it cannot read.
+        return None
+    named = data.get("autoMemoryDirectory") if isinstance(data, dict) else None
+    return Path(named).expanduser() if isinstance(named, str) and named.strip() and "\0" not in named else None
 
 
 def is_auto_memory(path: Path) -> bool:
     """Whether a note is one of Claude Code's own, so that its limits hold for it."""
     folder = Path(os.path.realpath(path)).parent
-    return folder.name == "memory" and folder.parent.parent == Path(os.path.realpath(home() / "projects"))
+    if folder.name == "memory" and folder.parent.parent == Path(os.path.realpath(home() / "projects")):
+        return True
+    moved = _moved(home() / "settings.json")
+    return moved is not None and folder == Path(os.path.realpath(moved))
 
 
 def workspace(project: Path) -> Path:
-    """The notes of a project: its own where it has any, else Claude Code's."""
+    """The notes of a project: its own where it has any, else those that Claude Code keeps."""
     own = any((project / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
     return project if own else auto_memory(project)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from memory_tui.hosts.file_changes import FileEdit, HostChange, toml_table
 from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring
 
-EVENTS = ("SessionStart", "PreCompact")
-"""What Codex has of Claude Code's events; the end of a session is none."""
+EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
+"""Events of Codex, which are called and described as those of Claude Code."""
 FORWARDED = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 _GIVEN = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Variables that Codex gives every server."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from memory_tui.config import places
+from memory_tui.config.json5 import SourceText, parse_json5
+from memory_tui.core.errors import ConfigError
 from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import Host, ServerStart, Wiring
 
@@ -37,13 +39,25 @@ def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     command: dict[str, object] = {"command": wiring.program[0], "profile": wiring.profile}
     if wiring.program[1:]:
         command["args"] = list(wiring.program[1:])
-    changes = (
+    changes = [
         HostChange("item", ("plugins", "load", "paths"), str(folder)),
         HostChange("member", ("plugins", "entries", PLUGIN), {"enabled": True, "config": command}),
         HostChange("member", ("plugins", "slots", "memory"), PLUGIN),
-    )
+    ]
+    if _allows_some_alone():
+        changes.append(HostChange("item", ("plugins", "allow"), PLUGIN))
     # The files first: OpenClaw does not start with a slot that nothing fills.
-    return (*copies, FileEdit(places.openclaw_path(), changes))
+    return (*copies, FileEdit(places.openclaw_path(), tuple(changes)))
+
+
+def _allows_some_alone() -> bool:
+    """Whether `plugins.allow` lists the plugins that may run; without a list each one may."""
+    path = places.openclaw_path()
+    try:
+        listed = parse_json5(SourceText(path, path.read_text("utf-8-sig"))).get("plugins", "allow")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.", "Check its permissions and that it is UTF-8.") from error
+    return listed is not None and bool(listed.value)
 
 
 def _start(wiring: Wiring) -> ServerStart:

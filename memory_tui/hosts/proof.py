@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 from memory_tui.core.errors import MemoryTuiError
@@ -20,6 +22,9 @@ from memory_tui.hosts.wiring import PROFILE, ServerStart
 SECONDS = 60.0
 """How long a server may take for its answer: the first one may wait for the first index."""
 _REVISION = "2025-06-18"
+_QUESTION = "What was decided?"
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORDS = 8
 
 
 class NoAnswer(MemoryTuiError):
@@ -50,6 +55,21 @@ class Proof:
             f"{self.question!r} in {self.answer_ms:.0f} ms with profile {self.profile or 'unknown'}: "
             f"{self.hits} {'hit' if self.hits == 1 else 'hits'}{place}."
         )
+
+
+def question_of(start: ServerStart) -> str:
+    """What the server that `start` names is asked: the first line of its MEMORY.md that has words."""
+    words = start.words
+    folder = Path(words[words.index("--workspace") + 1]) if "--workspace" in words[:-1] else Path()
+    try:
+        lines = (folder / "MEMORY.md").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        # A memory without that note, or one that the server itself looks for, is asked something else.
+        lines = []
+    found = (
+        " ".join(_WORD.findall(line)[:_WORDS]) for line in lines if not line.lstrip().startswith(("#", "<", "---"))
+    )
+    return one_line(next((text for text in found if text.count(" ") >= 2), _QUESTION), 80)
 
 
 def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
@@ -167,5 +187,6 @@ class _Talk:
     def _gone(self) -> NoAnswer:
         self._process.wait(5)
         self._log.seek(0)
-        said = one_line(self._log.read()[-600:].decode("utf-8", "replace").strip(), 300)
-        return NoAnswer(f"The server ended: {said or 'it said nothing'}.", "Mend what it says, then connect again.")
+        lines = self._log.read()[-4000:].decode("utf-8", "replace").split("\n")
+        said = next((one_line(line, 300).rstrip(".") for line in reversed(lines) if line.strip()), "it said nothing")
+        return NoAnswer(f"The server ended: {said}.", "Mend what it says, then connect again.")

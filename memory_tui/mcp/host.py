@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.openclaw.prompt import GET, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
-    from memory_tui.core.cancel import Stop
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
     from memory_tui.mcp.tools import AnswerRules

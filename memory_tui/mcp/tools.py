@@ -30,6 +30,7 @@ from memory_tui.mcp.types import (
     SearchArguments,
 )
 from memory_tui.recalls import recalled_lines
+from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.search.rank import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
@@ -92,7 +93,7 @@ def memory_search(
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    found = answer(trace, memory.plan.provider, manner)
+    found = answer(trace, memory.plan.provider, manner, nearest=request.get("nearest", False))
     _say_what_is_lost(found, memory.indexer.root_watch.states())
     if late:
         found.update(
@@ -178,8 +179,11 @@ def _nothing() -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def answer(trace: Trace, provider: str, manner: AnswerRules) -> SearchAnswer:
-    """What an agent is told of `trace`; `provider` is the one that was asked for."""
+def answer(trace: Trace, provider: str, manner: AnswerRules, *, nearest: bool = False) -> SearchAnswer:
+    """What an agent is told of `trace`; `provider` is the one that was asked for.
+
+    Where nothing holds what was asked there are no hits, unless the `nearest` are wanted.
+    """
     with_source = recalled_lines.included(manner.citations, manner.session_key)
     found: SearchAnswer = {
         "about": UNTRUSTED,
@@ -192,6 +196,8 @@ def answer(trace: Trace, provider: str, manner: AnswerRules) -> SearchAnswer:
         found["model"] = trace.model
     if (instead := _instead(trace, provider)) is not None:
         found["fallback"] = instead
+    if trace.level is not None and trace.recalled:
+        _say_what_is_held(found, trace.level, nearest=nearest)
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
         found["empty"] = {
@@ -207,6 +213,14 @@ def answer(trace: Trace, provider: str, manner: AnswerRules) -> SearchAnswer:
     if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
         found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return found
+
+
+def _say_what_is_held(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
+    """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
+    found["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
+    if level.level == "nothing holds these words" and not nearest:
+        found["answerLevel"]["nearest"] = len(found["results"])
+        found["results"] = []
 
 
 def _instead(trace: Trace, provider: str) -> ProviderFallback | None:

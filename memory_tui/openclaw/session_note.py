@@ -1,6 +1,8 @@
 """A session note is the end of a conversation, saved as memory/YYYY-MM-DD-slug.md.
 
-An existing note is never overwritten, and secrets are masked before anything is written or sent to a model.
+Secrets are masked before anything is written or sent to a model. `save` never overwrites a note; `keep` has one note a
+session, which it goes on with as long as nobody else wrote into it. What a conversation quotes of the memory is left
+out, so that a note is not found in place of the one that it quotes.
 
 The conversation is sent to the address that `MEMORY_TUI_SLUG_URL` names and to nobody else, secrets masked.
 """
@@ -8,10 +10,11 @@ The conversation is sent to the address that `MEMORY_TUI_SLUG_URL` names and to 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +31,19 @@ MAX_BYTES = 8 << 20
 """Of a longer transcript only the end is read."""
 _ROLES = ("user", "assistant")
 _SILENT = re.compile(r"\s*NO_REPLY\s*\Z")
-_MARKS = re.compile(r"<\|[^|>\n]{1,40}\|>|</?(?:system-reminder|command-[a-z]+|local-command-[a-z]+)>")
+_MARKS = re.compile(r"<\|[^|>\n]{1,40}\|>")
+_INJECTED = re.compile(
+    r"<(?P<tag>system-reminder|(?:local-)?command-[a-z]+|bash-[a-z]+|[a-z-]+-hook|task-notification|ide_[a-z_]+"
+    r"|environment_context|user_instructions|turn_aborted)(?: [^>\n]*)?>.*?</(?P=tag)>"
+    r"|\A# AGENTS\.md instructions.*</INSTRUCTIONS>",
+    re.DOTALL,
+)
+"""What a coding agent puts among the words of its user: reminders, commands, what they printed, where it runs."""
+_BLOCKS = ("text", "input_text", "output_text")
+_RECALLS = re.compile(r"(?:^|_)memory_(?:search|get)\Z")
+_LIST_SIGN = re.compile(r"\A[\s>#*+-]+")
+_LEAST_WORDS, _LEAST_CHARS = 4, 20
+"""A recalled line with fewer of either may stand in any text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,7 @@ def time_zone(config: Config) -> dt.tzinfo | None:
 
 
 def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
-    """The last `count` messages of a conversation, in the form of OpenClaw or Claude Code. Raises Unreadable.
+    """The last `count` messages of a conversation of OpenClaw, Claude Code or Codex. Raises Unreadable.
 
     Where a reset has emptied the transcript, its newest archive is read.
     """
@@ -117,9 +132,13 @@ def save(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
             atomic.make_folder(folder, 0o777)
         return _create(note(ended, content).encode("utf-8", "replace"), folder, name)
     except OSError as error:
-        raise MemoryTuiError(
-            f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
-        ) from error
+        raise _unwritten(folder, error) from error
+
+
+def _unwritten(folder: Path, error: OSError) -> MemoryTuiError:
+    return MemoryTuiError(
+        f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
+    )
 
 
 def _create(data: bytes, folder: Path, name: str) -> Path:
@@ -161,36 +180,172 @@ def _lines(path: Path) -> list[str]:
 
 
 def _spoken(lines: Sequence[str]) -> Iterator[Message]:
-    for line in lines:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict) and (message := _message(record)) is not None:
-            yield message
+    records = [record for line in lines if (record := _record(line)) is not None]
+    recalled = _recalled(records)
+    for record in records:
+        if (message := _message(record)) is not None:
+            yield _without(message, recalled) if message.role == "assistant" else message
+
+
+def _record(line: str) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
 
 
 def _message(record: dict[str, Any]) -> Message | None:
-    """What a record says; None for tools, commands, sub-agents, injected context and silence."""
+    """What a record says; None for tools, commands, sub-agents, summaries, injected context and silence."""
     kind, held = record.get("type"), record.get("message")
-    if kind not in ("message", *_ROLES) or not isinstance(held, dict) or held.get("role") not in _ROLES:
+    if kind == "response_item":
+        held = record.get("payload")
+    elif kind not in ("message", *_ROLES):
         return None
-    if record.get("isMeta") or record.get("isSidechain") or held.get("provenance"):
+    if not isinstance(held, dict) or held.get("role") not in _ROLES:
         return None
-    content = held.get("content")
-    if isinstance(content, list):
-        content = next(
-            (
-                block["text"]
-                for block in content
-                if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-            ),
-            "",
-        )
-    text = jsstring.trim(_MARKS.sub("", content)) if isinstance(content, str) else ""
+    if record.get("isMeta") or record.get("isSidechain") or record.get("isCompactSummary") or held.get("provenance"):
+        return None
+    text = next((said for said in map(_said, _texts(held.get("content"))) if said), "")
     if not text or text.startswith("/") or _SILENT.match(text):
         return None
     return Message(str(held["role"]), text)
+
+
+def _texts(content: object) -> list[str]:
+    """The texts of a message's content, which is one or a list of blocks."""
+    if isinstance(content, str):
+        return [content]
+    blocks = content if isinstance(content, list) else []
+    return [
+        block["text"]
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") in _BLOCKS and isinstance(block.get("text"), str)
+    ]
+
+
+def _said(text: str) -> str:
+    return jsstring.trim(_MARKS.sub("", _INJECTED.sub("", text)))
+
+
+# --- what was recalled ---------------------------------------------------------------------------------------------
+
+
+def _recalled(records: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Each line that the memory gave during a conversation, in lower case, and the note it is from."""
+    calls: set[object] = set()
+    found: dict[str, str] = {}
+    for record in records:
+        for part in _parts(record):
+            if _RECALLS.search(str(part.get("name") or part.get("toolName") or "")):
+                calls.add(part.get("id") if part.get("type") == "tool_use" else part.get("call_id"))
+            asked = part.get("tool_use_id") or part.get("call_id") if "name" not in part else None
+            answered = (asked is not None and asked in calls) or part.get("role") == "toolResult"
+            given = part.get("output", part.get("content")) if answered else None
+            for text in _texts(given):
+                found.update(_lines_of(text))
+    return found
+
+
+def _parts(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The calls of tools, and their results, in a record of Claude Code, of Codex, of OpenClaw."""
+    payload, held = record.get("payload"), record.get("message")
+    if isinstance(payload, dict):
+        yield payload
+    if isinstance(held, dict):
+        if held.get("role") == "toolResult" and _RECALLS.search(str(held.get("toolName") or "")):
+            yield held
+        content = held.get("content")
+        yield from (block for block in (content if isinstance(content, list) else ()) if isinstance(block, dict))
+
+
+def _lines_of(answer: str) -> Iterator[tuple[str, str]]:
+    """The lines in an answer of memory_search or memory_get, with their note."""
+    try:
+        data = json.loads(answer[answer.index("{") :])
+    except (ValueError, RecursionError):
+        return
+    hits = data.get("results") if isinstance(data.get("results"), list) else [data]
+    for hit in hits:
+        text = (hit.get("snippet") or hit.get("text")) if isinstance(hit, dict) else None
+        for line in text.splitlines() if isinstance(text, str) else ():
+            words = _LIST_SIGN.sub("", line).split()
+            plain = " ".join(words).lower()
+            if len(words) >= _LEAST_WORDS and len(plain) >= _LEAST_CHARS:
+                yield plain, str(hit.get("path") or "the memory")
+
+
+def _without(message: Message, recalled: Mapping[str, str]) -> Message:
+    """`message` with the name of the note in the place of each line that was recalled from it."""
+    text, plain = message.text, " ".join(message.text.split()).lower()
+    for line, path in sorted(recalled.items(), key=lambda item: -len(item[0])):
+        if line in plain:
+            pattern = r"\s+".join(re.escape(word) for word in line.split())
+            text = re.sub(pattern, lambda _, path=path: f"[see {path}]", text, flags=re.IGNORECASE)  # type: ignore[misc]
+    return Message(message.role, text)
+
+
+# --- one note a session --------------------------------------------------------------------------------------------
+
+_OWN = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-f]{16})\n---\n")
+_SUMMARY = "## Conversation Summary\n\n"
+
+
+def keep(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
+    """Write the one note of a session, or go on with it; returns its path. Raises MemoryTuiError.
+
+    A note that somebody else wrote into stays as it is, and the session gets another one.
+    """
+    folder = workspace / "memory"
+    try:
+        found = _note_of(folder, _flat(ended.session))
+        if found is None:
+            if not folder.is_dir():
+                atomic.make_folder(folder, 0o777)
+            name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
+            return _create(_owned(ended, note(ended, content)), folder, name)
+        path, text = found
+        before = text.partition(_SUMMARY)[2].removesuffix("\n")
+        said = _continued(before.split("\n") if before else [], content.split("\n"))
+        # A session that said nothing new keeps its note as it is, so that it does not look younger.
+        if said != before:
+            atomic.replace_file(path, _owned(ended, note(ended, said)), path.stat().st_mode & 0o777)
+    except OSError as error:
+        raise _unwritten(folder, error) from error
+    return path
+
+
+def _owned(ended: EndedSession, text: str) -> bytes:
+    """`text` behind the front matter that says whose note it is, and what it held when it was written."""
+    body = text.encode("utf-8", "replace")
+    return f"---\nsession: {_flat(ended.session)}\nwritten: {_sum(body)}\n---\n".encode() + body
+
+
+def _sum(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:16]
+
+
+def _note_of(folder: Path, session: str) -> tuple[Path, str] | None:
+    """The newest note of `session` in which nobody else wrote. Raises OSError."""
+    for path in sorted(folder.glob("*.md"), reverse=True):
+        with path.open("rb") as file:
+            head = file.read(len("---\nsession: ") + 300)
+            found = _OWN.match(head.decode("utf-8", "replace"))
+            if found is None or found["session"] != session:
+                continue
+            body = (head + file.read())[len(found[0].encode()) :]
+        if _sum(body) == found["sum"]:
+            return path, body.decode("utf-8", "replace")
+    return None
+
+
+def _continued(before: list[str], now: list[str]) -> str:
+    """The lines of a note and those of the same conversation later; what both hold stands once."""
+    most = min(len(before), len(now))
+    common = next((size for size in range(most, 0, -1) if before[-size:] == now[:size]), 0)
+    if not common and "\n".join(now) in "\n".join(before):
+        return "\n".join(before)
+    return "\n".join([*before, *now[common:]])
 
 
 URL, MODEL, KEY = "MEMORY_TUI_SLUG_URL", "MEMORY_TUI_SLUG_MODEL", "MEMORY_TUI_SLUG_KEY"

@@ -330,7 +330,9 @@ class Trust:
         try:
             return self._approvals.approve(*_APPROVAL, how)
         except ApprovalUnsaved as error:
-            raise ApprovalUnsaved("The approval cannot be saved.", error.next_step) from error
+            raise ApprovalUnsaved(
+                "The approval to move OpenClaw's ledger along cannot be saved.", error.next_step
+            ) from error
 
     def withdraw(self) -> bool:
         """Forget the approval; returns whether there was one. Raises ApprovalUnsaved."""

@@ -140,6 +140,8 @@ class SearchContext:
     projects: frozenset[str] = frozenset()
     """Keys of the projects that the agent works on."""
     lists: PostingLists | None = None
+    reads_time: bool = True
+    """Whether words of a question that name a time are read as one, and not searched."""
 
 
 @dataclass(slots=True)
@@ -204,7 +206,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     clock = _Clock({"embed": embedded.seconds * 1000})
     kept = _of_source(corpus, source)
     asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
-    time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date()) if context.reads_time else None
     full_text = context.store.words.cut()
     matcher = Matcher(context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists)
     if not full_text:

@@ -313,3 +313,25 @@ def test_the_clock_of_a_note_from_tomorrow(open_engine: Callable[..., Engine], w
     late = time.time() + 3 * 86_400
     os.utime(workspace / "MEMORY.md", (late, late))
     assert found(open_engine(), "clock").state == "warning"
+
+
+def test_a_connected_agent_is_proved_again(
+    open_engine: Callable[..., Engine], workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    engine = open_engine()
+    assert found(engine, "agents").state == "skipped"
+    shown = engine.plan.settings.word("profile")
+    place = ["--workspace", str(engine.plan.workspace), "--index", str(tmp_path / "other")]
+    assert main.main(["connect", "codex", "--yes", *place, "--profile", shown]) == 0
+    finding = found(engine, "agents")
+    assert finding.state == "ok"
+    assert f"with profile {shown}" in finding.evidence
+    config = tmp_path / "home" / ".codex" / "config.toml"
+    config.write_text("")
+    finding = found(engine, "agents")
+    assert finding.state == "failed"
+    assert "lost mcp_servers.memory" in finding.evidence
+    assert "memory-tui connect codex" in finding.fix

@@ -162,7 +162,7 @@ def test_connecting_again_replaces_the_entries_and_keeps_the_way_back(home: Path
     text = (home / ".codex" / "config.toml").read_text()
     assert text.count("[mcp_servers.memory]") == 1
     assert "openclaw-2026.9" in text
-    assert (home / ".codex" / "hooks.json").read_text().count("hook codex") == 2
+    assert (home / ".codex" / "hooks.json").read_text().count("hook codex") == 3
     run("disconnect", "codex", "--yes")
     assert files(home) == before
 
@@ -213,13 +213,14 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     (state / "workspace").mkdir(parents=True)
     (state / "workspace" / "MEMORY.md").write_text(FACT)
     config = state / "openclaw.json"
-    config.write_text("{\n  // mine\n  plugins: { slots: { memory: 'memory-core' } },\n}\n")
+    config.write_text("{\n  // mine\n  plugins: { slots: { memory: 'memory-core' }, allow: ['memory-core'] },\n}\n")
     before = files(home)
     assert main.main(["connect", "openclaw", "--yes"]) == 0
     text = config.read_text()
     assert "// mine" in text
     assert 'memory: "memory-tui"' in text
     assert str(openclaw.installed_folder()) in text
+    assert """allow: ['memory-core', "memory-tui"]""" in text
     assert (openclaw.installed_folder() / "index.js").read_text() == "export default {}\n"
     assert main.main(["disconnect", "openclaw", "--yes"]) == 0
     assert files(home) == before

@@ -299,11 +299,11 @@ def called(name: str, folder: Path, **more: object) -> dict:
     return {"hook_event_name": name, "session_id": "c1", "cwd": str(folder), **more}
 
 
-def test_a_session_of_claude_code_starts_with_the_rule_and_fresh_logs(workspace: Path, hook: Callable) -> None:
+def test_a_session_of_claude_code_starts_with_fresh_logs_and_no_second_rule(workspace: Path, hook: Callable) -> None:
     code, answer = hook(called("SessionStart", workspace, source="startup"))
     said = answer["hookSpecificOutput"]
     assert (code, said["hookEventName"]) == (0, "SessionStart")
-    assert "## Memory Recall" in said["additionalContext"]
+    assert "## Memory Recall" not in said["additionalContext"], "the server gives the rule, once"
     assert "yesterday" in said["additionalContext"]
     assert "likes tea" not in said["additionalContext"], "Claude Code reads MEMORY.md itself"
 
@@ -345,7 +345,7 @@ def test_a_project_without_notes_has_those_of_claude_code(
     project.mkdir()
     code, answer = hook(called("SessionStart", project))
     assert code == 0
-    assert "## Memory Recall" in answer["hookSpecificOutput"]["additionalContext"]
+    assert answer == {}
     assert hook(called("SessionEnd", project)) == (0, {})
     place = claude_code.auto_memory(project)
     assert place.parent.parent == tmp_path / "claude/projects"
@@ -362,8 +362,8 @@ def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callab
 
 
 def test_the_settings_register_every_event(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    events = {"claude-code": {"SessionStart", "PreCompact", "SessionEnd"}, "codex": {"SessionStart", "PreCompact"}}
-    for host, wanted in events.items():
+    wanted = {"SessionStart", "PreCompact", "SessionEnd"}
+    for host in ("claude-code", "codex"):
         assert main.main(["hook", host, "--settings", "--workspace", str(workspace)]) == 0
         data = json.loads(capsys.readouterr().out)
         assert set(data["hooks"]) == wanted
@@ -421,3 +421,119 @@ def test_what_claude_code_remembers_can_be_searched(
     assert found == {"MEMORY.md", "debugging.md"}
     assert claude_code.is_auto_memory(memory / "MEMORY.md")
     assert not claude_code.is_auto_memory(project / "MEMORY.md")
+
+
+# --- one note a session --------------------------------------------------------------------------------------------
+
+FACT = "The Omada controller runs on port 8043 in VLAN 20."
+ANSWER = json.dumps({"results": [{"path": "MEMORY.md", "startLine": 3, "snippet": f"# Net\n\n- {FACT}\n"}]})
+
+
+def claude(*said: tuple[str, str]) -> list[dict[str, object]]:
+    return [{"type": role, "message": {"role": role, "content": text}} for role, text in said]
+
+
+def recalled_by_claude() -> list[dict[str, object]]:
+    call = {"type": "tool_use", "id": "t1", "name": "mcp__memory__memory_search", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": ANSWER}]}
+    return [
+        {"type": "assistant", "message": {"role": "assistant", "content": [call]}},
+        {"type": "user", "message": {"role": "user", "content": [result]}},
+    ]
+
+
+def recalled_by_codex() -> list[dict[str, object]]:
+    call = {"type": "function_call", "name": "memory_search", "namespace": "mcp__memory", "call_id": "c1"}
+    result = {"type": "function_call_output", "call_id": "c1", "output": f"Wall time: 1 s\nOutput:\n{ANSWER}"}
+    return [{"type": "response_item", "payload": item} for item in (call, result)]
+
+
+def codex(*said: tuple[str, str]) -> list[dict[str, object]]:
+    return [
+        {
+            "type": "response_item",
+            "payload": {"type": "message", "role": role, "content": [{"type": kind, "text": text}]},
+        }
+        for role, text in said
+        for kind in ["output_text" if role == "assistant" else "input_text"]
+    ]
+
+
+def written(path: Path, records: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.mark.parametrize("host", ["claude-code", "codex"])
+def test_what_was_recalled_or_put_in_by_the_host_is_not_in_the_note(host: str, tmp_path: Path) -> None:
+    say, recalled = (claude, recalled_by_claude()) if host == "claude-code" else (codex, recalled_by_codex())
+    said = [
+        *say(("user", "<environment_context><cwd>/x</cwd></environment_context>")),
+        *say(("user", "<system-reminder>\nbe brief\n</system-reminder>Which port has Omada?")),
+        *recalled,
+        *say(("assistant", "It is this:\n- the  omada controller runs on port 8043\nin VLAN 20. Move it to 9443?")),
+        *say(("user", f"Yes. {FACT}")),
+        {"type": "user", "isCompactSummary": True, "message": {"role": "user", "content": "Summary: all of it"}},
+        {"type": "attachment", "attachment": {"type": "hook_success", "stdout": "x"}},
+        *say(("user", "<local-command-stdout>noise</local-command-stdout>")),
+        *say(("developer", "rules")),
+    ]
+    assert session_note.messages(written(tmp_path / "s.jsonl", said)) == (
+        Message("user", "Which port has Omada?"),
+        Message("assistant", "It is this:\n- [see MEMORY.md] Move it to 9443?"),
+        Message("user", f"Yes. {FACT}"),
+    )
+
+
+def notes_of(workspace: Path) -> list[str]:
+    return sorted(path.name for path in (workspace / "memory").glob("2026-11-2?-*.md"))
+
+
+def test_a_session_has_one_note_that_goes_on(workspace: Path, tmp_path: Path, hook: Callable) -> None:
+    path = tmp_path / "abc.jsonl"
+
+    def end(*said: tuple[str, str], session: str = "abc") -> None:
+        written(path, claude(*said))
+        assert hook(called("SessionEnd", workspace, transcript_path=str(path), session_id=session))[0] == 0
+
+    first = [("user", f"message {number}") for number in range(12)]
+    end(*first)
+    [name] = notes_of(workspace)
+    note = workspace / "memory" / name
+    text = note.read_text()
+    assert text.startswith("---\nsession: abc\nwritten: ")
+    seen = note.stat().st_mtime_ns
+    end(*first)
+    assert note.stat().st_mtime_ns == seen, "nothing new was said"
+    end(*first, *(("user", f"later {number}") for number in range(8)))
+    assert notes_of(workspace) == [name]
+    lines = note.read_text().split("## Conversation Summary\n\n")[1].splitlines()
+    assert lines == [
+        f"user: {word} {number}" for word, most in (("message", 12), ("later", 8)) for number in range(most)
+    ]
+    end(("user", "a new start"))
+    assert note.read_text().endswith("user: later 7\nuser: a new start\n")
+    end(("user", "of another"), session="other")
+    assert len(notes_of(workspace)) == 2
+    note.write_text(note.read_text() + "mine\n")
+    end(*first, ("user", "the end"))
+    assert len(notes_of(workspace)) == 3
+    assert note.read_text().endswith("mine\n")
+
+
+def test_a_fact_stays_before_the_sessions_that_quote_it(
+    workspace: Path, tmp_path: Path, hook: Callable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (workspace / "memory" / "network.md").write_text(f"# Network\n\n- {FACT}\n")
+    for number in range(5):
+        said = [
+            *claude(("user", f"{number}: which port does the Omada controller run on?")),
+            *recalled_by_claude(),
+            *claude(("assistant", f"From your notes: {FACT}")),
+        ]
+        path = written(tmp_path / f"s{number}.jsonl", said)
+        hook(called("SessionEnd", workspace, transcript_path=str(path), session_id=f"s{number}"))
+    assert len(notes_of(workspace)) == 5
+    base = ("search", "which port does the omada controller run on", "--workspace", str(workspace), "--json")
+    assert main.main([*base, "--profile", "recommended", "--now", NOW, "--index", str(tmp_path / "i")]) == 0
+    assert json.loads(capsys.readouterr().out)["results"][0]["path"] == "memory/network.md"

@@ -1,0 +1,152 @@
+"""The real Claude Code and the real Codex, connected by the command alone: asked, answered, noted, disconnected."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import coding_agents
+from tests.support.coding_agents import CodingAgent, ScriptedModel
+
+FACT = "The Omada controller runs on port 8043 in VLAN 20."
+QUESTION = "RECALL: which port does the Omada controller use"
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with coding_agents.scripted_model() as model:
+        yield model
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Memory\n\n- Tea, no coffee.\n")
+    (folder / "memory" / "network.md").write_text(f"# Network\n\n- {FACT}\n")
+    return folder
+
+
+def agent(package: str, tmp_path: Path, model: ScriptedModel, **more: str) -> CodingAgent:
+    home, project = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    project.mkdir()
+    return CodingAgent([coding_agents.program(package)], home, project, model, more)
+
+
+def memory_tui(host: CodingAgent, *words: str) -> dict[str, object]:
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("memory-tui")), *words, "--json"],
+        check=False,
+        cwd=host.project,
+        env=host.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def session_note(notes: Path) -> str:
+    [path] = [path for path in (notes / "memory").iterdir() if path.name != "network.md"]
+    return path.read_text()
+
+
+def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+    host = agent(
+        "@anthropic-ai/claude-code",
+        tmp_path,
+        model,
+        ANTHROPIC_BASE_URL=model.url,
+        ANTHROPIC_API_KEY="none",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        DISABLE_AUTOUPDATER="1",
+    )
+    (host.home / ".claude.json").write_text('{\n  "numStartups": 3\n}\n')
+    made = memory_tui(host, "connect", "claude-code", "--yes", "--workspace", str(notes))
+    assert made["proof"]["profile"] == "recommended"  # type: ignore[index]
+    assert "memory: " in (listed := host.run("mcp", "list"))
+    assert "Connected" in listed
+
+    said = json.loads(host.run("-p", QUESTION, "--output-format", "json"))
+    assert said["result"].startswith("ANSWER"), said["result"]
+    assert FACT in said["result"]
+    assert said["permission_denials"] == []
+    asked = model.asked()
+    assert len(asked) == 3, "search, get, answer: no search for tools comes first"
+    names = [tool.get("name") for tool in asked[0]["tools"]]
+    assert {"mcp__memory__memory_search", "mcp__memory__memory_get"} <= set(names)
+    # Claude Code passes the server's rule on once it has connected; what the tool says of itself is there before.
+    assert "Recall, before you answer" in json.dumps(asked[0]["tools"])
+    assert json.dumps(asked[-1]).count("## Memory Recall") == 1, "the rule stands once"
+
+    note = session_note(notes)
+    assert note.startswith(f"---\nsession: {said['session_id']}\n")
+    assert QUESTION in note
+    assert FACT not in note, "what was recalled is not written down again"
+    host.run("-p", "And thanks.", "--resume", said["session_id"])
+    assert "user: And thanks." in session_note(notes)
+
+    before = json.loads((host.home / ".claude.json").read_bytes())
+    memory_tui(host, "disconnect", "claude-code", "--yes")
+    del before["mcpServers"]
+    assert json.loads((host.home / ".claude.json").read_bytes()) == before
+    assert not (host.home / ".claude" / "settings.json").exists()
+
+
+def test_codex_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+    host = agent("@openai/codex", tmp_path, model, SCRIPTED_KEY="none")
+    folder = host.home / ".codex"
+    folder.mkdir()
+    config = folder / "config.toml"
+    config.write_text(
+        '# mine\nmodel = "scripted-1"\nmodel_provider = "scripted"\n\n[model_providers.scripted]\nname = "scripted"\n'
+        f'base_url = "{model.url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n'
+    )
+    before = config.read_bytes()
+    made = memory_tui(host, "connect", "codex", "--yes", "--workspace", str(notes))
+    assert made["proof"]["profile"] == "recommended"  # type: ignore[index]
+
+    trusting = ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "--json")
+    events = [json.loads(line) for line in host.run(*trusting, QUESTION).splitlines() if line.startswith("{")]
+    items = [event["item"] for event in events if event["type"] == "item.completed"]
+    calls = [item["tool"] for item in items if item["type"] == "mcp_tool_call" and item["status"] == "completed"]
+    assert calls == ["memory_search", "memory_get"]
+    [answer] = [item["text"] for item in items if item["type"] == "agent_message"]
+    assert answer.startswith("ANSWER")
+    assert FACT in answer
+    assert json.dumps(model.asked()[0]).count("## Memory Recall") == 1, "the rule stands once"
+
+    note = session_note(notes)
+    assert QUESTION in note
+    assert FACT not in note
+    assert "environment_context" not in note
+
+    told = memory_tui(host, "disconnect", "codex", "--yes")
+    assert {file["ending"] for file in told["files"]} == {"restored", "removed"}  # type: ignore[union-attr,index]
+    assert config.read_bytes() == before
+    assert not (folder / "hooks.json").exists()
+
+
+def test_codex_has_the_tools_each_time_it_starts(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+    """Codex drops a server that is slow to start, unless it is required."""
+    host = agent("@openai/codex", tmp_path, model, SCRIPTED_KEY="none")
+    (host.home / ".codex").mkdir()
+    (host.home / ".codex" / "config.toml").write_text(
+        'model = "scripted-1"\nmodel_provider = "scripted"\n\n[model_providers.scripted]\nname = "scripted"\n'
+        f'base_url = "{model.url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n'
+    )
+    memory_tui(host, "connect", "codex", "--yes", "--workspace", str(notes))
+    starts = int(os.environ.get("MEMORY_TUI_CODEX_STARTS", "3"))
+    for number in range(starts):
+        assert "NO TOOLS" not in host.run("exec", "--skip-git-repo-check", f"{QUESTION} {number}")

@@ -1,0 +1,263 @@
+"""The real Claude Code and Codex from npm, and a model on loopback that does as it is told.
+
+Both are single programs that need no Node. They are installed once into a cache folder; nothing of a run reaches the
+developer's own home. A prompt with `RECALL: question` makes the model call memory_search, then memory_get on the first
+hit, then quote both; it speaks Anthropic's Messages and OpenAI's Responses, streamed. Every request is kept.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VERSIONS = {"@anthropic-ai/claude-code": "2.1.330", "@openai/codex": "0.169.0"}
+# Read before a test changes its home: the packages are fetched once for all runs.
+CACHE = Path(os.environ.get("MEMORY_TUI_TEST_CACHE") or Path.home() / ".cache" / "memory-tui-tests")
+_INSTALL_SECONDS = 200
+_RUN_SECONDS = 60
+
+
+def program(package: str) -> str:
+    """The program of `package`. Skips the test, with the reason, where npm cannot install it."""
+    system, machine = platform.system().lower(), {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), "")
+    if system != "linux" or not machine:
+        pytest.skip(f"{package} is only installed on Linux, and this is {system} {platform.machine()}")
+    folder = _installed(package) / "node_modules"
+    found = list((folder / "@anthropic-ai" / f"claude-code-linux-{machine}").glob("claude"))
+    found += (folder / "@openai" / f"codex-linux-{machine}" / "vendor").glob("*/bin/codex")
+    if len(found) != 1:
+        pytest.skip(f"{package} {VERSIONS[package]} from npm has no program for linux-{machine}")
+    return str(found[0])
+
+
+def _installed(package: str) -> Path:
+    version = VERSIONS[package]
+    folder = CACHE / f"{package.rpartition('/')[2]}-{version}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        # Tests run in several processes, and one installs.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "whole").exists():
+            return folder
+        if shutil.which("npm") is None:
+            pytest.skip(f"{package} is not installed: there is no npm")
+        (folder / "package.json").write_text(json.dumps({"private": True, "dependencies": {package: version}}))
+        flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]
+        try:
+            run = subprocess.run(
+                ["npm", "install", *flags],
+                check=False,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=_INSTALL_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"{package} is not installed: npm took more than {_INSTALL_SECONDS} seconds")
+        if run.returncode != 0:
+            pytest.skip(f"{package} is not installed: {' '.join(run.stderr.split())[-300:]}")
+        (folder / "whole").touch()
+    return folder
+
+
+@dataclass(slots=True)
+class CodingAgent:
+    """A real host with a home of its own, whose model is `model`."""
+
+    words: list[str]
+    home: Path
+    project: Path
+    model: ScriptedModel
+    more: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """No folder of the developer's, no key, and no network but loopback."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        places = {f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CACHE", "CONFIG", "DATA", "STATE")}
+        return {**kept, **places, "HOME": str(self.home), **self.more}
+
+    def run(self, *words: str) -> str:
+        """What the host prints; a failure fails the test with all that it said."""
+        done = subprocess.run(
+            [*self.words, *words],
+            check=False,
+            cwd=self.project,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_RUN_SECONDS,
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        return done.stdout
+
+
+# --- the model -----------------------------------------------------------------------------------------------------
+
+Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class ScriptedModel:
+    """The requests so far, as (path, body)."""
+
+    url: str = ""
+    requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def asked(self) -> list[dict[str, Any]]:
+        """The requests that hold a question for the memory."""
+        return [body for _, body in self.requests if "RECALL:" in json.dumps(body)]
+
+
+def _reply(prompt: str, results: list[str], tools: list[str]) -> Call | str:
+    """The tool to call, or the last words of the turn."""
+    questions = re.findall(r"RECALL: ([^\n<]+)", prompt)
+    if not questions:
+        return "OK"
+    search = next((tool for tool in tools if tool.endswith("memory_search")), None)
+    get = next((tool for tool in tools if tool.endswith("memory_get")), None)
+    if search is None or get is None:
+        return f"NO TOOLS {' '.join(tools)}"
+    if not results:
+        return search, {"query": questions[-1].strip(), "maxResults": 5}
+    if len(results) == 1 and (place := re.search(r'"path":\s*"([^"]+)",\s*"startLine":\s*(\d+)', results[0])):
+        return get, {"path": place[1], "from": int(place[2]), "lines": 6}
+    return "ANSWER " + " ".join(results)[:3000]
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(_text(block) for block in content)
+    return _text(content.get("text", content.get("content", ""))) if isinstance(content, dict) else ""
+
+
+def _messages(body: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    """The events that answer a request of Anthropic's Messages."""
+    prompt, results = "", []
+    for message in body.get("messages", ()):
+        blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
+        for block in blocks if message["role"] == "user" else ():
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                results.append(_text(block))
+            else:
+                prompt += _text(block) + "\n"
+    reply = _reply(prompt, results, [tool.get("name", "") for tool in body.get("tools") or ()])
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    start = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": body.get("model"), "content": []}
+    if isinstance(reply, str):
+        block: dict[str, Any] = {"type": "text", "text": ""}
+        delta: dict[str, Any] = {"type": "text_delta", "text": reply}
+    else:
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": reply[0], "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(reply[1])}
+    stop = "end_turn" if isinstance(reply, str) else "tool_use"
+    return [
+        {"type": "message_start", "message": {**start, "stop_reason": None, "stop_sequence": None, "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+
+
+def _responses(body: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    """The events that answer a request of OpenAI's Responses."""
+    spaces: dict[str, tuple[str, str]] = {}
+    for tool in body.get("tools") or ():
+        for inner in tool.get("tools") or ():
+            spaces[f"{tool.get('name')}::{inner.get('name')}"] = (tool["name"], inner["name"])
+    prompt, results = "", []
+    for item in body.get("input") or ():
+        if item.get("type") == "function_call_output":
+            results.append(_text(item.get("output")))
+        elif item.get("role") == "user":
+            prompt += _text(item) + "\n"
+    reply = _reply(prompt, results, [tool.get("name") or "" for tool in body.get("tools") or ()] + list(spaces))
+    item: dict[str, Any]
+    if isinstance(reply, str):
+        content = [{"type": "output_text", "text": reply, "annotations": []}]
+        item = {
+            "type": "message",
+            "id": f"msg_{number}",
+            "role": "assistant",
+            "status": "completed",
+            "content": content,
+        }
+    else:
+        space, name = spaces.get(reply[0], (None, reply[0]))
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": name}
+        item |= {"arguments": json.dumps(reply[1]), "status": "completed", **({"namespace": space} if space else {})}
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    base = {"id": f"resp_{number}", "object": "response", "model": body.get("model"), "output": []}
+    return [
+        {"type": "response.created", "response": {**base, "status": "in_progress"}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {**base, "status": "completed", "output": [item], "usage": usage}},
+    ]
+
+
+@contextmanager
+def scripted_model() -> Iterator[ScriptedModel]:
+    """A model that is served while the block runs."""
+    model, lock = ScriptedModel(), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Nothing is printed."""
+
+        def answer(self, kind: str, data: bytes) -> None:
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self) -> None:
+            self.answer("application/json", b'{"data": [], "models": [], "object": "list"}')
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+            path = self.path.partition("?")[0]
+            with lock:
+                model.requests.append((path, body))
+                number = len(model.requests)
+            made = {"/messages": _messages, "/responses": _responses}.get(path[path.rfind("/") :])
+            if made is None:
+                self.answer("application/json", b'{"input_tokens": 10}')
+                return
+            events = made(body, number)
+            lines = [f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events]
+            self.answer("text/event-stream", "".join(lines).encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    model.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield model
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
