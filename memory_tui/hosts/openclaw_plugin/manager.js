@@ -61,14 +61,22 @@ export class Manager {
     this.#status = await this.#request("memory-tui/status", {}, { timeoutMs: STATUS_MS });
   }
 
+  /** Whether questions are embedded, as far as it is known; null before the first look. */
+  getCachedEmbeddingAvailability() {
+    const { provider, fallback } = this.#status;
+    if (this.#status === NOT_READ) return null;
+    return provider === "none"
+      ? { ok: false, checked: true, error: fallback?.reason ?? "Only words are searched." }
+      : { ok: true, checked: true };
+  }
+
   async probeEmbeddingAvailability() {
     try {
       await this.refreshStatus();
     } catch (error) {
       return { ok: false, checked: true, error: error.message };
     }
-    const { provider, fallback } = this.#status;
-    return provider === "none" ? { ok: false, checked: true, error: fallback?.reason ?? "" } : { ok: true, checked: true };
+    return this.getCachedEmbeddingAvailability();
   }
 
   async probeVectorAvailability() {
