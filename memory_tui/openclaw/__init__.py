@@ -1,6 +1,8 @@
 """OpenClaw's own files: its index, its sessions, read only, beside what it tells its agents.
 
 - compare: A comparison of OpenClaw's own index with the notes on disk, file by file. -> compare
+- dreaming: Dreaming is what OpenClaw 2026.9 writes into notes at night, between markers that it looks for again. ->
+  dream_blocks
 - flush: The memory flush before compaction: when a session must write down what it knows. -> decide
 - host_index: The host index is OpenClaw's own SQLite index, which is only read. -> open_index
 - open_foreign: The SQLite file of another program is read without a write, a side file or a long lock. -> read_foreign
