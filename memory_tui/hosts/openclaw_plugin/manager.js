@@ -21,14 +21,12 @@ export class Manager {
   }
 
   async search(query, options = {}) {
-    const { maxResults, minScore, sessionKey, sources, lexicalOnly, signal, onPartialResults } = options;
+    const { maxResults, minScore, sessionKey, sources, lexicalOnly, signal } = options;
     const params = { query, maxResults, minScore, sessionKey, sources, lexicalOnly: lexicalOnly === true };
     const limits = { signal, ...(lexicalOnly ? { timeoutMs: BY_WORDS_MS } : {}) };
     const found = await this.#request("memory-tui/search", params, limits);
     if (found.disabled) throw new Error(`${found.error} ${found.action ?? ""}`.trim());
-    const hits = await this.#withOrigins(found.results);
-    onPartialResults?.(null);
-    return hits;
+    return await this.#withOrigins(found.results);
   }
 
   async listTriggerCandidates({ limit } = {}) {
