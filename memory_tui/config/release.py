@@ -29,10 +29,10 @@ class Release:
 
 
 def meant(name: str, config: Config) -> Release:
-    """The profile that `name` comes to beside `config`.
+    """The profile called `name`; `auto` is what the agent gets.
 
-    `auto` is what the agent gets: where memory-tui is the agent's memory, the profile that OpenClaw's file names for
-    it, else that of the OpenClaw in use. Never an older one for an installation that shows no sign of its age.
+    Where memory-tui is the agent's memory, that is the profile that OpenClaw's file names for it; else that of the
+    OpenClaw in use, and the newest one for an installation that shows no sign of its age.
     """
     if name != "auto":
         return Release(name, "")

@@ -1,8 +1,8 @@
 """Every knob: its key, range, step, default, unit, help.
 
 Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus the few that
-only memory-tui has (`recency.*`, `dateBoost`, `secondStage.*`). Command line, tune strip, help and manual read this one
-table.
+only memory-tui has (`recency.*`, `dateBoost`, `secondStage.*`, `answer.*`,
+`questionTime.*`). Command line, tune strip, help and manual read this one table.
 """
 
 from __future__ import annotations
@@ -245,6 +245,35 @@ KNOBS: tuple[Knob, ...] = (
         short="beside",
         second=True,
         needs=_NEEDS_SECOND,
+        own=True,
+    ),
+    Knob(
+        "questionTime.enabled",
+        "question time",
+        True,
+        "read words of a question that name a time as one; off, they are searched as words",
+        own=True,
+    ),
+    Knob(
+        "answer.doubtBelow",
+        "doubt below",
+        0.07,
+        "answers less likely than this are called nearby only",
+        0,
+        1,
+        0.05,
+        0.01,
+        own=True,
+    ),
+    Knob(
+        "answer.nothingBelow",
+        "nothing below",
+        0.01,
+        "answers less likely than this hold nothing of what was asked, and agents get no hits",
+        0,
+        1,
+        0.01,
+        0.005,
         own=True,
     ),
     Knob(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,16 @@ MOST_ALTERNATIVES = 256
 """Different words of a question of which any is enough: FTS5 weighs each place of each word against all of them."""
 
 _STOP_LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "nl", "ru")
+
+
+def lowered(text: str) -> str:
+    """`text` composed (NFC) and in lower case, as OpenClaw 2026.9 compares words."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).lower()
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The distinct words of `text` in lower case, as OpenClaw 2026.9 counts them."""
+    return frozenset(WORD.findall(lowered(text)))
 
 
 def quoted(word: str) -> str:

@@ -4,5 +4,7 @@
 - checks_machine: Checks of the machine: SQLite, full-text search, vectors, watching, folders, clock, terminal. ->
   CHECKS
 - checks_memory: Checks of the memory: notes, index, provider, settings. -> INDEX_CHECKS
+- checks_openclaw: Checks of OpenClaw's agent: whether memory-tui is its memory, what that needs, what goes on dreaming
+  beside it. -> CHECKS
 - runner: The doctor runs all checks side by side, each with a deadline. -> examine
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
-from memory_tui.doctor import checks_machine, checks_memory
+from memory_tui.doctor import checks_machine, checks_memory, checks_openclaw
 from memory_tui.doctor.check import Check, CheckOutcome, Result, failed, skipped
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ CHECKS: tuple[Check, ...] = (
     *checks_memory.NOTE_CHECKS,
     *checks_memory.INDEX_CHECKS,
     *checks_memory.SETTING_CHECKS,
+    *checks_openclaw.CHECKS,
 )
 DEADLINE = 20.0
 """Seconds after which a check that is still running has no answer."""

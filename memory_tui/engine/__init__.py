@@ -12,6 +12,8 @@
   problems
 - indexer: The indexer keeps the index up to date in the background. -> Indexer
 - open_index: The index is opened for writing: found, checked, replaced where it is damaged. -> IndexOpener
+- own_answer: OpenClaw's own answer is that of its rows by its rules; it stands beside ours, which is that of the files.
+  -> own_answer
 - provider_setup: The provider of an index run is tested before it replaces the one in use. -> Providers
 - queries: Queries read the index over connections of their own; an index run never blocks them. -> Queries
 - status: The status of a workspace: index, files, provider, why a file is in or out. -> status

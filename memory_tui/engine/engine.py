@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -245,12 +246,11 @@ class Engine:
                 notices=with_provider_notice(self._notices(), supplied.who),
                 supplied=supplied,
                 paused=indexer.paused,
-                trust=self.notes.trust(),
             )
             indexer.index_changes.cost = time.monotonic() - began
             return found
 
-        return self.queries.on_snapshot(read)
+        return replace(self.queries.on_snapshot(read), trust=self.notes.trust())
 
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""

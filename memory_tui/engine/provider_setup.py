@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import MemberState
-    from memory_tui.providers.provider_protocol import Provider
+    from memory_tui.providers.provider_protocol import Identity, Provider
 
 _FALLBACK, _FAILURE, _HITS = "fallback", "provider_failure", "cache_hits"
 _SOONEST_SECONDS = 1.0
@@ -219,6 +219,13 @@ def provider_notice(found: ServingProvider) -> Notice | None:
 def cache_hits(store: Store) -> int:
     """How many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
     return int(store.meta(_HITS) or 0)
+
+
+def embeds_here(space: Identity) -> bool:
+    """Whether the provider of that space embeds here, so that no text leaves the machine."""
+    from memory_tui.providers import registry
+
+    return not registry.sends(space.provider)
 
 
 def withheld_question(provider: Provider, query: str, settings: Settings) -> Notice | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
-from memory_tui.engine.provider_setup import provider_notice, who_answers, withheld_question
+from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_question
 from memory_tui.explain.elsewhere import UnindexedTexts, words_elsewhere
 from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice, Trace
@@ -194,6 +194,7 @@ class Queries:
                     first=self._indexer.made_for_query,
                     projects=self._plan.projects,
                     lists=lists,
+                    reads_time=self._plan.settings.on("questionTime.enabled"),
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)
@@ -237,13 +238,10 @@ class Queries:
         """
         from memory_tui.curate.what_if import preview
         from memory_tui.index.rebuild import trial
-        from memory_tui.providers import registry
 
         with self.reader() as store, store.snapshot(), trial(store) as copy:
             identity = store.identity()
             provider = self._chain.of_space(identity) if identity is not None else None
-            # A text that is not saved is sent to nobody.
-            here = provider if identity is not None and not registry.sends(identity.provider) else None
             return preview(
                 copy,
                 change,
@@ -251,7 +249,8 @@ class Queries:
                 settings or self._plan.settings,
                 self._now(),
                 asking=provider,
-                writing=here,
+                # A text that is not saved is sent to nobody.
+                writing=provider if identity is not None and embeds_here(identity) else None,
             )
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:

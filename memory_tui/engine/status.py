@@ -313,7 +313,6 @@ def status(
     supplied: EmbeddingState,
     paused: bool = False,
     roots: tuple[RootState, ...] = (),
-    trust: TrustReport | None = None,
 ) -> Status:
     """The whole state; `probe` is the outcome of a deep check."""
     counts = store.counts()
@@ -362,7 +361,6 @@ def status(
         refused=refused,
         links=supplied.links,
         roots=roots,
-        trust=trust,
     )
 
 

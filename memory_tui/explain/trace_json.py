@@ -222,6 +222,11 @@ def trace(value: Trace) -> dict[str, Any]:
     }
 
 
+def held(value: Trace) -> dict[str, Any] | None:
+    """Whether the notes hold what was asked, and by which numbers; None under a profile that does not say."""
+    return {**plain(value.level), "sentence": value.level.sentence} if value.level else None
+
+
 def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
     """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace."""
     found = {
@@ -231,6 +236,7 @@ def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
         "profile": value.profile,
         "mode": value.mode,
         "fallback": value.who.instead if value.who else None,
+        "held": held(value),
         "empty": _empty(value),
         "notices": plain(value.notices),
     }

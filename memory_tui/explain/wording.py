@@ -342,7 +342,7 @@ def flip(found: Flip) -> str:
 
 def no_flip(*, recalled: bool) -> str:
     """That no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
-    return f"No single setting on the tune strip would {'drop' if recalled else 'recall'} this hit"
+    return f"No single setting on the strip would {'drop' if recalled else 'recall'} this hit"
 
 
 def no_single_knob(claim: NoSingleKnob) -> str:
@@ -380,20 +380,27 @@ def effects(verb: str, count: int, right: int, wrong: int) -> str:
 
 
 def not_alone(found: NotAlone) -> str:
-    """How near turning one knob alone brings a chunk: `minScore (9th; the limit is 6 results)`."""
+    """Why turning one knob alone does not recall a chunk: `not by minScore alone (9th; the limit is 6 results)`."""
+    return f"not by {_name(found)} alone ({_nearest(found)})"
+
+
+def _name(found: NotAlone) -> str:
+    return "weights" if found.key == "query.hybrid.vectorWeight" else BY_KEY[found.key].label
+
+
+def _nearest(found: NotAlone) -> str:
+    """How near a knob brings a chunk at its best value."""
     if found.place:
-        how = f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
-    elif found.passes:
-        how = f"not among the first {found.limit}"
-    else:
-        how = "never a candidate" if found.score is None else f"below minScore with {found.score:.3f} at most"
-    name = "weights" if found.key == "query.hybrid.vectorWeight" else BY_KEY[found.key].label
-    return f"{name} ({how})"
+        return f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
+    if found.passes:
+        return f"not among the first {found.limit}"
+    return "never a candidate" if found.score is None else f"below minScore with {found.score:.3f} at most"
 
 
 def none_alone(found: Sequence[NotAlone]) -> str:
     """The knobs that do not recall a chunk alone, with how near they bring it, in one sentence; empty without any."""
-    return f"Not by one of these alone: {', '.join(map(not_alone, found))}." if found else ""
+    near = ", ".join(f"{_name(one)} ({_nearest(one)})" for one in found)
+    return f"Not by one of these alone: {near}." if found else ""
 
 
 def rephrased(found: Rephrased) -> str:

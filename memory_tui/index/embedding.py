@@ -118,7 +118,7 @@ HERE = EmbeddingMode()
 SLOW = EmbeddingMode(later=True)
 """A model on this machine."""
 SERVER = EmbeddingMode(256, later=True)
-"""One that text is sent to; of what it gets at once it makes requests of at most 8,000 bytes."""
+"""One that text is sent to; of what it gets at once it makes requests as large as it takes."""
 
 
 def _known(store: Store, hashes: Sequence[str]) -> set[str]:

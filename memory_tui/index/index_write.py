@@ -35,6 +35,8 @@ class NewChunk:
     text: str
     body: str
     said: Annotations = NOTHING_SAID
+    words: int = 0
+    """How many different words it has; 0 where no release asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
         old = [row.id for file in files if (row := store.file(file.path))]
         _drop_chunks(store, generation, old)
         last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
-        rows, bodies, said, rowid = [], [], [], last
+        rows, bodies, said, counts, rowid = [], [], [], [], last
         for file in files:
             file_id = _put_file(store, generation, file)
             for ordinal, chunk in enumerate(file.chunks):
@@ -81,6 +83,8 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
                         chunk.text,
                     )
                 )
+                if chunk.words:
+                    counts.append((rowid, chunk.words))
                 if not chunk.occurrence:
                     bodies.append((rowid, chunk.body))
                 if chunk.said != NOTHING_SAID:
@@ -91,6 +95,7 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
             rows,
         )
         store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", said)
+        store.many("INSERT INTO word_counts VALUES (?, ?)", counts)
         if store.words.cut():
             store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
             store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
@@ -172,7 +177,8 @@ def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None
         store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", one)
     if mirrors(store):
         store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", one)
-    store.many("DELETE FROM annotations WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", one)
+    for table in ("annotations", "word_counts"):
+        store.many(f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", one)
     store.many("DELETE FROM chunks WHERE file_id = ?", one)
 
 

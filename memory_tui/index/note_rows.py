@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from memory_tui.core.tokens import indexed_form
+from memory_tui.core.tokens import indexed_form, words_of
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.workspace import chunking_2026_9, transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID
@@ -71,12 +71,16 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
     pieces = on_lines_of_file(read, [one.chunk for one in noted])
     seen: dict[str, int] = {}
     chunks = []
+    counted = recipe.chunking == chunking_2026_9.VERSION
     for piece, (_, said) in zip(pieces, noted, strict=True):
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
         body = "" if occurrence else indexed_form(read.path, headings.above(piece.start_line), piece.text)
+        words = len(words_of(piece.text)) if counted else 0
         chunks.append(
-            NewChunk(identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, said)
+            NewChunk(
+                identifier, occurrence, piece.start_line, piece.end_line, piece.hash, piece.text, body, said, words
+            )
         )
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, chunks)
 

@@ -88,7 +88,12 @@ CREATE TABLE annotations(
     chunk INTEGER PRIMARY KEY, importance INTEGER NOT NULL, triggers TEXT NOT NULL, project TEXT NOT NULL);
 """
 
-VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4, _V5, _V6)
+# How many different words each chunk has, for the release that scores by it; chunks of before are counted when asked.
+_V7 = """
+CREATE TABLE word_counts(chunk INTEGER PRIMARY KEY, words INTEGER NOT NULL);
+"""
+
+VERSIONS: tuple[str, ...] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7)
 """What to run to get from schema version i to i + 1."""
 SCHEMA_VERSION = len(VERSIONS)
 

@@ -268,6 +268,11 @@ class Store(Database):
         rows = self.query("SELECT chunk, importance, triggers, project FROM annotations")
         return {chunk: (importance, triggers, project) for chunk, importance, triggers, project in rows}
 
+    def word_counts(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
+        """How many different words chunks have, by rowid; those that nobody counted are missing."""
+        sql = "SELECT chunk, words FROM word_counts WHERE chunk IN (SELECT value FROM json_each(?))"
+        return dict(self.query(sql, (_json(rowids),)))
+
     def chunking(self) -> str:
         """The release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
         recipe = self.recipe()

@@ -30,6 +30,7 @@ from memory_tui.mcp.types import (
     SearchArguments,
 )
 from memory_tui.recalls import recalled_lines
+from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.search.rank import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
@@ -97,7 +98,8 @@ def memory_search(
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    found = answer(trace, memory.plan.provider, manner, settings.whole("query.maxResults"))
+    most = settings.whole("query.maxResults")
+    found = answer(trace, memory.plan.provider, manner, most, nearest=request.get("nearest", False))
     _say_what_is_lost(found, memory.indexer.root_watch.states())
     if late:
         found.update(
@@ -195,8 +197,13 @@ def _nothing() -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def answer(trace: Trace, provider: str, manner: AnswerRules, most: int | None = None) -> SearchAnswer:
-    """What an agent is told of `trace`, `most` hits; `provider` is the one that was asked for."""
+def answer(
+    trace: Trace, provider: str, manner: AnswerRules, most: int | None = None, *, nearest: bool = False
+) -> SearchAnswer:
+    """What an agent is told of `trace`, `most` hits; `provider` is the one that was asked for.
+
+    Where nothing holds what was asked there are no hits, unless the `nearest` are wanted.
+    """
     copies = _copies(trace)
     with_source = recalled_lines.included(manner.citations, manner.session_key)
     hits = [_hit(hit, with_source) for hit in trace.recalled]
@@ -214,6 +221,8 @@ def answer(trace: Trace, provider: str, manner: AnswerRules, most: int | None = 
         found["model"] = trace.model
     if (instead := _instead(trace, provider)) is not None:
         found["fallback"] = instead
+    if trace.level is not None and trace.recalled:
+        _say_what_is_held(found, trace.level, nearest=nearest)
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
         found["empty"] = {
@@ -245,6 +254,14 @@ def _copies(trace: Trace) -> dict[int, int]:
                 found[place] = first
                 break
     return found
+
+
+def _say_what_is_held(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
+    """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
+    found["held"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
+    if level.level == "nothing holds these words" and not nearest:
+        found["held"]["nearest"] = len(found["results"])
+        found["results"] = []
 
 
 def _instead(trace: Trace, provider: str) -> ProviderFallback | None:

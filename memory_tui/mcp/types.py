@@ -1,8 +1,8 @@
 """The types of the tools' arguments, of their answers; schemas.json is made of them.
 
 Names and meaning are OpenClaw's (2026.3.13, with the scores, the bound and the staleness of later releases). Only
-memory-tui has `about`, `nearestMisses`, `empty`, `notices`, `roots` and `clamped`. `about` comes first in every order:
-hosts that sort the keys put it before what it speaks of, too.
+memory-tui has `about`, `held`, `nearest`, `nearestMisses`, `empty`, `notices`, `roots` and `clamped`. `about` comes
+first in every order: hosts that sort the keys put it before what it speaks of, too.
 
 A number may be written as text (`"5"`), as OpenClaw allows; where a whole number is wanted, a fraction is cut off. What
 is null counts as left out. Nothing else is guessed: true is no number, and a name that is unknown is an error.
@@ -69,6 +69,12 @@ class SearchArguments(TypedDict):
             ),
         ]
     ]
+    nearest: NotRequired[
+        Annotated[
+            bool,
+            Field(description="Give the nearest hits even where nothing holds what was asked; probably not it."),
+        ]
+    ]
 
 
 GetArguments = TypedDict(
@@ -130,6 +136,15 @@ ProviderFallback = TypedDict(
 """What answered instead of the provider that was asked for; `to` none is words alone, times are epoch seconds."""
 
 
+class Held(TypedDict):
+    """Whether the notes hold what was asked, and how likely, from 0 to 1; so many `nearest` hits were kept back."""
+
+    level: Literal["found", "nearby only", "nothing holds these words"]
+    likelihood: float
+    sentence: str
+    nearest: NotRequired[int]
+
+
 class Empty(TypedDict):
     """Why nothing was recalled."""
 
@@ -164,6 +179,7 @@ class SearchAnswer(TypedDict):
     fallback: NotRequired[ProviderFallback]
     citations: NotRequired[Literal["auto", "on", "off"]]
     mode: NotRequired[AnswerMode]
+    held: NotRequired[Held]
     empty: NotRequired[Empty]
     nearestMisses: NotRequired[list[Miss]]
     clamped: NotRequired[Clamped]

@@ -4,6 +4,7 @@
 - flush: The memory flush before compaction: when a session must write down what it knows. -> decide
 - host_index: The host index is OpenClaw's own SQLite index, which is only read. -> open_index
 - open_foreign: The SQLite file of another program is read without a write, a side file or a long lock. -> read_foreign
+- own_rows: OpenClaw's own rows are copied into a private index, which answers as OpenClaw does. -> index_of
 - prompt: The prompt: what an agent reads about its memory when a session starts. -> opening
 - session_note: A session note is the end of a conversation, saved as memory/YYYY-MM-DD-slug.md. -> save
 - sessions: The sessions of an agent as its host records them. -> near

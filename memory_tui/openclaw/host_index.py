@@ -185,7 +185,8 @@ _CHUNKS = {"id", "path", "start_line", "end_line", "hash", "model", "text", "emb
 _OPTIONAL = {"source", "id", "chunk_rowid"}
 _REBUILD_VECTORS, _CLEAN = "memory_vector_rebuild_v1", "clean"
 _STATE = "memory_index_state"
-_ANNOTATIONS = "memory_index_chunk_recall_metadata"
+ANNOTATIONS = "memory_index_chunk_recall_metadata"
+FILES_2026_9, CHUNKS_2026_9 = "memory_index_sources", "memory_index_chunks"
 _DIMS = re.compile(r"float\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 
 
@@ -321,11 +322,11 @@ class _Reading:
         table, stored = self._layout.chunks, f"{self._layout.vec0}_rowids"
         in_vec0 = f"EXISTS (SELECT 1 FROM {stored} v WHERE v.id = t.id)" if stored in self._tables else "NULL"
         # An empty embedding is [] as JSON and nothing as a BLOB; its length is known without reading it.
-        annotated = _ANNOTATIONS in self._tables
+        annotated = ANNOTATIONS in self._tables
         said = (
             f"{_whole('a.importance')}, {_text('a.triggers')}, {_text('a.project_key')}" if annotated else "0, '', ''"
         )
-        joined = f" LEFT JOIN {_ANNOTATIONS} a ON a.chunk_id = t.id" if annotated else ""
+        joined = f" LEFT JOIN {ANNOTATIONS} a ON a.chunk_id = t.id" if annotated else ""
         rows = self._pages(
             f"SELECT t.rowid, {self._source(table)}, {_text('t.path')}, {_text('t.id')}, {_whole('t.start_line')}, "
             f"{_whole('t.end_line')}, {_text('t.hash')}, {_text('t.model')}, "

@@ -23,8 +23,8 @@ from typing import Literal
 
 import apsw
 
-from memory_tui.approval import Agreement, Consents
-from memory_tui.core.errors import ConsentUnsaved, EditRefused
+from memory_tui.approval import Approval, Approvals
+from memory_tui.core.errors import ApprovalUnsaved, EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.openclaw import open_foreign
 
@@ -323,26 +323,28 @@ class Trust:
     @property
     def approved(self) -> bool:
         """Whether a person approved that edits made here move hashes along."""
-        return self._approvals.given(*_APPROVAL) is not None
+        return self._approvals.find(*_APPROVAL) is not None
 
-    def approve(self, how: str) -> Agreement:
-        """Remember the approval for this workspace. Raises ConsentUnsaved."""
+    def approve(self, how: str) -> Approval:
+        """Remember the approval for this workspace. Raises ApprovalUnsaved."""
         try:
-            return self._approvals.agree(*_APPROVAL, how)
-        except ConsentUnsaved as error:
-            raise ConsentUnsaved("The approval cannot be saved.", error.next_step) from error
+            return self._approvals.approve(*_APPROVAL, how)
+        except ApprovalUnsaved as error:
+            raise ApprovalUnsaved(
+                "The approval to move OpenClaw's ledger along cannot be saved.", error.next_step
+            ) from error
 
     def withdraw(self) -> bool:
-        """Forget the approval; returns whether there was one. Raises ConsentUnsaved."""
+        """Forget the approval; returns whether there was one. Raises ApprovalUnsaved."""
         return bool(self._approvals.revoke())
 
     @property
-    def _approvals(self) -> Consents:
+    def _approvals(self) -> Approvals:
         if self._folder is None:
             import platformdirs
 
             self._folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "ledger-approvals"
-        return Consents(self._workspace, self._folder)
+        return Approvals(self._workspace, self._folder)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from memory_tui.providers.failures import Cause, ProviderFailure, diagnose
 from memory_tui.providers.provider_options import Redactor, host_of, on_this_machine
 
 _MOST_BYTES = 64 << 20
-"""A longer answer is none that a request of 8,000 bytes can have."""
+"""A longer answer is none that a request can have."""
 _CONNECT_SECONDS = 10.0
 _USUAL = {"User-Agent": f"memory-tui/{__version__}", "Accept": "application/json", "Content-Type": "application/json"}
 _NEXT_KEY = frozenset({Cause.RATE_LIMIT, Cause.QUOTA, Cause.BAD_KEY})

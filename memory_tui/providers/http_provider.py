@@ -25,6 +25,9 @@ from memory_tui.providers.vector_math import NoDirection, unit_vectors
 _FAILURES_TO_SEQUENTIAL = 2
 _SUCCESSES_TO_CONCURRENT = 32
 _SHORTEST = 32
+_SMALL_BYTES = 8_000
+"""A request that every provider takes, and can answer in time on a slow machine."""
+_MAYBE_TOO_LARGE = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.TIMEOUT})
 _SPACE = re.compile(r"\s")
 
 
@@ -194,6 +197,7 @@ class Remote(GuardedProvider):
         self._settings, self._batches, self._clock = settings, settings.batches, settings.clock
         self._dims = wire.dims
         self._most_items = wire.most_items
+        self._most_bytes = settings.batches.most_bytes or wire.most_bytes
         self._proven = False
         """Whether it ever made a good vector: then one that points nowhere is about its text."""
         super().__init__(settings.clock.now, f"ready, {host_of(wire.base_url)}, not asked yet")
@@ -254,7 +258,7 @@ class Remote(GuardedProvider):
     async def _all(self, texts: Sequence[str], kind: Kind, done: dict[int, Vectors]) -> ProviderFailure | None:
         """Fill `done` with the vectors of `texts` by position; the first failure, when there is one."""
         wanted = [at for at, text in enumerate(texts) if text.strip()]
-        waiting = deque(groups(texts, wanted, self._batches.most_bytes, self._most_items))
+        waiting = deque(groups(texts, wanted, self._most_bytes, self._most_items))
         failures: list[ProviderFailure] = []
 
         async def work(number: int) -> None:
@@ -281,6 +285,10 @@ class Remote(GuardedProvider):
                 done.update(zip(at, await self._persistent([texts[one] for one in at], kind), strict=True))
                 return
             except ProviderFailure as failure:
+                if smaller := self._smaller(at, texts, kind, failure):
+                    for part in smaller:
+                        await self._fill(part, texts, kind, done)
+                    return
                 if failure.state not in OF_THE_TEXT and not (failure.broke_off and len(at) > 1):
                     raise
                 refused = failure
@@ -291,6 +299,20 @@ class Remote(GuardedProvider):
         if refused is not None and refused.state is Cause.TOO_LARGE:
             self._most_items = min(self._most_items, middle)
         await self._fill_both((at[:middle], at[middle:]), texts, kind, done)
+
+    def _smaller(
+        self, at: Sequence[int], texts: Sequence[str], kind: Kind, failure: ProviderFailure
+    ) -> list[list[int]]:
+        """The texts `at` in small requests, where one so large may be why a provider does not answer for now.
+
+        From then on all requests are small. Empty where there is nothing to be won by it.
+        """
+        if failure.state not in _MAYBE_TOO_LARGE or (failure.retry_after or 0) > _LONGEST_OBEYED[kind]:
+            return []
+        parts = groups(texts, at, _SMALL_BYTES, self._most_items)
+        if len(parts) > 1:
+            self._most_bytes = min(self._most_bytes, _SMALL_BYTES)
+        return parts if len(parts) > 1 else []
 
     async def _fill_both(
         self, both: Sequence[Sequence[int]], texts: Sequence[str], kind: Kind, done: dict[int, Vectors]

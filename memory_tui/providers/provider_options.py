@@ -84,11 +84,11 @@ class RetryClock:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, seconds allowed (None: as usual for
-    the provider), and the first and longest wait between attempts in seconds.
+    """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, seconds allowed, and the first and
+    longest wait between attempts in seconds. Where bytes or seconds are None those of the provider count.
     """
 
-    most_bytes: int = 8000
+    most_bytes: int | None = None
     concurrency: int = 4
     attempts: int = 3
     query_seconds: float | None = None
@@ -221,12 +221,17 @@ Kind = Literal["document", "query"]
 Headers = Mapping[str, str]
 
 
+OTHERS_BYTES = 200_000
+"""Bytes of a request to a server whose limits nobody documents; of one that is refused the halves are sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
     """How to ask: `request` makes path and body for some texts, `rows` finds the vectors in an answer (Malformed).
 
     `key` is the fingerprint of the space. `dims` is None where only an answer can tell. `auth` holds the headers of
-    each key. `older` is tried instead when the server does not know the path.
+    each key. `older` is tried instead when the server does not know the path. A request holds at most `most_items`
+    texts with `most_bytes` of UTF-8: a token is a byte at least, so that a limit in tokens holds too.
     """
 
     name: str
@@ -241,6 +246,7 @@ class Wire:
     headers: Headers = field(default_factory=dict, repr=False)
     auth: tuple[Headers, ...] = field(default=(), repr=False)
     most_items: int = 2048
+    most_bytes: int = OTHERS_BYTES
     concurrency: int = 64
     query_seconds: float = 60.0
     batch_seconds: float = 120.0

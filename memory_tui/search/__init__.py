@@ -1,5 +1,7 @@
 """Search: a query is retrieved once as evidence, then ranked under any settings.
 
+- answer_level: The level of an answer tells whether the notes hold what was asked, whatever the best hit scores.
+  -> level_of
 - corpus: The corpus is a store in memory: its chunks, their vectors. -> Corpus
 - evidence: Evidence is all that one query retrieves, before any knob applies. -> Evidence
 - formulas: The formulas of scoring: one pure function each, with its source. -> mmr

@@ -233,7 +233,9 @@ def later(evidence: Evidence, days: float) -> Evidence:
         return replace(age, days=age.days + days)
 
     now = evidence.now + days * DAY_SECONDS
-    moves = _days_named(evidence.query, evidence.now) != _days_named(evidence.query, now)
+    # Of a question whose time is not read nothing moves.
+    read = bool(evidence.recommended.plan.time)
+    moves = read and _days_named(evidence.query, evidence.now) != _days_named(evidence.query, now)
     notices = (*evidence.notices, Notice("date", "The time that the question names is still counted from today."))
     return replace(
         evidence,

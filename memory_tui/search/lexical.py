@@ -72,10 +72,14 @@ def _gone(store: ChunkSource, corpus: Corpus) -> frozenset[int]:
     return frozenset(file for file in empty if paths[file] not in there)
 
 
-def search(store: ChunkSource, matcher: Matcher, query: str) -> Lexical:
-    """All that words and paths find for `query`, in the order of the original. Raises QueryError, Cancelled."""
+def search(store: ChunkSource, matcher: Matcher, query: str) -> tuple[Lexical, dict[int, str]]:
+    """All that words and paths find for `query`, in the order of the original, and the texts read for it by rowid.
+
+    Raises QueryError, Cancelled.
+    """
     seen = known(store, matcher.corpus, trigram=matcher.full_text == "trigram")
-    return _Search(store, matcher, seen, query).all()
+    found = _Search(store, matcher, seen, query)
+    return found.all(), found.texts
 
 
 @dataclass
@@ -87,12 +91,14 @@ class _Search:
     seen: LexicalCache
     query: str
     texts: dict[int, str] = field(default_factory=dict)
+    """By rowid."""
     gains: dict[int, Boost] = field(default_factory=dict)
+    places: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)
     in_path: dict[int, int] = field(default_factory=dict)
     searches: list[TermSearch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.asked = rules_2026_9.words_of(self.query)
+        self.asked = core_tokens.words_of(self.query)
         self.levels = self.seen.paths.exact(self.query)
         corpus = self.matcher.corpus
         self.counts = np.bincount(corpus.file_of, minlength=len(corpus.files.paths)) if len(corpus) else np.zeros(0)
@@ -131,16 +137,18 @@ class _Search:
 
     def bodies(self, rows: Sequence[int], bm25: Sequence[float], term: int, *, is_matched: bool) -> list[Hit]:
         """The chunks `rows`, whose text was found, with their boosts."""
-        self.read([row for row in rows if row not in self.texts])
+        corpus = self.matcher.corpus
+        rowids, files = corpus.rowids[rows].tolist(), corpus.file_of[rows].tolist()
+        self.read([rowid for rowid in rowids if rowid not in self.texts])
         scores = formulas.saturated(np.array(bm25)).tolist() if is_matched else [0.0] * len(rows)
         found = []
-        for row, rank, score in zip(rows, bm25, scores, strict=True):
-            gain = self.gain(row)
+        for row, rowid, file, rank, score in zip(rows, rowids, files, bm25, scores, strict=True):
+            gain = self.gain(rowid, file)
             found.append(
                 Hit(
                     row,
                     self.place(row),
-                    self.levels.get(int(self.matcher.corpus.file_of[row]), 0),
+                    self.levels.get(file, 0),
                     True,
                     boosted(score, gain),
                     score,
@@ -164,28 +172,34 @@ class _Search:
         exact = [hit for hit in found if hit.level]
         return (exact + [hit for hit in found if not hit.level][:LIMIT])[: 2 * LIMIT]
 
-    def read(self, rows: Sequence[int]) -> None:
-        corpus = self.matcher.corpus
-        rowids = corpus.rowids[list(rows)].tolist() if rows else []
-        texts = self.store.texts(rowids) if rowids else {}
-        self.texts |= {row: texts.get(rowid, "") for row, rowid in zip(rows, rowids, strict=True)}
+    def read(self, rowids: Sequence[int]) -> None:
+        """Read texts, and how many different words those have that nobody asked about."""
+        if not rowids:
+            return
+        self.texts |= self.store.texts(rowids)
+        counts = self.seen.distinct
+        if uncounted := [rowid for rowid in rowids if rowid not in counts]:
+            counts.update(self.store.word_counts(uncounted))
 
-    def gain(self, row: int) -> Boost:
-        found = self.gains.get(row)
+    def gain(self, rowid: int, file: int) -> Boost:
+        found = self.gains.get(rowid)
         if found is None:
-            file = int(self.matcher.corpus.file_of[row])
             if file not in self.in_path:
                 self.in_path[file] = rules_2026_9.words_in_path(self.asked, self.matcher.corpus.files.paths[file])
-            text, rowid = self.texts[row], int(self.matcher.corpus.rowids[row])
-            counts = self.seen.distinct
+            text, counts = self.texts.get(rowid, ""), self.seen.distinct
             if rowid not in counts:
-                counts[rowid] = len(rules_2026_9.words_of(text))
-            found = self.gains[row] = boost(self.asked, text, counts[rowid], self.in_path[file])
+                # It was indexed before anybody counted.
+                counts[rowid] = len(core_tokens.words_of(text))
+            found = self.gains[rowid] = boost(self.asked, text, counts[rowid], self.in_path[file])
         return found
 
     def place(self, row: int) -> tuple[str, int, int, str]:
-        corpus = self.matcher.corpus
-        return corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row]), corpus.chunk_id(row)
+        found = self.places.get(row)
+        if found is None:
+            corpus = self.matcher.corpus
+            found = corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row]), corpus.chunk_id(row)
+            self.places[row] = found
+        return found
 
     def has_chunk(self, file: int) -> bool:
         return bool(self.counts[file]) and (self.matcher.kept is None or bool(self.matcher.kept[self.rows_of(file)[0]]))

@@ -115,6 +115,8 @@ class SearchContext:
     projects: frozenset[str] = frozenset()
     """Keys of the projects that the agent works on."""
     lists: PostingLists | None = None
+    reads_time: bool = True
+    """Whether words of a question that name a time are read as one, and not searched."""
 
 
 @dataclass(slots=True)
@@ -179,7 +181,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     clock = _Clock({"embed": embedded.seconds * 1000})
     kept = _of_source(corpus, source)
     asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
-    time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date())
+    time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date()) if context.reads_time else None
     full_text = context.store.words.cut()
     matcher = Matcher(context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists)
     if not full_text:
@@ -190,7 +192,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
-    found = lexical.search(context.store, matcher, asked) if newest else Lexical.none()
+    found, read = lexical.search(context.store, matcher, asked) if newest else (Lexical.none(), {})
     found = replace(found, active=context.projects)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
@@ -216,7 +218,8 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    texts = context.store.texts(rowids)
+    texts = {rowid: read[rowid] for rowid in rowids if rowid in read}
+    texts |= context.store.texts([rowid for rowid in rowids if rowid not in texts])
     if len(texts) < len(pool):
         raise context.store.damaged("chunks are missing")
     clock.lap("read")
@@ -271,17 +274,21 @@ class _Refs(Mapping[int, ChunkRef]):
     def __init__(self, corpus: Corpus, pool: Sequence[int]) -> None:
         self._corpus = corpus
         self._pool = pool
+        self._known: dict[int, ChunkRef] = {}
 
     def __getitem__(self, row: int) -> ChunkRef:
-        corpus, file = self._corpus, int(self._corpus.file_of[row])
-        return ChunkRef(
-            int(corpus.rowids[row]),
-            corpus.chunk_id(row),
-            corpus.files.paths[file],
-            corpus.files.sources[file],
-            int(corpus.start_lines[row]),
-            int(corpus.end_lines[row]),
-        )
+        found = self._known.get(row)
+        if found is None:
+            corpus, file = self._corpus, int(self._corpus.file_of[row])
+            found = self._known[row] = ChunkRef(
+                int(corpus.rowids[row]),
+                corpus.chunk_id(row),
+                corpus.files.paths[file],
+                corpus.files.sources[file],
+                int(corpus.start_lines[row]),
+                int(corpus.end_lines[row]),
+            )
+        return found
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._pool)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_tui.core import jsstring, keywords
-from memory_tui.core.tokens import WORD
+from memory_tui.core.tokens import lowered
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
 
 LIMIT = 200
@@ -76,15 +76,6 @@ def path_words(text: str) -> list[str]:
     return found
 
 
-def words_of(text: str) -> frozenset[str]:
-    """The distinct words of `text` in lower case (6.2)."""
-    return frozenset(WORD.findall(_lowered(text)))
-
-
-def _lowered(text: str) -> str:
-    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).lower()
-
-
 # --- the score of words (6.2) --------------------------------------------------------------------------------------
 
 
@@ -112,7 +103,8 @@ def boost(asked: frozenset[str], text: str, distinct: int, path_hits: int) -> Bo
     """
     if not asked:
         return NO_BOOST
-    plain = _lowered(text)
+    # With an end on both sides every word stands between two characters.
+    plain = f" {lowered(text)} "
     shared = sum(_holds(plain, word) for word in asked)
     length = len(text) if len(text) > _LONG else jsstring.utf16_len(text)
     return Boost(
@@ -124,11 +116,12 @@ def boost(asked: frozenset[str], text: str, distinct: int, path_hits: int) -> Bo
 
 
 def _holds(text: str, word: str) -> bool:
-    """Whether `word` is one of the words of `text`."""
+    """Whether `word` is one of the words of `text`, which neither begins nor ends with a word."""
     size, at = len(word), text.find(word)
     while at >= 0:
-        after = text[at + size : at + size + 1]
-        if not (at and WORD.match(text[at - 1])) and not WORD.match(after):
+        before, after = text[at - 1], text[at + size]
+        # What `\w` matches, at a tenth of the cost.
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
             return True
         at = text.find(word, at + 1)
     return False
@@ -141,7 +134,7 @@ def boosted(text_score: float, gain: Boost) -> float:
 
 def words_in_path(asked: Iterable[str], path: str) -> int:
     """How many of the words `asked` stand in `path` (6.2)."""
-    folded = _lowered(path)
+    folded = lowered(path)
     return sum(word in folded for word in asked)
 
 

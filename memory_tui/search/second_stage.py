@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.wires.builtin import StaticTable, static_table
+from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.passages import (
     PassageMemory,
@@ -88,20 +89,6 @@ class Best:
     line: int
     window: tuple[int, int]
     coverage: float
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSignals:
-    """What tells whether anything answers, whatever the best hit: the best that any of the first candidates has.
-
-    `coverage` of the question's words, bm25 of a `line` and of a `window` over the summed idf of the question, and the
-    `cosine` of a window.
-    """
-
-    coverage: float
-    line: float
-    window: float
-    cosine: float
 
 
 def query_of(
@@ -293,7 +280,8 @@ class SecondStage:
         found = [self._known[row] for row in self._reference]
         mass = sum(self.asked.stems.values()) or 1.0
         window, line, cosine = (max((one.values[at] for one in found), default=0.0) for at in (0, 1, 2))
-        return AnswerSignals(max((one.coverage for one in found), default=0.0), line / mass, window / mass, cosine)
+        coverage = max((one.coverage for one in found), default=0.0)
+        return AnswerSignals(coverage, line / mass, window / mass, None if self.asked.vector is None else cosine)
 
     def best(self, row: int) -> Best:
         """What was measured at `row`."""

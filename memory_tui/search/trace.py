@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from memory_tui.core.settings import Settings
+from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
@@ -494,3 +495,5 @@ class Trace:
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     uuid: str = ""
     """Of the index that was searched."""
+    level: AnswerLevel | None = None
+    """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""

@@ -140,6 +140,10 @@ class ChunkSource(Protocol):
         """Read importance (0: none), triggers and project of each chunk that has annotations, by rowid."""
         ...
 
+    def word_counts(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
+        """Read how many different words chunks have (`tokens.words_of`), by rowid; some may be missing."""
+        ...
+
     def chunking(self) -> str:
         """Name the release of OpenClaw by whose rules notes are cut; empty where nothing was indexed yet."""
         ...

@@ -1,8 +1,8 @@
-"""Recall of profiles on labelled sets: `python tests/bench/recall.py SET… [--profile P] [--step N] [--second-stage W]`.
+"""Recall of profiles on labelled sets: `python tests/bench/recall.py SET… [--profile P] [--step N] [--set KEY=VALUE]`.
 
 A set is a folder with `workspaces/` and `queries.jsonl`, judged by the `score.py` beside it or above it: recall in the
-first six, and novelty nDCG in the first ten. `--second-stage` also ranks the first 30 again by the plain reference of
-tests/support/second_stage.py, W being its share of the score (0.6 is tried).
+first six, and novelty nDCG in the first ten. With `--foreign SET…` each workspace is also asked questions of those
+sets, which it does not answer: how many answers are doubted (not "found"), and how many are "nothing".
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import argparse
 import datetime as dt
 import importlib.util
 import json
+import random
 import re
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,7 +29,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
-from tests.support import second_stage
 
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.md$")
 
@@ -56,20 +57,28 @@ def rows(hits: list[Candidate]) -> list[dict[str, Any]]:
     return [{"path": h.chunk.path, "startLine": h.chunk.start_line, "endLine": h.last_line} for h in hits]
 
 
-def first_of(trace: Trace, count: int) -> list[Candidate]:
-    """The best candidates by their score, recalled or not."""
-    return sorted([*trace.recalled, *trace.lost], key=lambda one: -one.score)[:count]
-
-
-def measured(folder: Path, given: argparse.Namespace) -> dict[str, list[dict[str, float]]]:
-    """What the judge says of each answer, by the way of ranking."""
-    judge = judge_of(folder)
-    by_workspace: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+def questions(folder: Path, step: int) -> list[dict[str, Any]]:
+    """Every `step`-th question of a set."""
     with (folder / "queries.jsonl").open(encoding="utf-8") as file:
-        for line in list(file)[:: given.step]:
-            query = json.loads(line)
-            by_workspace[query["workspace"]].append(query)
-    found: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
+        return [json.loads(line) for line in list(file)[::step]]
+
+
+@dataclass
+class Found:
+    """What the judge says of each answer, and the levels of answers to own and to foreign questions."""
+
+    answers: list[dict[str, float]] = field(default_factory=list)
+    own: Counter[str] = field(default_factory=Counter)
+    foreign: Counter[str] = field(default_factory=Counter)
+
+
+def measured(folder: Path, given: argparse.Namespace) -> Found:
+    """All questions of a set, asked in its workspaces."""
+    judge, found = judge_of(folder), Found()
+    by_workspace: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for query in questions(folder, given.step):
+        by_workspace[query["workspace"]].append(query)
+    foreign = [query["question"] for other in given.foreign for query in questions(other.resolve(), 1)]
     with tempfile.TemporaryDirectory() as place:
         for name, queries in by_workspace.items():
             workspace = folder / "workspaces" / name
@@ -79,19 +88,35 @@ def measured(folder: Path, given: argparse.Namespace) -> dict[str, list[dict[str
                 provider=given.provider,
                 now=day_after(workspace),
                 read_only=True,
-                changes=(("profile", given.profile), ("query.maxResults", "20"), ("sync.watch", "false")),
+                changes=(
+                    ("profile", given.profile),
+                    ("query.maxResults", "20"),
+                    ("sync.watch", "false"),
+                    *(tuple(one.split("=", 1)) for one in given.set),
+                ),
             )
             with Engine.open(options) as engine:
                 engine.indexer.sync()
+
+                def ask(question: str, engine: Engine = engine) -> Trace:
+                    return engine.queries.rank(engine.queries.gather(question), engine.plan.settings)
+
                 for query in queries:
-                    evidence = engine.queries.gather(query["question"])
-                    trace = engine.queries.rank(evidence, engine.plan.settings)
-                    found[given.profile].append(_judged(judge, folder, query, rows(list(trace.recalled))))
-                    if given.second_stage:
-                        order = second_stage.reranked(first_of(trace, 30), evidence, given.second_stage)
-                        kept = rows([*order, *first_of(trace, 40)[30:]])[:20]
-                        found["second stage"].append(_judged(judge, folder, query, kept))
+                    trace = ask(query["question"])
+                    found.answers.append(_judged(judge, folder, query, rows(list(trace.recalled))))
+                    found.own[level_of(trace)] += 1
+                for question in random.Random(name).sample(foreign, min(len(foreign), FOREIGN)):
+                    found.foreign[level_of(ask(question))] += 1
     return found
+
+
+FOREIGN = 40
+"""Questions of other sets that a workspace is asked."""
+
+
+def level_of(trace: Trace) -> str:
+    """The level of an answer, as the bench prints it."""
+    return trace.level.level if trace.level else "none"
 
 
 def _judged(judge: Any, folder: Path, query: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, float]:
@@ -107,13 +132,18 @@ def main() -> None:
     parser.add_argument("--profile", default="recommended")
     parser.add_argument("--provider", default="builtin")
     parser.add_argument("--step", type=int, default=1, help="every Nth question")
-    parser.add_argument("--second-stage", type=float, default=0.0, metavar="W")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--foreign", nargs="*", type=Path, default=[], help="sets with questions that are not answered")
     given = parser.parse_args()
     for folder in given.sets:
         began = time.perf_counter()
-        for way, answers in measured(folder.resolve(), given).items():
-            recall, ndcg = (float(np.mean([one[key] for one in answers])) for key in ("recall@6", "ndcg@10"))
-            print(f"{folder.name:<14}{way:<18}{len(answers):>6} questions  R@6 {recall:.3f}  nDCG@10 {ndcg:.3f}")
+        found = measured(folder.resolve(), given)
+        recall, ndcg = (float(np.mean([one[key] for one in found.answers])) for key in ("recall@6", "ndcg@10"))
+        print(f"{folder.name:<14}{len(found.answers):>6} questions  R@6 {recall:.3f}  nDCG@10 {ndcg:.3f}")
+        for name, levels in (("own", found.own), ("foreign", found.foreign)):
+            if total := levels.total():
+                shares = (1 - levels["found"] / total, levels["nothing holds these words"] / total)
+                print(f"{'':<14}{total:>6} {name:<9}  doubted {shares[0]:.3f}  nothing {shares[1]:.3f}")
         print(f"{'':<14}{time.perf_counter() - began:.0f} s")
 
 

@@ -72,6 +72,9 @@ def test_the_reason_is_that_of_the_day_on_which_it_is_lost() -> None:
 
 def test_a_day_counted_from_today_is_not_moved_and_that_is_told() -> None:
     found = made([0.6], {}, ages=[0.0])
+    assert later(replace(found, query="what happened yesterday"), 30).notices == (), "the time was not read"
+    side = replace(found.recommended, plan=replace(found.recommended.plan, time="2026-03-15"))
+    found = replace(found, recommended=side)
     assert later(replace(found, query="what happened on 2026-03-15"), 30).notices == ()
     (notice,) = later(replace(found, query="what happened yesterday"), 30).notices
     assert notice.message == "The time that the question names is still counted from today."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,6 @@ from tests.support.real_openclaw import NEWEST, OLDEST, Gateway, OpenClaw
 from tests.support.scripted_model import Model
 from tests.support.waiting import LONG
 
-SHIPPED = ROOT / "memory_tui" / "hosts" / "openclaw_plugin"
 BAR = 23
 """Questions of the demo, of 26 with an answer, whose right line has to be among the hits."""
 
@@ -36,31 +35,32 @@ def program(home: Path) -> Path:
     """A program memory-tui below `home`, so that a test can take it away."""
     path = home / "bin" / "memory-tui"
     path.parent.mkdir(parents=True)
-    path.write_text(f'#!/bin/sh\ncd "{ROOT}" && exec "{sys.executable}" -m memory_tui "$@"\n')
+    start = f"import sys; sys.argv[0] = {str(path)!r}; from memory_tui.cli.main import main; raise SystemExit(main())"
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -c "{start}" "$@"\n')
     path.chmod(0o755)
     return path
 
 
-def installation(version: str, model: Model, home: Path) -> OpenClaw:
-    """OpenClaw with the plugin in its memory slot, and the demo as the agent's workspace."""
-    made = OpenClaw(version, home, home / "notes", model)
-    demo.materialize(made.workspace, dt.date.today())
-    folder = home / "plugin"
-    shutil.copytree(SHIPPED, folder)
-    plugins = {
-        "load": {"paths": [str(folder)]},
-        "slots": {"memory": "memory-tui"},
-        "entries": {"memory-tui": {"enabled": True, "config": {"command": str(program(home)), "logRecalls": True}}},
-    }
-    # Its other plug-ins take OpenClaw minutes to load on a busy machine; memory-core goes on dreaming beside this one.
-    made.configure({**plugins, "allow": ["memory-tui", "memory-core"]})
-    return made
+def run(installed: OpenClaw, *words: str) -> str:
+    """What memory-tui prints in the home of `installed`."""
+    command = [str(installed.home / "bin" / "memory-tui"), *words]
+    done = subprocess.run(
+        command,
+        check=False,
+        env=installed.environment,
+        cwd=installed.home,
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def servers(gateway: Gateway) -> dict[int, psutil.Process]:
     """The servers of the memory that run below a gateway, by process id."""
     found = psutil.Process(gateway.process.pid).children(recursive=True)
-    return {one.pid: one for one in found if one.is_running() and "memory_tui" in one.cmdline()}
+    return {one.pid: one for one in found if one.is_running() and "--no-prompts" in one.cmdline()}
 
 
 def end(gateway: Gateway) -> set[int]:
@@ -75,7 +75,13 @@ def end(gateway: Gateway) -> set[int]:
 # One gateway for all that is asked of a release: its start is most of the time that this takes.
 @pytest.mark.parametrize("version", [NEWEST, OLDEST])
 def test_the_agent_recalls_through_the_slot(version: str, model: Model, tmp_path: Path) -> None:
-    installed = installation(version, model, tmp_path)
+    installed = OpenClaw(version, tmp_path, tmp_path / "notes", model)
+    demo.materialize(installed.workspace, dt.date.today())
+    installed.configure()
+    before = installed.config_path.read_bytes()
+    program(tmp_path)
+    print(run(installed, "connect", "openclaw", "--yes"))
+    assert before != installed.config_path.read_bytes()
     with installed.gateway() as gateway:
         the_agent_searches_reads_and_answers(gateway)
         a_server_killed_between_search_and_get_loses_no_turn(gateway, model)
@@ -85,6 +91,8 @@ def test_the_agent_recalls_through_the_slot(version: str, model: Model, tmp_path
     assert last
     _, alive = psutil.wait_procs(last.values(), LONG)
     assert not alive, "the server ends with the gateway"
+    print(run(installed, "disconnect", "openclaw", "--yes"))
+    assert before == installed.config_path.read_bytes()
 
 
 def the_agent_searches_reads_and_answers(gateway: Gateway) -> None:

@@ -13,14 +13,21 @@ from typing import Any
 import apsw
 import pytest
 
+from memory_tui.cli import main
+from memory_tui.core.errors import IndexUnavailable
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.own_answer import own_answer
 from memory_tui.openclaw import compare
 from memory_tui.openclaw.compare import IndexComparison, Wanted
 from memory_tui.openclaw.host_index import HostProblem
+from memory_tui.plan import Options
+from memory_tui.providers.wires.scripted import hash_vector
 from memory_tui.workspace.roots import Roots
 from tests.support.paths import SHARED
 
 ORACLE = SHARED / "oracle-2026.9"
 RELEASE = ORACLE / "2026.9.6"
+NOW = 1_795_176_000.0
 pytestmark = pytest.mark.skipif(not RELEASE.is_dir(), reason="the recorded answers are not beside this checkout")
 
 TABLES = """
@@ -56,6 +63,21 @@ def workspaces(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {name: base / name for name in ("oracle", "rules")}
 
 
+def engine_on(workspace: Path, folder: Path, **more: Any) -> Engine:
+    """An engine under 2026.9's rules, with the recorded embeddings, on an indexed workspace."""
+    options = Options(
+        workspace=str(workspace),
+        index=str(folder / "index.sqlite"),
+        provider="scripted",
+        now=NOW,
+        changes=(("profile", "openclaw-2026.9"),),
+        **more,
+    )
+    engine = Engine.open(options)
+    engine.indexer.sync()
+    return engine
+
+
 def written(name: str, path: Path) -> Path:
     """The agent database that the real program had for the recorded configuration `name`."""
     with closing(apsw.Connection(str(path))) as connection:
@@ -69,7 +91,7 @@ def written(name: str, path: Path) -> Path:
                 lines(RELEASE / name / "files.jsonl"),
             )
             for row in lines(RELEASE / name / "chunks.jsonl"):
-                row["embedding"] = bytes(8 * row["dims"])
+                row["embedding"] = hash_vector(row["text"]).astype("<f8").tobytes()
                 connection.execute(
                     "INSERT INTO memory_index_chunks VALUES (:chunk_rowid, :id, :path, :source, :start_line, "
                     ":end_line, :hash, :model, :text, :embedding, 1)",
@@ -190,3 +212,51 @@ def test_chunks_of_another_version_are_counted_and_not_compared(workspaces: Mapp
     assert any("chunking version 6" in remark for remark in found.remarks)
     assert all(file.expected is None for file in found.files)
     assert any("newer OpenClaw" in remark for remark in found.remarks)
+
+
+# --- its own answer -------------------------------------------------------------------------------------------------
+
+
+def test_its_rows_answer_as_the_real_program_did(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    before = database.read_bytes()
+    recorded = lines(RELEASE / "w1-default" / "queries.jsonl")
+    wrong = []
+    with engine_on(workspaces["oracle"], tmp_path) as engine:
+        for item in recorded[::6]:
+            found = own_answer(engine, item["query"], database)
+            ours = [(hit.chunk.path, hit.chunk.start_line, round(hit.score, 5)) for hit in found.theirs.recalled]
+            wanted = [(hit["path"], hit["startLine"], round(hit["score"], 5)) for hit in item["results"]]
+            if ours != wanted or not found.same or found.by_words:
+                wrong.append((item["query"], ours, wanted))
+    assert len(recorded[::6]) > 5
+    assert not wrong
+    assert database.read_bytes() == before
+
+
+def test_an_index_that_is_behind_answers_otherwise(
+    workspaces: Mapping[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    change(database, "DELETE FROM memory_index_chunks WHERE path = 'MEMORY.md'")
+    with engine_on(workspaces["oracle"], tmp_path) as engine:
+        found = own_answer(engine, "MEMORY", database)
+        assert not found.same
+        assert "MEMORY.md" not in {hit.chunk.path for hit in found.theirs.recalled}
+    shared = ["--workspace", str(workspaces["oracle"]), "--index", str(tmp_path / "words.sqlite"), "--provider", "none"]
+    assert main.main([*shared, "compare-index", str(database), "--query", "MEMORY"]) == 0
+    shown = capsys.readouterr().out
+    assert "They differ." in shown
+    assert "of words alone" in shown
+    assert main.main([*shared, "--json", "compare-index", str(database), "--query", "MEMORY"]) == 0
+    assert json.loads(capsys.readouterr().out)["byWords"] is True
+
+
+def test_what_is_no_agent_database_has_no_answer(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "text.sqlite").write_text("no database")
+    with closing(apsw.Connection(str(tmp_path / "other.sqlite"))) as connection:
+        connection.execute("CREATE TABLE x(y)")
+    with engine_on(workspaces["oracle"], tmp_path) as engine:
+        for name in ("text.sqlite", "other.sqlite", "missing.sqlite"):
+            with pytest.raises(IndexUnavailable):
+                own_answer(engine, "MEMORY", tmp_path / name)

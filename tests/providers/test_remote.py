@@ -14,7 +14,8 @@ import pytest
 
 from memory_tui.core.errors import Cancelled
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.provider_options import RequestLimits, RetryClock, Secret
+from memory_tui.providers.provider_options import ProviderSettings, RequestLimits, RetryClock, Secret
+from memory_tui.providers.wires.openai import OPENAI
 from tests.support.embed import KEY, Time, provider_for, quick
 from tests.support.provider_server import (
     Play,
@@ -81,6 +82,59 @@ def test_requests_hold_8000_bytes_and_a_longer_text_goes_alone(play: Play) -> No
     provider.embed(["é" * 1000] * 9 + ["x" * 9000] + ["y" * 10], "document")
     sizes = sorted([len(text.encode()) for text in asked.texts] for asked in play.asked)
     assert sizes == [[10], [2000], [2000] * 4, [2000] * 4, [9000]]
+    provider.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("openai", 200_000), ("voyage", 120_000), ("mistral", 16_000), ("gemini", 200_000)]
+)
+def test_a_request_holds_what_the_provider_takes(play: Play, name: str, most: int) -> None:
+    provider = provider_for(play, name, batches=RequestLimits())
+    provider.embed(["x" * 1600] * 250, "document")
+    sizes = [sum(len(text.encode()) for text in asked.texts) for asked in play.asked]
+    assert sum(sizes) == 250 * 1600
+    assert max(sizes) <= most
+    items = 100 if name == "gemini" else 128
+    assert len(sizes) == -(-250 // min(most // 1600, items if name in ("gemini", "mistral") else 1000))
+    provider.close()
+
+
+def test_openai_itself_gets_as_many_tokens_as_it_documents() -> None:
+    wire = OPENAI.wire(ProviderSettings(requested="openai", api_keys=(Secret("sk-first-key"),)))
+    assert (wire.most_items, wire.most_bytes) == (2048, 300_000)
+
+
+@pytest.mark.parametrize("refusal", [status(429, "slow down"), status(503, "overloaded")], ids=["429", "503"])
+def test_a_large_request_that_does_not_get_through_is_sent_in_small_ones(play: Play, refusal: Any) -> None:
+    def small_alone(handler: Any, asked: Any) -> None:
+        (refusal if sum(map(len, asked.texts)) > 8000 else well)(handler, asked)
+
+    play.usual = small_alone
+    provider = provider_for(play, batches=RequestLimits())
+    texts = [f"{number:04} " * 200 for number in range(40)]
+    vectors = provider.embed(texts, "document")
+    assert all(vectors[at] @ unit(text) > 0.999 for at, text in enumerate(texts))
+    attempts = [asked.texts for asked in play.asked if len(asked.texts) == 40]
+    assert len(attempts) == RequestLimits().attempts
+    play.asked.clear()
+    provider.embed(texts, "document")
+    assert max(sum(map(len, asked.texts)) for asked in play.asked) <= 8000, "remembered"
+    provider.close()
+
+
+def test_a_provider_that_is_down_is_not_asked_for_each_small_request(play: Play) -> None:
+    play.usual = status(503, "down")
+    provider = provider_for(play, batches=RequestLimits(concurrency=1))
+    assert fails(provider, ["w" * 1600] * 40).state is Cause.SERVER
+    assert len(play.asked) == 2 * RequestLimits().attempts
+    provider.close()
+
+
+def test_a_provider_that_asks_for_a_long_wait_gets_no_small_requests(play: Play) -> None:
+    play.usual = status(429, "", Retry_After="3600")
+    provider = provider_for(play, batches=RequestLimits(concurrency=1))
+    assert fails(provider, ["w" * 1600] * 40).state is Cause.RATE_LIMIT
+    assert len(play.asked) == 1
     provider.close()
 
 
@@ -370,7 +424,7 @@ def test_what_was_made_before_a_failure_is_handed_over(play: Play) -> None:
         (status(400, "no") if "bad" in asked.texts[0] else well)(handler, asked)
 
     play.usual = picky
-    provider = provider_for(play, batches=RequestLimits(concurrency=1))
+    provider = provider_for(play, batches=RequestLimits(8000, concurrency=1))
     texts = ["good " * 1600, "fine " * 1600, "bad " * 2000, "never " * 1300]
     failure = fails(provider, texts)
     assert sorted(failure.done) == [0, 1]

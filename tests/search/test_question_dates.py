@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 from memory_tui.search.question_dates import Time, time_in, without
+from tests.support.tui import NOW, sample
 
 TODAY = dt.date(2026, 3, 20)
 """A Friday."""
@@ -200,3 +204,21 @@ def test_any_question_is_read(question: str, today: dt.date) -> None:
         assert found.first <= found.last
         assert 0 <= found.start < found.end <= len(question)
     assert without(question, found).strip() or not question.strip()
+
+
+def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path: Path) -> None:
+    notes = sample(tmp_path / "notes")
+    for on in (True, False):
+        options = Options(
+            workspace=str(notes),
+            index=str(tmp_path / "index.sqlite"),
+            provider="none",
+            now=NOW,
+            changes=(("questionTime.enabled", "true" if on else "false"),),
+        )
+        with Engine.open(options) as engine:
+            engine.indexer.sync()
+            found = engine.queries.gather("what was moved last sunday")
+            assert bool(found.of_named_time) == on
+            assert bool(found.recommended.plan.time) == on
+            assert ("sunday" in found.recommended.plan.words) == (not on)

@@ -29,7 +29,7 @@ class Time:
 
 def settings_for(play: Play | None, name: str = "openai", **more: Any) -> ProviderSettings:
     """Settings for `name` at the server `play`, with an environment of its own and no real waiting."""
-    batches = more.pop("batches", RequestLimits())
+    batches = more.pop("batches", RequestLimits(most_bytes=8000))
     clock = more.pop("clock", None) or (more.pop("time", None) or Time()).clock()
     base = {"base_url": play.url} if play else {}
     return ProviderSettings(
@@ -52,4 +52,4 @@ def provider_for(play: Play, name: str = "openai", **more: Any) -> Any:
 
 def quick(seconds: float = 0.15, **more: Any) -> RequestLimits:
     """Batches whose calls may take `seconds`."""
-    return replace(RequestLimits(), query_seconds=seconds, batch_seconds=seconds, **more)
+    return replace(RequestLimits(most_bytes=8000), query_seconds=seconds, batch_seconds=seconds, **more)

@@ -273,6 +273,10 @@ class MemoryStore:
         said = {rowid: chunk.new.said for rowid, chunk in self.state.chunks.items()}
         return {rowid: tuple(own) for rowid, own in said.items() if own != NOTHING_SAID}
 
+    def word_counts(self, rowids: Sequence[int] | RowIds) -> dict[int, int]:
+        chunks = (self.state.chunks[int(rowid)] for rowid in rowids if int(rowid) in self.state.chunks)
+        return {chunk.rowid: chunk.new.words for chunk in chunks if chunk.new.words}
+
     def chunking(self) -> str:
         return self.state.recipe.chunking
 

@@ -337,13 +337,44 @@ def _deep(package: Package) -> set[str]:
     return {name for name, depth in depths(package).items() if depth > 2 and not is_error(package, name)}
 
 
-def _wide(package: Package) -> set[str]:
-    """Classes with many public methods; those that Textual calls by their names are counted by nobody who reads it."""
+def _protocols(package: Package) -> dict[str, set[str]]:
+    """The methods that each of our protocols asks for."""
     return {
-        name
-        for name, items in package.methods()
-        if sum(not item.name.startswith(("_", *HOOKS)) and item.name not in OVERRIDES for item in items) > MOST_METHODS
+        f"{module}.{node.name}": {item.name for item in node.body if isinstance(item, Function)}
+        for module, node in package.classes()
+        if any(ast.unparse(base) == "Protocol" for base in node.bases)
     }
+
+
+def _asked_by_protocols(package: Package) -> dict[str, set[str]]:
+    """For each class the methods of the protocols that it fulfils, with what it inherits and its fields."""
+    nodes = {node.name: node for _, node in package.classes()}
+
+    def has(node: ast.ClassDef) -> set[str]:
+        fields = re.findall(r"self\.(\w+)(?:: [^=\n]+)? = ", ast.unparse(node))
+        bases = [nodes[name] for name in map(ast.unparse, node.bases) if name in nodes and name != node.name]
+        own = {item.name for item in node.body if isinstance(item, Function)}
+        return own.union(fields, *(has(base) for base in bases))
+
+    protocols = [wanted for wanted in _protocols(package).values() if wanted]
+    return {
+        f"{module}.{node.name}": set().union(*(wanted for wanted in protocols if wanted <= has(node)))
+        for module, node in package.classes()
+    }
+
+
+def _wide(package: Package) -> set[str]:
+    """Classes with many public methods; those that Textual calls by their names are counted by nobody who reads it.
+
+    A protocol has no code: it is as wide as what is asked of those who fulfil it, and what it asks for is not theirs.
+    """
+    protocols, asked = _protocols(package), _asked_by_protocols(package)
+    found = set()
+    for name, items in package.methods():
+        own = {item.name for item in items} - asked[name] - OVERRIDES
+        if name not in protocols and sum(not one.startswith(("_", *HOOKS)) for one in own) > MOST_METHODS:
+            found.add(name)
+    return found
 
 
 def _hand_on(package: Package) -> set[str]:
@@ -354,11 +385,7 @@ def _hand_on(package: Package) -> set[str]:
     on purpose; and a class that has every method of one of our protocols stands for its part. A key and a message know
     a name alone (HOOKS), and a base class calls what it declares, so neither can know the part.
     """
-    protocols = [
-        {item.name for item in node.body if isinstance(item, Function)}
-        for _, node in package.classes()
-        if any(ast.unparse(base) == "Protocol" for base in node.bases)
-    ]
+    stands_for = _asked_by_protocols(package)
     ours = {node.name for _, node in package.classes()} | {name.rpartition(".")[2] for name in package.trees}
     declared = {
         node.name: {item.name for item in node.body if isinstance(item, Function)} for _, node in package.classes()
@@ -366,14 +393,12 @@ def _hand_on(package: Package) -> set[str]:
     found = set()
     for module, node in package.classes():
         items = [item for item in node.body if isinstance(item, Function)]
-        names = {item.name for item in items}
-        stands_for = set().union(*(protocol for protocol in protocols if protocol and protocol <= names))
         inherited = set().union(*(declared.get(ast.unparse(base).partition("[")[0], set()) for base in node.bases))
         for item in items:
             if (
                 hands_on(item)
                 and not item.name.startswith(("_", "start", "stop", "close", *HOOKS))
-                and item.name not in stands_for | inherited
+                and item.name not in stands_for[f"{module}.{node.name}"] | inherited
                 and not any(ast.unparse(mark) in ("property", "cached_property") for mark in item.decorator_list)
                 and _passes_on_arguments(item)
                 and not _made_by_a_library(node, item, ours)

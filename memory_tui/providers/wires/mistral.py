@@ -6,10 +6,13 @@ from memory_tui.providers.provider_options import ProviderSettings, Wire
 from memory_tui.providers.provider_row import ProviderRow
 from memory_tui.providers.wires.openai import compatible
 
+_MOST_BYTES = 16_000
+"""Mistral refuses more than 16,384 tokens a request."""
+
 
 def mistral(settings: ProviderSettings) -> Wire:
     """Mistral. Raises ProviderFailure."""
-    return compatible(MISTRAL, settings, lambda _: {}, None)
+    return compatible(MISTRAL, settings, lambda _: {}, None, most_items=128, most_bytes=_MOST_BYTES)
 
 
 MISTRAL = ProviderRow(

@@ -55,6 +55,8 @@ def ollama(settings: ProviderSettings) -> Wire:
         request=request,
         rows=lambda answer: cut(rows(answer)),
         most_items=64,
+        # It is mostly on this machine, where a request costs nothing and a long one holds up questions.
+        most_bytes=8_000,
         concurrency=1,
         batch_seconds=600.0,
     )

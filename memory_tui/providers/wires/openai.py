@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from memory_tui.providers.answer_rows import Malformed, field, in_order
 from memory_tui.providers.batch_format import BatchFormat, multipart
 from memory_tui.providers.provider_options import (
+    OTHERS_BYTES,
     Kind,
     ProviderSettings,
     Wire,
@@ -19,6 +20,8 @@ from memory_tui.providers.provider_options import (
 )
 from memory_tui.providers.provider_row import ProviderRow, authorised, bearers
 
+_MOST_BYTES = 300_000
+"""OpenAI documents 2,048 texts and 300,000 tokens a request."""
 _JSON = {"Content-Type": "application/json"}
 _SOURCE = "memory-tui"
 MAX_INPUT_BYTES = 8000
@@ -63,11 +66,18 @@ def openai(settings: ProviderSettings) -> Wire:
         auth=bearers(found),
         request=request,
         rows=rows,
+        most_bytes=_MOST_BYTES if own else OTHERS_BYTES,
     )
 
 
 def compatible(
-    row: ProviderRow, settings: ProviderSettings, more: Callable[[Kind], Mapping[str, object]], dims: int | None
+    row: ProviderRow,
+    settings: ProviderSettings,
+    more: Callable[[Kind], Mapping[str, object]],
+    dims: int | None,
+    *,
+    most_items: int,
+    most_bytes: int,
 ) -> Wire:
     """A provider with OpenAI's format; `more` is what a request holds besides, `dims` the length asked for.
 
@@ -90,7 +100,8 @@ def compatible(
         auth=bearers(found),
         request=lambda texts, kind: ("/embeddings", {"model": model, "input": list(texts), **more(kind)}),
         rows=rows,
-        most_items=128,
+        most_items=most_items,
+        most_bytes=most_bytes,
     )
 
 

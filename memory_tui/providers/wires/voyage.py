@@ -9,6 +9,9 @@ from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire
 from memory_tui.providers.provider_row import ProviderRow
 from memory_tui.providers.wires.openai import batch_format, compatible, input_type
 
+_MOST_BYTES = 120_000
+"""Voyage documents 1,000 texts and, for its models of the least, 120,000 tokens a request."""
+
 
 def voyage(settings: ProviderSettings) -> Wire:
     """Voyage, which is told whether a text is a note or a query. Raises ProviderFailure."""
@@ -17,7 +20,7 @@ def voyage(settings: ProviderSettings) -> Wire:
     def more(kind: Kind) -> Mapping[str, object]:
         return {"input_type": kind, **input_type(settings, kind), **({"output_dimension": size} if size else {})}
 
-    return compatible(VOYAGE, settings, more, size)
+    return compatible(VOYAGE, settings, more, size, most_items=1_000, most_bytes=_MOST_BYTES)
 
 
 def batch(wire: Wire) -> BatchFormat:

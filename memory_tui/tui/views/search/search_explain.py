@@ -116,7 +116,7 @@ class Explainer(Part):
             self.view.show_message(
                 "Still searching for changes."
                 if working
-                else "No single setting changes this. Press w to see the nearest."
+                else "No single setting on the strip changes this. Press w to see the nearest."
             )
             return
         pane.do_apply()

@@ -1,0 +1,93 @@
+"""The level of an answer tells whether the notes hold what was asked, whatever the best hit scores.
+
+Something is always nearest, so a score that is relative to the best hit says nothing of a question that no note
+answers. What does: how much of the question's words a chunk holds, how much of them stands in one line or window, and
+how near a window is in meaning. Their logistic was fitted on LoCoMo (Maharana et al. 2024), answerable questions
+against those of other people's notes; no hit, no score, no knob of the ranking changes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["found", "nearby only", "nothing holds these words"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSignals:
+    """The best that any of the first candidates has, whichever that is.
+
+    `coverage` is the share of the question's words that a chunk holds, weighed by idf; `line` and `window` are bm25
+    over the summed idf of the question; `cosine` is that of a window, None where meaning was not compared.
+    """
+
+    coverage: float
+    line: float
+    window: float
+    cosine: float | None
+
+
+_COVERAGE, _LINE, _WINDOW, _COSINE, _BIAS = 5.39, 3.43, 2.44, 7.07, -9.84
+_USUAL_COSINE = 0.5
+"""Between the cosines of questions that are answered and of those that are not."""
+MOST_DOUBTED = 0.1
+"""The share of questions with an answer that may be doubted."""
+_CAUGHT = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLevel:
+    """How an answer is to be taken: its `level`, by `likelihood` against two bounds, and what that was made of.
+
+    From `doubt_below` on it is found, under `nothing_below` nothing; between them there are only notes nearby.
+    """
+
+    level: Level
+    likelihood: float
+    signals: AnswerSignals
+    doubt_below: float
+    nothing_below: float
+
+    @property
+    def sentence(self) -> str:
+        """The level in words, with the numbers that made it."""
+        found = self.signals
+        held = f"the best chunk holds {found.coverage:.0%} of what was asked, by the weight of its words"
+        near = "" if found.cosine is None else f", and the nearest window has cosine {found.cosine:.2f}"
+        if self.level == "found":
+            return f"Found: {held}{near}."
+        if self.level == "nearby only":
+            return f"Nearby only, which may not answer it: {held}{near}."
+        return f"Nothing holds these words: {held}{near}."
+
+
+def likelihood(signals: AnswerSignals) -> float:
+    """How likely it is that the notes answer, from 0 to 1."""
+    cosine = _USUAL_COSINE if signals.cosine is None else signals.cosine
+    value = _COVERAGE * signals.coverage + _LINE * signals.line + _WINDOW * signals.window + _COSINE * cosine + _BIAS
+    return 1.0 / (1.0 + math.exp(-value))
+
+
+def level_of(signals: AnswerSignals, doubt_below: float, nothing_below: float) -> AnswerLevel:
+    """The level of an answer by its `signals`."""
+    value = likelihood(signals)
+    level: Level = "found" if value >= doubt_below else "nearby only"
+    if value < min(nothing_below, doubt_below):
+        level = "nothing holds these words"
+    return AnswerLevel(level, value, signals, doubt_below, nothing_below)
+
+
+def fitted(nonsense: Sequence[float], related: Sequence[float], otherwise: float) -> float:
+    """The bound below which answers of this memory are doubted, by the likelihoods of unrelated and related questions.
+
+    It is the least that catches nearly all of the nonsense, and never doubts more of what is related than it may;
+    `otherwise` without either.
+    """
+    if not nonsense or not related:
+        return otherwise
+    caught = sorted(nonsense)[min(len(nonsense) - 1, math.ceil(_CAUGHT * len(nonsense)) - 1)]
+    most = sorted(related)[math.floor(MOST_DOUBTED * len(related))]
+    return min(math.nextafter(caught, 1.0), most)

@@ -1,0 +1,210 @@
+"""Every kind of claim has a checker, every checker can fail, and what is said of whole workspaces is true."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.core import profiles
+from memory_tui.demo import demo
+from memory_tui.explain import claims, trace_json, verdicts, wording
+from memory_tui.explain.counterfactuals import Flip, NotAlone, Rephrased, flips
+from memory_tui.search import trace
+from memory_tui.search.rank import rank
+from tests.harness.claims import (
+    CHECKERS,
+    Case,
+    Report,
+    World,
+    adversarial,
+    kinds,
+    open_world,
+    run,
+    run_files,
+    run_noise,
+)
+
+TODAY = dt.date(2026, 11, 20)
+PARTS = {claims.SearchedRange}
+"""Dataclasses that are part of a claim and none themselves."""
+FORMS = {"ordinal", "margin", "age", "number", "against", "turn", "effects", "mode", "no_flip", "no_suggestion"}
+"""Functions of the wording that put a number, a knob or a mode into words, which claims nothing of an index."""
+
+
+def test_every_kind_of_claim_has_a_checker() -> None:
+    assert kinds() == set(CHECKERS)
+    for module in (claims, verdicts):
+        made = {
+            kind
+            for kind in vars(module).values()
+            if inspect.isclass(kind) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+        }
+        assert made - PARTS <= set(CHECKERS), "a claim without a checker"
+
+
+def test_every_sentence_is_a_function_of_a_claim() -> None:
+    """A function that words anything takes a claim first; what else there is puts a value into words."""
+    known = kinds()
+    for name, function in inspect.getmembers(wording, inspect.isfunction):
+        if name.startswith("_") or name in FORMS or function.__module__ != wording.__name__:
+            continue
+        spaces = {**vars(wording), "Flip": Flip, "NotAlone": NotAlone, "Rephrased": Rephrased}
+        first = next(iter(inspect.signature(function).parameters.values())).annotation
+        if first == "WhyNot":
+            continue
+        found = eval(first, spaces)
+        assert set(leaves(found)) <= known, (name, first)
+
+
+def leaves(annotation: object) -> Iterator[type]:
+    """The classes that an annotation is made of."""
+    if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is not None:
+        for one in typing.get_args(annotation):
+            yield from leaves(one)
+    elif isinstance(annotation, type):
+        yield annotation
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Callable[[str, str], World]]:
+    """The adversarial workspace, opened under a profile with a provider."""
+    worlds: list[World] = []
+    questions = adversarial(tmp_path / "notes")
+
+    def opened(profile: str, provider: str) -> World:
+        index = tmp_path / f"{profile}.{provider}.sqlite"
+        worlds.append(open_world("adversarial", tmp_path / "notes", index, profile, provider, questions))
+        return worlds[-1]
+
+    yield opened
+    for world in worlds:
+        world.engine.close()
+
+
+REDUCED = [
+    ("openclaw-2026.3", "none"),
+    ("openclaw-2026.3", "builtin"),
+    ("recommended", "builtin"),
+    ("openclaw-2026.9", "none"),
+]
+
+
+@pytest.mark.parametrize(("profile", "provider"), REDUCED)
+def test_nothing_untrue_is_said_of_odd_notes(small: Callable[[str, str], World], profile: str, provider: str) -> None:
+    world = small(profile, provider)
+    world.questions = world.questions[::3]
+    report = Report()
+    run(world, report, lines=1, with_flips=0)
+    run_files(world, report)
+    assert report.untrue == []
+    assert sum(report.counts.values()) > 60
+    assert len(report.counts) >= 6
+
+
+def test_nothing_untrue_is_said_of_what_would_change_a_verdict(small: Callable[[str, str], World]) -> None:
+    world = small("openclaw-2026.3", "builtin")
+    world.questions = ["router omada giraffe"]
+    report = Report()
+    run(world, report, lines=1, with_flips=1)
+    assert report.untrue == []
+    assert report.counts["NotAlone"] + report.counts["Flip"] > 10
+
+
+def test_nothing_untrue_is_said_of_minscore(small: Callable[[str, str], World]) -> None:
+    report = Report()
+    run_noise(small("openclaw-2026.3", "builtin"), report)
+    assert report.untrue == []
+    assert report.counts
+
+
+def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
+    """Claims that were once made, or that are true of another line, fail their checkers."""
+    world = small("openclaw-2026.3", "builtin")
+    settings = world.engine.plan.settings.update({"query.maxResults": 2, "query.minScore": 0.2}, "test")
+    evidence = world.engine.queries.gather("router omada")
+    ranked = rank(evidence, settings)
+    lost = ranked.lost[0]
+    row = next(row for row in range(evidence.chunks) if evidence.refs[row].rowid == lost.chunk.rowid)
+    case = Case(world, evidence, settings, ranked, row, flip_settings=world.engine.plan.with_profile)
+    place = trace.Recalled(1)
+    changes = flips(evidence, settings, row, world.engine.plan.with_profile)
+    flip = changes.found[0]
+    false: list[object] = [
+        place,
+        trace.BelowMinScore(0.99, 0.1),
+        trace.LoweredByDecay(0.2, 0.1, 10, 0.5),
+        trace.BeyondLimit(1, 2),
+        claims.StoppedByAlone("decay", 1),
+        claims.AbsentWords(("router",)),
+        claims.AbsentWords(("WiFi",)),
+        claims.AbsentWords(("密码",)),
+        claims.InvisibleToTokenizer(("router",), "openclaw-2026.3"),
+        claims.InvisibleToTokenizer(("giraffe",), "openclaw-2026.3"),
+        claims.NoChunkMatches(),
+        claims.NoSingleKnob(recalled=False, ranges=(claims.SearchedRange("query.maxResults", 1, 50, 1),)),
+        claims.LeftOut(("giraffe",), "common"),
+        claims.LeftOut(("giraffe",), "stop word"),
+        trace.BlankQuery(),
+        trace.NothingMatched((), "AND"),
+        trace.AllBelowGate(1, 0.1, 0.2, 0),
+        verdicts.NotMatched(("router",), ("router",), ("router",), "AND"),
+        verdicts.NotDelivered(1, 2, 100),
+        verdicts.NoSuchFile("x"),
+        dataclasses.replace(flip, place=(flip.place or 0) + 1),
+        dataclasses.replace(flip, comes_in=(lost.chunk,)),
+    ]
+    report = Report()
+    case.path = "MEMORY.md"
+    for claim in false:
+        report.check(claim, case)
+    assert len(report.untrue) == len(false), report.counts
+
+
+def test_json_carries_the_claims_with_their_evidence(small: Callable[[str, str], World]) -> None:
+    engine = small("openclaw-2026.3", "none").engine
+    found = trace_json.answer(engine.queries.search("密码"))["empty"]["claims"]
+    assert [claim["kind"] for claim in found] == ["invisible_to_tokenizer"]
+    assert found[0]["words"] == ["密码"]
+    assert found[0]["profile"] == "openclaw-2026.3"
+    assert found[0]["sentence"].startswith('Notes hold "密码"')
+    evidence = engine.queries.gather("did anna move 42")
+    said = trace_json.why(engine.queries.why(evidence, "MEMORY.md", 1))["claims"]
+    assert {"left_out"} <= {claim["kind"] for claim in said}
+    assert all(claim["sentence"].endswith(".") for claim in said)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("provider", ["builtin", "none"])
+@pytest.mark.parametrize("profile", list(profiles.PROFILES))
+@pytest.mark.parametrize("name", ["adversarial", "demo", "oracle"])
+def test_nothing_untrue_is_said_at_all(
+    name: str, profile: str, provider: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """All lines of all questions, with everything that would change them."""
+    if name == "adversarial":
+        folder = tmp_path / "notes"
+        questions = adversarial(folder)
+    elif name == "demo":
+        folder = demo.materialize(tmp_path / "notes", TODAY)
+        questions = [labelled.query for labelled in demo.labelled_queries(TODAY)]
+    else:
+        folder = request.getfixturevalue("oracle_workspace")
+        questions = ["router", "vlan deploy", "what happened yesterday", "密码", "giraffe", "the of"]
+    world = open_world(name, folder, tmp_path / "i.sqlite", profile, provider, questions)
+    report = Report()
+    try:
+        run(world, report, lines=20, with_flips=4)
+        if name == "adversarial":
+            run_files(world, report)
+        run_noise(world, report)
+    finally:
+        world.engine.close()
+    print(dict(report.counts))
+    assert report.untrue == []

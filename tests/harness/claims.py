@@ -1,0 +1,687 @@
+"""Every claim of an explanation against brute force: one checker a kind, over workspaces, profiles and knobs.
+
+A checker gets a claim and the case that it was made in, and raises AssertionError where it is untrue. It goes by the
+texts of the chunks, by the raw findings, and by whole rankings, never by what made the claim.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from memory_tui.core import keywords, profiles, tokens
+from memory_tui.core.settings import BY_KEY, Scalar, Settings
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import claims, noise, verdicts, why_not, wording
+from memory_tui.explain.claims import GATE_SWITCHES, left_out, of_empty
+from memory_tui.explain.counterfactuals import TEXT, VECTOR, Flip, NotAlone, Rephrased, flips, of_answer, turned
+from memory_tui.explain.why_not import WhyNot
+from memory_tui.plan import Options
+from memory_tui.search import rules_2026_9, trace
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.rank import can_rank, mmr_tokens, rank
+from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
+from memory_tui.workspace.roots import shown
+
+NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
+STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
+DECAY, MMR = "query.hybrid.temporalDecay.enabled", "query.hybrid.mmr.enabled"
+
+
+# --- workspaces ----------------------------------------------------------------------------------------------------
+
+
+def adversarial(folder: Path) -> list[str]:
+    """Notes that are identical, empty, of one line, of 10,000 characters, Chinese, without a known word, of odd dates.
+
+    Returns questions about them.
+    """
+    memory = folder / "memory"
+    memory.mkdir(parents=True)
+    same = "# Router\n\nthe router omada is in the closet, anna knows the password\n"
+    for number in range(5):
+        (memory / f"same-{number}.md").write_text(same)
+    for day in range(1, 13):
+        (memory / f"2026-1{day % 2}-{day:02}.md").write_text(
+            f"anna moved the router, ticket{day} of omada\n" * (day % 3 + 1)
+        )
+    (memory / "empty.md").write_text("")
+    (memory / "blank.md").write_text("\n\n  \n")
+    (folder / "MEMORY.md").write_text("router")
+    (memory / "long.md").write_text(" ".join(f"cable{n} router" if n % 9 == 0 else f"cable{n}" for n in range(1200)))
+    (memory / "2026-05-02.md").write_text("路由器的密码是写在柜子里的\n我的WiFi密码在纸上\n" * 4)
+    (memory / "2026-05-03.md").write_text("会议记录：安娜说服务器坏了\n")
+    (memory / "unknown.md").write_text("xqzvw kjhgq\n")
+    (memory / "2031-01-01.md").write_text("the router of the future, omada\n")
+    (memory / "2026-02-30.md").write_text("a day that is none: router, omada\n")
+    (memory / "0001-01-01.md").write_text("the oldest router\n")
+    return [
+        "router", "密码", "路由器 密码是什么", "WiFi", "rout", "giraffe", "", "   ", "the of and", "did anna move 42",
+        "router omada giraffe",
+        "the router omada is in the closet, anna knows the password", "xqzvw", "what about 2026-02-30",
+        "cable999", "ticket7 of omada", "memory/long.md", "anna router",
+    ]  # fmt: skip
+
+
+@dataclass
+class World:
+    """One workspace indexed under one profile, with the texts of its chunks by rowid."""
+
+    name: str
+    engine: Engine
+    folder: Path
+    texts: dict[int, str]
+    questions: list[str]
+
+
+def open_world(name: str, folder: Path, index: Path, profile: str, provider: str, questions: list[str]) -> World:
+    """Open and index `folder` under `profile`."""
+    engine = Engine.open(
+        Options(
+            workspace=str(folder), index=str(index), provider=provider, now=NOW, changes=(("profile", profile), *STILL)
+        )
+    )
+    engine.indexer.sync()
+    found = engine.queries.gather("router")
+    with engine.queries.reader() as store:
+        texts = store.texts([found.refs[row].rowid for row in range(found.chunks)])
+    return World(name, engine, folder, texts, questions)
+
+
+def variants(base: Settings) -> Iterator[Settings]:
+    """Decay and MMR on and off, with knobs under which every gate closes for somebody."""
+    knobs: list[dict[str, Scalar]] = [
+        {"query.maxResults": 4},
+        {"query.maxResults": 3, "query.minScore": 0.45},
+        {"query.maxResults": 2, "query.minScore": 0.1, "query.hybrid.candidateMultiplier": 2},
+        {"query.minScore": 0.97, VECTOR: 0.4, TEXT: 0.6},
+    ]
+    for number, (decay, mmr) in enumerate(itertools.product((False, True), repeat=2)):
+        more = {DECAY: decay, MMR: mmr, "query.hybrid.mmr.lambda": 0.3, "query.hybrid.temporalDecay.halfLifeDays": 40}
+        yield base.update({**knobs[number], **more}, "harness")
+        yield base.update({**knobs[3 - number], **more}, "harness")
+
+
+# --- a case, and what checkers ask it --------------------------------------------------------------------------------
+
+
+@dataclass
+class Case:
+    """One question under one set of knobs; `row` is that of the chunk that a claim is about."""
+
+    world: World
+    evidence: Evidence
+    settings: Settings
+    trace: Trace
+    row: int = -1
+    path: str = ""
+    line: int | None = None
+    flip_settings: Callable[[str], Settings] | None = None
+
+    @property
+    def chunk(self) -> ChunkRef:
+        return self.evidence.refs[self.row]
+
+    @property
+    def text(self) -> str:
+        return self.world.texts[self.chunk.rowid]
+
+    @property
+    def candidate(self) -> Candidate:
+        """The record of the chunk in the ranking."""
+        every = (*self.trace.recalled, *self.trace.lost)
+        return next(one for one in every if one.chunk.rowid == self.chunk.rowid)
+
+    def under(self, settings: Settings) -> Trace:
+        return rank(self.evidence, settings)
+
+    def place(self, found: Trace) -> int | None:
+        """The place of the chunk among the hits of `found`."""
+        return next((i for i, c in enumerate(found.recalled, 1) if c.chunk.rowid == self.chunk.rowid), None)
+
+    def without(self, key: str) -> Trace:
+        return self.under(self.settings.set(key, False, "harness"))
+
+
+Checker = Callable[[Any, Case], None]
+CHECKERS: dict[type, Checker] = {}
+
+
+def checks(*kinds: type) -> Callable[[Checker], Checker]:
+    """Register the checker of `kinds`."""
+
+    def register(checker: Checker) -> Checker:
+        CHECKERS.update(dict.fromkeys(kinds, checker))
+        return checker
+
+    return register
+
+
+def kinds() -> set[type]:
+    """Every kind of claim that an explanation can make."""
+    unions = (verdicts.Fate, verdicts.Doubt, trace.EmptyReason, claims.WordClaim, claims.LineClaim)
+    return {kind for union in unions for kind in get_args(union)} | {Flip, NotAlone, Rephrased}
+
+
+def minimum(case: Case) -> float:
+    return case.settings.number("query.minScore")
+
+
+# --- verdicts of ranking ---------------------------------------------------------------------------------------------
+
+
+@checks(trace.Recalled)
+def _recalled(claim: trace.Recalled, case: Case) -> None:
+    assert case.place(case.trace) == claim.place
+    if claim.relaxed or claim.rescued:
+        assert case.candidate.score < minimum(case)
+    else:
+        assert case.candidate.score >= minimum(case)
+
+
+@checks(trace.BelowMinScore)
+def _below(claim: trace.BelowMinScore, case: Case) -> None:
+    score = case.candidate.score
+    assert case.place(case.trace) is None
+    assert score < claim.floor
+    assert claim.margin == claim.floor - score
+    if not claim.relaxed:
+        assert claim.floor == minimum(case)
+    else:
+        assert not any(one.score >= minimum(case) for one in (*case.trace.recalled, *case.trace.lost))
+
+
+@checks(trace.LoweredByDecay)
+def _lowered(claim: trace.LoweredByDecay, case: Case) -> None:
+    _below(trace.BelowMinScore(claim.floor, claim.margin, claim.relaxed), case)
+    assert 0 < claim.factor < 1
+    assert claim.factor == case.candidate.age.factor
+    assert case.candidate.score / claim.factor >= claim.floor - 1e-9
+    if not profiles.get(case.trace.profile).fixed:
+        fresh = case.without(DECAY)
+        assert next(c for c in (*fresh.recalled, *fresh.lost) if c.chunk == case.chunk).score >= claim.floor
+
+
+def over_the_gate(case: Case) -> list[Candidate]:
+    """Those that passed every floor, in their order."""
+    found = [c for c in case.trace.lost if isinstance(c.verdict, trace.BeyondLimit | trace.DisplacedByMmr)]
+    return [*case.trace.recalled, *sorted(found, key=lambda c: c.verdict.place)]  # type: ignore[union-attr]
+
+
+@checks(trace.BeyondLimit)
+def _beyond(claim: trace.BeyondLimit, case: Case) -> None:
+    passed = over_the_gate(case)
+    assert passed[claim.place - 1].chunk == case.chunk
+    assert claim.place > claim.limit == case.settings.whole("query.maxResults") == len(case.trace.recalled)
+
+
+@checks(trace.DisplacedByMmr)
+def _displaced(claim: trace.DisplacedByMmr, case: Case) -> None:
+    passed = over_the_gate(case)
+    assert passed[claim.place - 1].chunk == case.chunk
+    assert claim.place > claim.limit
+    own, twin = case.candidate, next(c for c in (*case.trace.recalled, *case.trace.lost) if c.chunk == claim.twin)
+    assert own.mmr is not None
+    assert twin.mmr is not None
+    assert twin.mmr.place < own.mmr.place
+    profile = profiles.get(case.trace.profile)
+    one, other = (mmr_tokens(profile, case.world.texts[c.chunk.rowid]) for c in (own, twin))
+    likeness = len(one & other) / len(one | other) if one | other else 1.0
+    assert abs(likeness - claim.similarity) < 1e-9
+    if not profile.fixed:
+        plain = case.without(MMR)
+        assert case.place(plain) is not None, "among the first by its score"
+
+
+@checks(claims.StoppedByAlone)
+def _alone(claim: claims.StoppedByAlone, case: Case) -> None:
+    assert case.place(case.trace) is None
+    assert case.place(case.without(GATE_SWITCHES[claim.gate])) == claim.place
+
+
+@checks(claims.StillLostWithout)
+def _not_alone_gate(claim: claims.StillLostWithout, case: Case) -> None:
+    found = case.without(GATE_SWITCHES[claim.gate])
+    assert case.place(found) is None
+    assert next(c for c in found.lost if c.chunk == case.chunk).verdict == claim.then
+
+
+# --- verdicts of the pools -------------------------------------------------------------------------------------------
+
+
+def check_words(claim: verdicts.TextGate, case: Case) -> None:
+    CHECKERS[type(claim)](claim, case)
+
+
+@checks(verdicts.WordsOff)
+def _words_off(_: verdicts.WordsOff, case: Case) -> None:
+    assert case.trace.mode == "vectors only"
+
+
+@checks(verdicts.NoWord)
+def _no_word(_: verdicts.NoWord, case: Case) -> None:
+    assert not why_not.side_of(case.evidence, case.settings).plan.fts_query
+
+
+@checks(verdicts.NotMatched)
+def _not_matched(claim: verdicts.NotMatched, case: Case) -> None:
+    side = why_not.side_of(case.evidence, case.settings)
+    assert case.row not in side.postings.rows
+    assert claim.absent
+    for word in claim.hidden:
+        assert is_held(case.text, word), word
+    for word in set(claim.absent) - set(claim.hidden):
+        assert not is_held(case.text, word), word
+    for word in claim.nowhere:
+        assert not any(is_held(text, word) for text in case.world.texts.values()), word
+
+
+@checks(verdicts.OutsideTextPool)
+def _outside_words(claim: verdicts.OutsideTextPool, case: Case) -> None:
+    assert claim.rank > claim.pool
+    assert claim.bm25 >= claim.edge
+    sides = case.evidence.keywords.each if case.evidence.keywords else ()
+    every = (why_not.side_of(case.evidence, case.settings), *sides)
+    assert any(
+        int(np.count_nonzero(side.postings.bm25 < claim.bm25)) < claim.rank for side in every if len(side.postings.rows)
+    )
+
+
+@checks(verdicts.NoVector)
+def _no_vector(claim: verdicts.NoVector, case: Case) -> None:
+    assert case.evidence.cosine is None or np.isnan(case.evidence.cosine[case.row])
+    check_words(claim.text, case)
+
+
+@checks(verdicts.ModelMismatch)
+def _mismatch(claim: verdicts.ModelMismatch, case: Case) -> None:
+    assert case.evidence.cosine is None
+    assert any(notice.code == "model_mismatch" for notice in case.trace.notices)
+    check_words(claim.text, case)
+
+
+@checks(verdicts.OutsideVectorPool)
+def _outside_meaning(claim: verdicts.OutsideVectorPool, case: Case) -> None:
+    cosine = case.evidence.cosine
+    assert cosine is not None
+    own = cosine[case.row]
+    assert claim.cosine == own <= claim.edge + 1e-6
+    assert np.count_nonzero(cosine > own + 1e-5) < claim.rank <= np.count_nonzero(cosine >= own - 1e-5)
+    assert claim.pool < claim.rank <= claim.of
+    check_words(claim.text, case)
+
+
+@checks(verdicts.UnreadableProject)
+def _project(_: verdicts.UnreadableProject, case: Case) -> None:
+    assert case.row in rules_2026_9.dropped(case.evidence.lexical.said)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+@checks(verdicts.OutsideRoots, verdicts.Excluded, verdicts.UnreadableFile)
+def _not_a_note(_: object, case: Case) -> None:
+    with case.world.engine.queries.reader() as store:
+        assert store.file(case.path) is None
+
+
+@checks(verdicts.NoSuchFile)
+def _no_file(_: verdicts.NoSuchFile, case: Case) -> None:
+    assert not (case.world.folder / case.path).exists()
+
+
+@checks(verdicts.ChangedSinceIndexed)
+def _changed(_: verdicts.ChangedSinceIndexed, case: Case) -> None:
+    lines = (case.world.folder / case.path).read_text().split("\n")
+    wanted = lines[case.line - 1] if case.line and case.line <= len(lines) else ""
+    refs = {ref.rowid for ref in case.world.engine.queries.chunks_of(case.path)}
+    assert not wanted.strip() or not any(wanted in case.world.texts[rowid].split("\n") for rowid in refs)
+
+
+@checks(verdicts.InNoChunk)
+def _in_no_chunk(claim: verdicts.InNoChunk, case: Case) -> None:
+    text = (case.world.folder / case.path).read_text()
+    refs = case.world.engine.queries.chunks_of(case.path)
+    if claim.line is None:
+        assert not refs
+        assert not text.strip()
+    else:
+        assert not any(ref.start_line <= claim.line <= ref.end_line for ref in refs)
+        assert claim.line > claim.lines or claim.line < 1 or not text.split("\n")[claim.line - 1].strip()
+
+
+@checks(verdicts.LostInTheirIndex, verdicts.NotDelivered)
+def _ranked_then_lost(claim: verdicts.LostInTheirIndex | verdicts.NotDelivered, case: Case) -> None:
+    assert case.place(case.trace) == claim.place
+    if isinstance(claim, verdicts.NotDelivered):
+        assert claim.place > claim.delivered
+
+
+# --- empty answers -------------------------------------------------------------------------------------------------
+
+
+def is_held(text: str, word: str) -> bool:
+    """Whether a reader finds `word` in `text`, by another way than the product: character by character."""
+    text, word = text.lower(), word.lower()
+    at = text.find(word)
+    while at >= 0:
+        around = [text[at - 1 : at], text[at + len(word) : at + len(word) + 1]]
+        own = [c for c in around if c and (c.isalnum() or c == "_") and not tokens.is_cjk(c)]
+        if not word.isascii() or not own:
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+@checks(trace.BlankQuery)
+def _blank(_: trace.BlankQuery, case: Case) -> None:
+    assert not case.evidence.query.strip()
+
+
+@checks(trace.EmptyIndex)
+def _empty_index(_: trace.EmptyIndex, case: Case) -> None:
+    assert not case.world.texts
+
+
+@checks(trace.NoUsableWord)
+def _no_usable(_: trace.NoUsableWord, case: Case) -> None:
+    assert case.trace.mode == "nothing"
+    assert not case.trace.funnel.candidates
+
+
+@checks(trace.NothingMatched)
+def _nothing(_: trace.NothingMatched, case: Case) -> None:
+    assert not case.trace.funnel.candidates
+
+
+@checks(trace.AllBelowGate)
+def _all_below(claim: trace.AllBelowGate, case: Case) -> None:
+    assert not case.trace.recalled
+    assert claim.candidates == len(case.trace.lost)
+    assert claim.best == max(one.score for one in case.trace.lost)
+    assert claim.best < claim.floor == minimum(case)
+    if not profiles.get(case.trace.profile).fixed:
+        fresh = case.without(DECAY)
+        assert claim.decayed == sum(c.score >= claim.floor for c in (*fresh.recalled, *fresh.lost))
+
+
+@checks(claims.AbsentWords)
+def _absent(claim: claims.AbsentWords, case: Case) -> None:
+    for word in claim.words:
+        assert not any(is_held(text, word) for text in case.world.texts.values()), word
+
+
+@checks(claims.InvisibleToTokenizer)
+def _invisible(claim: claims.InvisibleToTokenizer, case: Case) -> None:
+    for word in claim.words:
+        holding = [text for text in case.world.texts.values() if is_held(text, word)]
+        assert holding, word
+        if not tokens.is_cjk(word) or profiles.get(claim.profile).join != "OR":
+            own = tokens.tokens(word, stemmed=False)
+            assert all(own[0] not in tokens.tokens(text, stemmed=False) for text in holding), word
+    for part, whole in zip(claim.words, claim.part_of, strict=False):
+        assert part in whole
+        assert not any(is_held(text, whole) for text in case.world.texts.values()), whole
+
+
+@checks(claims.WaitingNoteHolds)
+def _waiting(claim: claims.WaitingNoteHolds, case: Case) -> None:
+    assert claim.word.lower() in shown(case.world.engine.plan.roots, claim.path).text.lower()
+    with case.world.engine.queries.reader() as store:
+        row = store.file(claim.path)
+    assert row is None or not any(
+        claim.word.lower() in case.world.texts[ref.rowid].lower()
+        for ref in case.world.engine.queries.chunks_of(claim.path)
+    )
+
+
+@checks(claims.NotLookedThrough)
+def _not_looked(claim: claims.NotLookedThrough, _: Case) -> None:
+    assert 0 < claim.unread <= claim.waiting
+
+
+@checks(claims.NoChunkHoldsAll, claims.NoChunkMatches)
+def _none_matches(_: object, case: Case) -> None:
+    assert not case.trace.funnel.vector_pool
+    assert not len(why_not.side_of(case.evidence, case.settings).postings.rows)
+
+
+# --- words that were left out ----------------------------------------------------------------------------------------
+
+
+@checks(claims.LeftOut)
+def _left_out(claim: claims.LeftOut, case: Case) -> None:
+    for word in claim.words:
+        if claim.reason == "common":
+            with case.world.engine.queries.reader() as store:
+                holding = store.words.frequency([word], "stemmed")[0]
+            assert holding > len(case.world.texts) / 2, word
+        elif claim.reason == "number":
+            assert word.isdigit()
+        elif claim.reason == "short":
+            assert len(word) < 3
+        else:
+            every = [tokens.stop_words(name) for name in ("en", "es", "pt", "fr", "de", "it", "nl", "ru")]
+            every += [keywords.stop_words(name) for name in keywords.STOP_LANGUAGES]
+            assert not keywords.is_keyword(word) or any(word in known for known in every), word
+
+
+# --- what would change it --------------------------------------------------------------------------------------------
+
+
+@checks(Flip)
+def _flip(claim: Flip, case: Case) -> None:
+    before = {c.chunk.rowid for c in case.trace.recalled}
+    after = case.under(claim.settings)
+    now = {c.chunk.rowid for c in after.recalled}
+    assert case.place(after) == claim.place
+    assert (case.place(case.trace) is None) == (claim.place is not None)
+    assert {ref.rowid for ref in claim.comes_in} == now - before - {case.chunk.rowid}
+    assert {ref.rowid for ref in claim.drops_out} == before - now - {case.chunk.rowid}
+
+
+@checks(NotAlone)
+def _not_alone(claim: NotAlone, case: Case) -> None:
+    assert case.flip_settings is not None
+    knob = BY_KEY[claim.key]
+    settings = (
+        case.flip_settings(str(claim.value)) if knob.choices else case.settings.update(turned(knob, claim.value), "h")
+    )
+    found = case.under(settings)
+    assert case.place(found) is None
+    own = next((c for c in found.lost if c.chunk == case.chunk), None)
+    assert (own is None) == (claim.score is None)
+    if own is not None and claim.score is not None:
+        assert abs(own.score - claim.score) < 1e-9
+        if claim.place is not None:
+            assert getattr(own.verdict, "place", None) == claim.place > claim.limit
+        assert claim.passes == isinstance(own.verdict, trace.BeyondLimit | trace.DisplacedByMmr)
+
+
+@checks(claims.NoSingleKnob)
+def _no_single_knob(claim: claims.NoSingleKnob, case: Case) -> None:
+    assert case.flip_settings is not None
+    rng = random.Random(case.row)
+    for tried in claim.ranges:
+        knob = BY_KEY[tried.key]
+        values: list[Scalar]
+        if tried.choices:
+            values = [name for name in tried.choices if can_rank(case.evidence, name)]
+        elif isinstance(knob.default, bool):
+            values = [True, False]
+        else:
+            steps = round((tried.high - tried.low) / tried.step)
+            chosen = [tried.low, tried.high, *(tried.low + rng.randint(0, steps) * tried.step for _ in range(3))]
+            values = [round(at, 6) if isinstance(knob.default, float) else int(at) for at in chosen]
+        for value in values:
+            if tried.choices:
+                settings = case.flip_settings(str(value))
+            else:
+                settings = case.settings.update(turned(knob, value), "harness")
+            assert (case.place(case.under(settings)) is not None) == claim.recalled, (tried.key, value)
+
+
+@checks(Rephrased)
+def _rephrased(claim: Rephrased, case: Case) -> None:
+    found = rank(case.world.engine.queries.gather(claim.query), case.settings)
+    assert case.place(found) == claim.place
+
+
+# --- what minScore can do --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Measured(Case):
+    """The noise floor of a workspace under one set of knobs."""
+
+    floor: noise.NoiseFloor | None = None
+    asked: noise.Probes | None = None
+
+
+def passing(case: Case, asked: tuple[noise.NoiseQuery, ...], lowest: float) -> float:
+    """The share of questions with a hit, or with their right chunk over the gate, by real rankings."""
+    settings = case.settings.set("query.minScore", lowest, "harness")
+    count = 0
+    for probe in asked:
+        found = rank(probe.evidence, settings)
+        stopped = trace.BelowMinScore | trace.LoweredByDecay
+        every = (*found.recalled, *found.lost)
+        passed = {c.chunk.rowid for c in every if not isinstance(c.verdict, stopped)}
+        count += bool(passed & probe.right) if probe.right else bool(found.recalled)
+    return count / max(1, len(asked))
+
+
+@checks(verdicts.KeywordHitsShut)
+def _shut(claim: verdicts.KeywordHitsShut, case: Measured) -> None:
+    assert claim.min_score >= claim.most
+    assert profiles.get(case.settings.word("profile")).relaxed_floor == claim.relaxed
+
+
+@checks(verdicts.BelowNoise)
+def _below_noise(claim: verdicts.BelowNoise, case: Measured) -> None:
+    assert case.asked is not None
+    assert abs(passing(case, case.asked.nonsense, claim.min_score) - claim.share) < 1e-9
+    assert claim.share > 0.5
+
+
+@checks(verdicts.AboveRight)
+def _above_right(claim: verdicts.AboveRight, case: Measured) -> None:
+    assert case.asked is not None
+    assert abs(passing(case, case.asked.related, claim.min_score) - claim.share) < 1e-9
+    assert claim.share < 0.5
+
+
+@checks(verdicts.RelativeScores)
+def _relative(claim: verdicts.RelativeScores, case: Measured) -> None:
+    assert case.floor is not None
+    assert case.floor.suggested is None
+    assert profiles.get(claim.profile).vector_score == "share"
+
+
+@checks(verdicts.Inseparable)
+def _inseparable(_: verdicts.Inseparable, case: Measured) -> None:
+    assert case.asked is not None
+    for lowest in np.linspace(0, 1, 11).tolist():
+        apart = passing(case, case.asked.related, lowest) - passing(case, case.asked.nonsense, lowest)
+        assert apart < 0.5, lowest
+
+
+# --- the run -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Report:
+    """How many claims of each kind were checked, and what was untrue."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    untrue: list[str] = field(default_factory=list)
+
+    def check(self, claim: object, case: Case) -> None:
+        """Check one claim, and write down where it fails."""
+        self.counts[type(claim).__name__] += 1
+        try:
+            CHECKERS[type(claim)](claim, case)
+        except (AssertionError, StopIteration) as error:
+            where = f"{case.world.name} {case.trace.profile} {case.evidence.query!r} {case.path}:{case.line}"
+            knobs = {key: case.settings.values[key].value for key in (DECAY, MMR, "query.minScore", "query.maxResults")}
+            self.untrue.append(f"{where} {knobs}: {claim} -- {type(error).__name__} {error}")
+
+
+def check_line(case: Case, answer: WhyNot, report: Report, *, with_flips: bool) -> None:
+    """Everything that is said of one line."""
+    fate = answer.fate
+    row = answer.row
+    own = replace(case, row=-1 if row is None else row, evidence=answer.evidence, trace=answer.trace)
+    if answer.place.gate is None or not isinstance(fate, Recalled):
+        report.check(fate, own)
+    wording.account(answer)
+    if answer.without is not None:
+        report.check(answer.without, own)
+    if with_flips and row is not None and answer.place.gate is None:
+        own.flip_settings = case.world.engine.plan.with_profile
+        found = flips(answer.evidence, case.settings, row, own.flip_settings)
+        said = [*found.found, *found.not_alone, *([found.none] if found.none else [])]
+        said += of_answer(case.world.engine.queries.gather, answer)
+        for claim in said:
+            report.check(claim, own)
+
+
+def run(world: World, report: Report, *, lines: int, with_flips: int, seed: int = 1) -> None:
+    """Ask every question under every variant; explain some lines of each, and look for changes of a few of those."""
+    rng = random.Random(seed)
+    engine = world.engine
+    for query in world.questions:
+        evidence = engine.queries.gather(query)
+        for settings in variants(engine.plan.settings):
+            ranked = rank(evidence, settings)
+            case = Case(world, evidence, settings, ranked)
+            if ranked.empty is not None:
+                wording.empty(ranked.empty, ranked.profile)
+                for claim in {ranked.empty, *of_empty(ranked.empty, ranked.profile)}:
+                    report.check(claim, case)
+            for claim in left_out(ranked.plan, ranked.profile):
+                report.check(claim, case)
+            rows = [why_not.row_of(evidence, c.chunk.rowid) for c in (*ranked.recalled, *ranked.lost)]
+            outside = [row for row in range(evidence.chunks) if row not in rows]
+            picked = [*rng.sample(rows, min(lines, len(rows))), *rng.sample(outside, min(lines, len(outside)))]
+            for number, row in enumerate(picked):
+                ref = evidence.refs[row]  # type: ignore[index]
+                place = replace(case, path=ref.path, line=ref.start_line)
+                answer = engine.queries.why(evidence, ref.path, ref.start_line, settings)
+                check_line(place, answer, report, with_flips=number < with_flips)
+
+
+def run_noise(world: World, report: Report) -> None:
+    """Everything that is said of minScore."""
+    asked = noise.ask_all(world.engine.queries.gather)
+    for lowest in (0.05, 0.35, 0.9):
+        settings = world.engine.plan.settings.update({"query.minScore": lowest, MMR: False}, "harness")
+        floor = noise.measure(asked, settings)
+        evidence = asked.nonsense[0].evidence
+        case = Measured(world, evidence, settings, rank(evidence, settings), floor=floor, asked=asked)
+        for doubt in floor.doubts:
+            wording.doubt(doubt)
+            report.check(doubt, case)
+
+
+def run_files(world: World, report: Report) -> None:
+    """What is said of lines that no ranking gets to see."""
+    engine = world.engine
+    evidence = engine.queries.gather("router")
+    ranked = rank(evidence, engine.plan.settings)
+    for path, line in [
+        ("memory/none.md", 1), ("memory/empty.md", None), ("memory/blank.md", 2), ("MEMORY.md", 99), ("../x.md", 1),
+        ("memory/long.md", 1), ("memory/2026-02-30.md", 1),
+    ]:  # fmt: skip
+        answer = engine.queries.why(evidence, path, line)
+        check_line(
+            Case(world, evidence, engine.plan.settings, ranked, path=path, line=line), answer, report, with_flips=False
+        )

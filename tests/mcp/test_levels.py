@@ -1,0 +1,48 @@
+"""What agents get where nothing holds what they asked: no hits, unless they want the nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.tools import memory_search
+from memory_tui.plan import Options
+from tests.support.tui import NOW, sample
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Engine]:
+    options = Options(
+        workspace=str(sample(tmp_path / "notes")),
+        index=str(tmp_path / "index.sqlite"),
+        provider="builtin",
+        now=NOW,
+        changes=(("profile", "recommended"),),
+    )
+    with Engine.open(options) as opened:
+        opened.indexer.sync()
+        yield opened
+
+
+FOREIGN = {"query": "cuneiform plutonium stoichiometry of Etruscan Gilgamesh"}
+
+
+def test_a_question_that_no_note_holds_gives_no_hits_unless_asked_for(memory: Engine) -> None:
+    answer = memory_search(memory, FOREIGN).answer
+    held = answer["held"]
+    assert held["level"] == "nothing holds these words"
+    assert answer["results"] == []
+    assert held["nearest"] > 0
+    nearest = memory_search(memory, {**FOREIGN, "nearest": True}).answer
+    assert len(nearest["results"]) == held["nearest"]
+    assert "nearest" not in nearest["held"]
+
+
+def test_a_question_that_a_note_answers_is_found(memory: Engine) -> None:
+    answer = memory_search(memory, {"query": "How is the VLAN on the Omada router set up?"}).answer
+    assert answer["held"]["level"] == "found"
+    assert answer["results"]
+    assert 0 <= answer["held"]["likelihood"] <= 1
