@@ -55,8 +55,8 @@ def chunks_of(queries: Queries) -> Chunks | None:
     with queries.reader_or_none() as store:
         if store is None:
             return None
-        with queries.state(store) as (corpus, _, _):
-            pass
+        with queries.state(store) as known:
+            corpus = known.corpus
     if not corpus.dims:
         return None
     notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]

@@ -143,14 +143,14 @@ class NoSingleKnob:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class WordsLeftOut:
     """Words of the question that were not searched for, and why: they stand in over half of the chunks, say nothing."""
 
     words: tuple[str, ...]
     reason: LeftOutReason
 
 
-LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | LeftOut
+LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | WordsLeftOut
 """What is said of a line beside its verdict."""
 
 GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(
@@ -159,12 +159,12 @@ GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(
 """The setting that switches a gate of ranking off."""
 
 
-def left_out(plan: QueryPlan, profile: str) -> tuple[LeftOut, ...]:
+def left_out(plan: QueryPlan, profile: str) -> tuple[WordsLeftOut, ...]:
     """The words of a question that were not searched for, pairs of characters one by one, with the reasons."""
     reasons: dict[LeftOutReason, list[str]] = {}
     for word in plan.dropped:
         reasons.setdefault(_reason(word, plan, profile), []).append(word)
-    return tuple(LeftOut(tuple(words), reason) for reason, words in reasons.items())
+    return tuple(WordsLeftOut(tuple(words), reason) for reason, words in reasons.items())
 
 
 def _reason(word: str, plan: QueryPlan, profile: str) -> LeftOutReason:

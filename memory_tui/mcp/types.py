@@ -94,7 +94,10 @@ GetArguments.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[at
 
 
 class RecalledHit(TypedDict):
-    """One recalled piece of a note; lines are counted from 1, and both are included."""
+    """One recalled piece of a note; lines are counted from 1, and both are included.
+
+    `copies` counts other notes that say the same, and `alsoIn` names them.
+    """
 
     path: str
     startLine: int
@@ -105,6 +108,8 @@ class RecalledHit(TypedDict):
     snippet: str
     source: str
     citation: NotRequired[str]
+    copies: NotRequired[int]
+    alsoIn: NotRequired[list[str]]
 
 
 class Miss(TypedDict):
@@ -131,7 +136,7 @@ ProviderFallback = TypedDict(
 """What answered instead of the provider that was asked for; `to` none is words alone, times are epoch seconds."""
 
 
-class Held(TypedDict):
+class AnswerLevelData(TypedDict):
     """Whether the notes hold what was asked, and how likely, from 0 to 1; so many `nearest` hits were kept back."""
 
     level: Literal["found", "nearby only", "nothing holds these words"]
@@ -174,7 +179,7 @@ class SearchAnswer(TypedDict):
     fallback: NotRequired[ProviderFallback]
     citations: NotRequired[Literal["auto", "on", "off"]]
     mode: NotRequired[AnswerMode]
-    held: NotRequired[Held]
+    answerLevel: NotRequired[AnswerLevelData]
     empty: NotRequired[Empty]
     nearestMisses: NotRequired[list[Miss]]
     clamped: NotRequired[Clamped]

@@ -106,7 +106,7 @@ def test_no_knob_of_the_ranking_changes_the_level(engine: Engine) -> None:
 
 def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
     trace = asked(engine, UNRELATED[0])
-    told = trace_json.answer(trace, explain=False)["held"]
+    told = trace_json.answer(trace, explain=False)["answerLevel"]
     assert trace.level is not None
     assert told["level"] == trace.level.level
     assert told["sentence"] == trace.level.sentence
@@ -117,4 +117,4 @@ def test_openclaw_says_nothing_of_it(engine: Engine) -> None:
     settings = engine.plan.with_profile("openclaw-2026.3")
     trace = engine.queries.rank(engine.queries.gather("omada"), settings)
     assert trace.level is None
-    assert trace_json.answer(trace, explain=False)["held"] is None
+    assert trace_json.answer(trace, explain=False)["answerLevel"] is None
