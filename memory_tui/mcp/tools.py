@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.core import jsstring, profiles
+from memory_tui.core import jsstring
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
@@ -29,16 +29,16 @@ from memory_tui.mcp.types import (
     SearchArguments,
 )
 from memory_tui.recalls import recalled_lines
-from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.search.rank import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
-from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import NoteMissing
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
+    from memory_tui.search.answer_level import AnswerLevel
+    from memory_tui.workspace.root_state import RootState
 
 NEAREST_MISSES = 3
 LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
@@ -250,7 +250,7 @@ def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> Non
 
 def _copies(trace: Trace) -> dict[int, int]:
     """The places of hits in another note that say what an earlier one says, with its place; OpenClaw gives them all."""
-    if trace.profile != profiles.OWN:
+    if trace.profile.startswith("openclaw-"):
         return {}
     words = [frozenset(_WORD.findall(hit.snippet.lower())) for hit in trace.recalled]
     found: dict[int, int] = {}
