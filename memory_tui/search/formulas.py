@@ -163,3 +163,8 @@ def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float)
     """
     norm = 1.2 * (0.25 + 0.75 * lengths / mean_length)
     return np.asarray((idf[:, None] * counts * 2.2 / (counts + norm)).sum(axis=0), dtype=np.float64)
+
+
+def or_none(value: float) -> float | None:
+    """`value`, or None where it is no number."""
+    return None if np.isnan(value) else float(value)

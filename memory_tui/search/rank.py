@@ -495,7 +495,7 @@ class _Ranking:
         return Candidate(
             chunk=ref,
             vector=VectorPart(
-                _optional(numbers.cosine[i]),
+                formulas.or_none(numbers.cosine[i]),
                 vector_rank or None,
                 vector_rank > 0,
                 vector,
@@ -503,7 +503,7 @@ class _Ranking:
                 rules.vector_weight * vector,
             ),
             text=TextPart(
-                _optional(numbers.bm25[i]),
+                formulas.or_none(numbers.bm25[i]),
                 text_rank or None,
                 text_rank > 0,
                 text,
@@ -575,15 +575,11 @@ class _Ranking:
             return AgePart(None, "off", 1.0, 0.0)
         file = int(self.evidence.file_of[self.numbers.rows[i]])
         return AgePart(
-            _optional(self.ages.days[file]),
+            formulas.or_none(self.ages.days[file]),
             self.ages.basis[file],
             float(self.scores.factor[0, i]),
             float(self.scores.recency[0, i]),
         )
-
-
-def _optional(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _funnel(ranking: _Ranking, nearest: int, matched: Rows) -> Funnel:
