@@ -281,7 +281,9 @@ def _doubts(settings: Settings, now: Trade, best: Trade, nonsense: Floats, relat
         # r/(1+r) comes near to 1 and never reaches it.
         rules.text_weight == rules.min_score and profile.text_score == "saturated"
     )
-    if shut and rules.text_weight and profile.missing_side == "zero" and settings.on("query.hybrid.enabled"):
+    one_sided = rules.text_weight and profile.missing_side == "zero" and settings.on("query.hybrid.enabled")
+    # A release that rescues hits by words alone lets them follow those over minScore.
+    if shut and one_sided and not profile.rescues:
         yield KeywordHitsShut(rules.text_weight, rules.min_score, profile.relaxed_floor)
     if profile.vector_score == "share":
         yield RelativeScores(profile.name)

@@ -57,7 +57,9 @@ def parts(candidate: Candidate) -> dict[str, float]:
 def gaps(candidate: Candidate, other: Candidate) -> list[Gap]:
     """What parts `candidate` from `other`, the greatest first; the differences add up to that of the scores."""
     mine, theirs = parts(candidate), parts(other)
-    found = [Gap(part, mine[part], theirs[part]) for part in mine if mine[part] or theirs[part]]
+    # A note that the question names has fewer parts than others.
+    every = (Gap(part, mine.get(part, 0.0), theirs.get(part, 0.0)) for part in dict.fromkeys((*mine, *theirs)))
+    found = [gap for gap in every if gap.own or gap.other]
     return sorted(found, key=lambda gap: -abs(gap.difference))
 
 

@@ -562,7 +562,14 @@ def passing(case: Case, asked: tuple[noise.NoiseQuery, ...], lowest: float) -> f
 @checks(verdicts.KeywordHitsShut)
 def _shut(claim: verdicts.KeywordHitsShut, case: Measured) -> None:
     assert claim.min_score >= claim.most
-    assert profiles.get(case.settings.word("profile")).relaxed_floor == claim.relaxed
+    profile = profiles.get(case.settings.word("profile"))
+    assert profile.relaxed_floor == claim.relaxed
+    assert not profile.rescues
+    assert case.asked is not None
+    for probe in (*case.asked.nonsense, *case.asked.related):
+        found = rank(probe.evidence, case.settings)
+        strict = [hit for hit in found.recalled if not isinstance(hit.verdict, Recalled) or not hit.verdict.relaxed]
+        assert all(hit.vector.points > 0 for hit in strict), "a hit by words alone"
 
 
 @checks(verdicts.BelowNoise)
