@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.core import jsstring, profiles
+from memory_tui.core import jsstring
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
@@ -250,7 +250,7 @@ def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> Non
 
 def _copies(trace: Trace) -> dict[int, int]:
     """The places of hits in another note that say what an earlier one says, with its place; OpenClaw gives them all."""
-    if trace.profile != profiles.OWN:
+    if trace.profile.startswith("openclaw-"):
         return {}
     words = [frozenset(_WORD.findall(hit.snippet.lower())) for hit in trace.recalled]
     found: dict[int, int] = {}

@@ -10,5 +10,7 @@
 - prompt: The prompt: what an agent reads about its memory when a session starts. -> opening
 - session_note: A session note is the end of a conversation, saved as memory/YYYY-MM-DD-slug.md. -> save
 - sessions: The sessions of an agent as its host records them. -> near
+- trigger_recall: Trigger recall is what OpenClaw 2026.9 puts before the agent for a message, because a note's trigger
+  fits. -> triggered
 - trust: Trust is whether OpenClaw 2026.9 still takes a memory file for its agent's own. -> Trust
 """

@@ -175,7 +175,7 @@ def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: flo
     assert words in ["".join(piece for piece, _ in row).strip() for row, _ in rows]
 
 
-def test_one_key_applies_the_nearest_change_and_another_takes_it_back(app: MemoryApp) -> None:
+def test_enter_applies_the_nearest_change_and_another_takes_it_back(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         hit = await to_first_loser(pilot)
@@ -183,7 +183,7 @@ def test_one_key_applies_the_nearest_change_and_another_takes_it_back(app: Memor
         subject = app.screen.query_one(WhyPane).subject
         assert subject is not None
         nearest = subject.flips[0]
-        await press(pilot, "a")
+        await press(pilot, "w", "enter")
         assert trace_of(app).settings.values[nearest.key].value == nearest.value
         places = [candidate.chunk for candidate in trace_of(app).recalled]
         assert nearest.place is not None
@@ -213,7 +213,7 @@ def test_every_change_can_be_reached_and_applied(app: MemoryApp) -> None:
             before = pane.cursor, pane.scroll_offset.y
             await press(pilot, "j")
             assert (pane.cursor, pane.scroll_offset.y) != before
-        await press(pilot, "a")
+        await press(pilot, "enter")
         assert trace_of(app).settings.values[found[1].key].value == found[1].value
         assert hit.chunk in [candidate.chunk for candidate in trace_of(app).recalled]
 
@@ -278,14 +278,14 @@ def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
 # --- depths --------------------------------------------------------------------------------------------------------
 
 
-def test_enter_goes_deeper_and_escape_back(app: MemoryApp) -> None:
+def test_zr_goes_deeper_and_escape_back(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "w", "enter")
+        await press(pilot, "w", "z", "r")
         assert "the full record" in text_of(app)
         assert "By meaning:" in text_of(app)
         assert "By words:" in text_of(app)
-        await press(pilot, "enter")
+        await press(pilot, "z", "r")
         pane = app.screen.query_one(WhyPane)
         shown = "".join(
             "".join(text for text, _ in pane.draw(row, 0, pane.inner_width)).rstrip() for row in range(pane.count())
@@ -351,7 +351,7 @@ def test_the_full_record_adds_up_for_every_candidate(workspace: Path, profile: s
 
 
 async def ask_line(pilot: Pilot[int], place: str) -> None:
-    await press(pilot, "o")
+    await press(pilot, "W")
     pilot.app.screen.query_one(Input).value = place
     await press(pilot, "enter")
 
@@ -399,7 +399,7 @@ def test_any_place_gets_an_answer(app: MemoryApp, place: str, words: str) -> Non
 def test_a_part_of_a_name_is_completed(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "o", *"netwrk")
+        await press(pilot, "W", *"netwrk")
         assert isinstance(app.screen, Prompt)
         assert "memory/network.md" in text_of(app)
         await press(pilot, "tab", *":30", "enter")
@@ -417,7 +417,7 @@ def test_a_change_that_recalls_a_line_is_applied_from_there(workspace: Path) -> 
         await ask(pilot, QUESTION)
         await ask_line(pilot, "memory/network.md:30")
         assert "NOT RECALLED (minScore)" in text_of(app)
-        await press(pilot, "a")
+        await press(pilot, "enter")
         assert "RECALLED 6th" in text_of(app)
         assert "NOT RECALLED" not in text_of(app)
         await press(pilot, "escape")
