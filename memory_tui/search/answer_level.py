@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memory_tui.core.settings import Settings
+
 Level = Literal["found", "nearby only", "nothing holds these words"]
 
 
@@ -72,8 +74,9 @@ def likelihood(signals: AnswerSignals) -> float:
     return 1.0 / (1.0 + math.exp(-value))
 
 
-def level_of(signals: AnswerSignals, doubt_below: float, nothing_below: float) -> AnswerLevel:
+def level_of(signals: AnswerSignals, settings: Settings) -> AnswerLevel:
     """The level of an answer by its `signals`."""
+    doubt_below, nothing_below = (settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
     value = likelihood(signals)
     level: Level = "found" if value >= doubt_below else "nearby only"
     # A question by a date, or in signs that no word list cuts, shares no word with the line that answers it.

@@ -14,7 +14,7 @@ from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
 from memory_tui.search import formulas, gate, rules_2026_9
-from memory_tui.search.answer_level import AnswerLevel, level_of
+from memory_tui.search.answer_level import level_of
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.formulas import Floats, MmrStep
 from memory_tui.search.rules_2026_9 import Hit
@@ -243,7 +243,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
-        level=_level(numbers, settings),
+        level=level_of(numbers.stage.signals, settings) if numbers.stage else None,
     )
 
 
@@ -333,14 +333,6 @@ def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[N
         return ()
     found = ": found by words alone" if recalled else ""
     return (Notice(UNKNOWN_WORDS, f"The embedding model knows no word of the question{found}."),)
-
-
-def _level(numbers: Components, settings: Settings) -> AnswerLevel | None:
-    """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""
-    if numbers.stage is None:
-        return None
-    doubt, nothing = (settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
-    return level_of(numbers.stage.signals, doubt, nothing)
 
 
 def _no_table(numbers: Components) -> tuple[Notice, ...]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.explain.noise import UNRELATED
@@ -19,6 +20,10 @@ from tests.support.tui import NOW, sample
 
 SHARES = st.floats(0, 1)
 NOTHING = "nothing holds these words"
+
+
+def bounds(doubt: float, nothing: float) -> Settings:
+    return Settings.defaults().update({"answer.doubtBelow": doubt, "answer.nothingBelow": nothing}, "test")
 
 
 def signals(coverage: float = 0.0, line: float = 0.0, window: float = 0.0, cosine: float | None = 0.0) -> AnswerSignals:
@@ -37,10 +42,10 @@ def test_more_of_any_signal_never_makes_an_answer_less_likely(
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:
     asked = signals(0.3, 0.3, 0.3, 0.4)
     value = likelihood(asked)
-    assert level_of(asked, value, 0.0).level == "found"
-    assert level_of(asked, value + 0.01, value).level == "nearby only"
-    assert level_of(asked, value + 0.01, value + 0.005).level == NOTHING
-    assert level_of(asked, value, 1.0).level == "found", "what is not doubted is not nothing"
+    assert level_of(asked, bounds(value, 0.0)).level == "found"
+    assert level_of(asked, bounds(value + 0.01, value)).level == "nearby only"
+    assert level_of(asked, bounds(value + 0.01, value + 0.005)).level == NOTHING
+    assert level_of(asked, bounds(value, 1.0)).level == "found", "what is not doubted is not nothing"
 
 
 def test_what_is_near_in_meaning_is_never_nothing() -> None:
@@ -52,11 +57,11 @@ def test_what_is_near_in_meaning_is_never_nothing() -> None:
 
 
 def test_the_words_of_a_level_hold_its_numbers() -> None:
-    said = level_of(signals(0.25, 0.1, 0.1, 0.31), 0.9, 0.0).sentence
+    said = level_of(signals(0.25, 0.1, 0.1, 0.31), bounds(0.9, 0.0)).sentence
     assert said.startswith("Nearby only")
     assert "25%" in said
     assert "0.31" in said
-    assert "cosine" not in level_of(signals(cosine=None), 0.0, 0.0).sentence
+    assert "cosine" not in level_of(signals(cosine=None), bounds(0.0, 0.0)).sentence
 
 
 @given(st.lists(SHARES, min_size=1, max_size=60), st.lists(SHARES, min_size=1, max_size=60))
