@@ -221,9 +221,7 @@ class Queries:
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
-                    return why_not.why(
-                        evidence, settings, why_not.locate(self._plan.roots, store, path, line, evidence.vector)
-                    )
+                    return why_not.of_line(evidence, settings, self._plan.roots, store, path, line)
             by_words = evidence.cosine is None
             evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")

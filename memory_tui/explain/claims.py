@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from memory_tui.core import keywords, profiles, tokens
+from memory_tui.core import profiles
 from memory_tui.search.trace import EmptyReason, NothingMatched, QueryPlan, Verdict
 
 SwitchedGate = Literal["decay", "mmr"]
@@ -168,6 +168,9 @@ def left_out(plan: QueryPlan, profile: str) -> tuple[WordsLeftOut, ...]:
 
 
 def _reason(word: str, plan: QueryPlan, profile: str) -> LeftOutReason:
+    # Late, because the tokenizer imports SQLite, and the screen shows its first frame before that.
+    from memory_tui.core import keywords, tokens
+
     if profiles.get(profile).join == "OR":
         return "common" if word in plan.common or tokens.is_cjk(word) else "stop word"
     if word.isdigit():

@@ -157,4 +157,11 @@ def _start(wiring: Wiring) -> ServerStart:
     return ServerStart(wiring.server())
 
 
-HOST = Host("claude-code", "Claude Code", ("user", "project"), _edits, _start, "Start Claude Code again.")
+HOST = Host(
+    "claude-code",
+    "Claude Code",
+    ("user", "project"),
+    _edits,
+    _start,
+    "Start Claude Code again; in a project it asks once whether you trust the folder.",
+)

@@ -12,7 +12,6 @@ from memory_tui.core import jsstring
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
 from memory_tui.explain.trace_json import kind
 from memory_tui.mcp import types
@@ -30,15 +29,16 @@ from memory_tui.mcp.types import (
     SearchArguments,
 )
 from memory_tui.recalls import recalled_lines
-from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.search.rank import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
-from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import NoteMissing
 
 if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
+    from memory_tui.search.answer_level import AnswerLevel
+    from memory_tui.workspace.root_state import RootState
 
 NEAREST_MISSES = 3
 LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
@@ -49,6 +49,10 @@ _UNDER_WAY_SECONDS = 0.25
 """How long any answer waits for notes that are being indexed already."""
 _PAUSE_SECONDS = 0.05
 _NAMED = 5
+_WORD = re.compile(r"\w+")
+_ALIKE, _ALIKE_WORDS = 0.85, 6
+"""Hits repeat each other that share so much of their words, and at least so many."""
+_MOST_RANKED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +93,13 @@ def memory_search(
         _require(memory, request)
         settings = asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
         trace = _at_once(memory, request, settings, cancel) if late else _trace(memory, request, settings, cancel)
+        trace = trace if late else _roomier(memory, request, settings, cancel, trace)
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    found = answer(trace, memory.plan.provider, manner, nearest=request.get("nearest", False))
+    nearest = request.get("nearest", False)
+    found = answer(trace, memory.plan.provider, manner, settings.whole("query.maxResults"), nearest=nearest)
     _say_what_is_lost(found, memory.indexer.root_watch.states())
     if late:
         found.update(
@@ -152,6 +158,18 @@ def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cance
     return None if isinstance(trace.empty, EmptyIndex) else trace
 
 
+def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, trace: Trace) -> Trace:
+    """`trace`, or a ranking of more hits where copies took the places of other notes."""
+    wanted = settings.whole("query.maxResults")
+    most = wanted
+    while (copies := len(_copies(trace))) and len(trace.recalled) - copies < wanted and len(trace.recalled) >= most:
+        if most >= _MOST_RANKED:
+            break
+        most = min(_MOST_RANKED, most + 2 * copies)
+        trace = _indexed(memory, request, asked(settings, most, None), cancel) or trace
+    return trace
+
+
 def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
     """The ranking by words, without waiting for a provider or an index."""
     return memory.queries.rank(
@@ -179,15 +197,22 @@ def _nothing() -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def answer(trace: Trace, provider: str, manner: AnswerRules, *, nearest: bool = False) -> SearchAnswer:
-    """What an agent is told of `trace`; `provider` is the one that was asked for.
+def answer(
+    trace: Trace, provider: str, manner: AnswerRules, most: int | None = None, *, nearest: bool = False
+) -> SearchAnswer:
+    """What an agent is told of `trace`, `most` hits; `provider` is the one that was asked for.
 
     Where nothing holds what was asked there are no hits, unless the `nearest` are wanted.
     """
+    copies = _copies(trace)
     with_source = recalled_lines.included(manner.citations, manner.session_key)
+    hits = [_hit(hit, with_source) for hit in trace.recalled]
+    for place, first in copies.items():
+        hits[first]["copies"] = hits[first].get("copies", 0) + 1
+        hits[first].setdefault("alsoIn", []).append(hits[place]["path"])
     found: SearchAnswer = {
         "about": UNTRUSTED,
-        "results": [_hit(hit, with_source) for hit in trace.recalled],
+        "results": [hit for place, hit in enumerate(hits) if place not in copies][:most],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
@@ -197,7 +222,7 @@ def answer(trace: Trace, provider: str, manner: AnswerRules, *, nearest: bool = 
     if (instead := _instead(trace, provider)) is not None:
         found["fallback"] = instead
     if trace.level is not None and trace.recalled:
-        _say_what_is_held(found, trace.level, nearest=nearest)
+        _add_level(found, trace.level, nearest=nearest)
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
         found["empty"] = {
@@ -215,12 +240,28 @@ def answer(trace: Trace, provider: str, manner: AnswerRules, *, nearest: bool = 
     return found
 
 
-def _say_what_is_held(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
+def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
     """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
     found["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
     if level.level == "nothing holds these words" and not nearest:
         found["answerLevel"]["nearest"] = len(found["results"])
         found["results"] = []
+
+
+def _copies(trace: Trace) -> dict[int, int]:
+    """The places of hits in another note that say what an earlier one says, with its place; OpenClaw gives them all."""
+    if trace.profile.startswith("openclaw-"):
+        return {}
+    words = [frozenset(_WORD.findall(hit.snippet.lower())) for hit in trace.recalled]
+    found: dict[int, int] = {}
+    for place, hit in enumerate(trace.recalled):
+        for first in range(place):
+            both = len(words[place] & words[first])
+            alike = both >= _ALIKE * len(words[place] | words[first]) and both >= _ALIKE_WORDS
+            if first not in found and alike and hit.chunk.path != trace.recalled[first].chunk.path:
+                found[place] = first
+                break
+    return found
 
 
 def _instead(trace: Trace, provider: str) -> ProviderFallback | None:

@@ -94,7 +94,10 @@ GetArguments.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[at
 
 
 class RecalledHit(TypedDict):
-    """One recalled piece of a note; lines are counted from 1, and both are included."""
+    """One recalled piece of a note; lines are counted from 1, and both are included.
+
+    `copies` counts other notes that say the same, and `alsoIn` names them.
+    """
 
     path: str
     startLine: int
@@ -105,6 +108,8 @@ class RecalledHit(TypedDict):
     snippet: str
     source: str
     citation: NotRequired[str]
+    copies: NotRequired[int]
+    alsoIn: NotRequired[list[str]]
 
 
 class Miss(TypedDict):

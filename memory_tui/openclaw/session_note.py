@@ -21,8 +21,8 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memory_tui.config.model import Config
-from memory_tui.core import atomic, jsstring
-from memory_tui.core.errors import MemoryTuiError, Unreadable
+from memory_tui.core import atomic, jsstring, locks
+from memory_tui.core.errors import IndexBusy, MemoryTuiError, Unreadable
 from memory_tui.core.jsstring import utf16_head
 from memory_tui.core.redaction import redact
 
@@ -298,20 +298,40 @@ def keep(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
     """
     folder = workspace / "memory"
     try:
-        found = _note_of(folder, _flat(ended.session))
-        if found is None:
-            if not folder.is_dir():
-                atomic.make_folder(folder, 0o777)
-            name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
-            return _create(_owned(ended, note(ended, content)), folder, name)
-        path, text = found
-        before = text.partition(_SUMMARY)[2].removesuffix("\n")
-        said = _continued(before.split("\n") if before else [], content.split("\n"))
-        # A session that said nothing new keeps its note as it is, so that it does not look younger.
-        if said != before:
-            atomic.replace_file(path, _owned(ended, note(ended, said)), path.stat().st_mode & 0o777)
+        # The hooks of a user and of a project call at the same time.
+        with _alone(folder):
+            return _kept(folder, ended, content, slug)
     except OSError as error:
         raise _unwritten(folder, error) from error
+
+
+def _alone(folder: Path) -> locks.WriterLock:
+    """The right to write session notes into `folder`. Raises MemoryTuiError, OSError."""
+    import platformdirs
+
+    state = platformdirs.user_state_path("memory-tui", appauthor=False) / "session-notes"
+    atomic.make_folder(state)
+    try:
+        return locks.wait_for(state / _sum(os.fsencode(os.path.realpath(folder))))
+    except IndexBusy as error:
+        raise MemoryTuiError(
+            f"Another memory-tui is writing a session note into {folder}.", "Run the hook again in a moment."
+        ) from error
+
+
+def _kept(folder: Path, ended: EndedSession, content: str, slug: str) -> Path:
+    found = _note_of(folder, _flat(ended.session))
+    if found is None:
+        if not folder.is_dir():
+            atomic.make_folder(folder, 0o777)
+        name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
+        return _create(_owned(ended, note(ended, content)), folder, name)
+    path, text = found
+    before = text.partition(_SUMMARY)[2].removesuffix("\n")
+    said = _continued(before.split("\n") if before else [], content.split("\n"))
+    # A session that said nothing new keeps its note as it is, so that it does not look younger.
+    if said != before:
+        atomic.replace_file(path, _owned(ended, note(ended, said)), path.stat().st_mode & 0o777)
     return path
 
 

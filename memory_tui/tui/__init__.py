@@ -2,9 +2,11 @@
 
 - action: An action has keys, a place where they work, a reason when it is not possible. -> Action
 - app: The app holds the views as modes, the theme, the command palette. -> MemoryApp
+- colours: The colours of a theme: roles that can be read on every ground, hue kept. -> roles
 - draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
 - external: External programs: the editor of the user, the clipboard. -> edit
 - global_actions: A pressed key runs its action: the nearest pane's do_ method, or the reason why not. -> GlobalActions
+- grammar: The grammar of keys: one meaning a key, the same in every view. -> MEANINGS
 - home: Home is the protocol by which views know the app. -> Home
 - judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Evaluation
 - keymap: The keymap lists every key once: bindings, hints, help, palette, README are made from it. -> ACTIONS

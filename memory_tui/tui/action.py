@@ -6,12 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-_SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
-
-
-def shown(key: str) -> str:
-    """A key as people write it."""
-    return _SHOWN.get(key, key)
+from memory_tui.tui.grammar import MEANINGS, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +33,6 @@ class Context:
     tuned: bool = False
     written: bool = False
     """Knobs were written into the configuration, and that was not taken back."""
-    ages: bool = False
-    """Decay is on: age counts."""
     flips: bool = False
     """It is known what would change the verdict on the hit in the why pane."""
     syncing: bool = False
@@ -63,7 +56,7 @@ class Context:
 RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "engine": ("ready", "The index is still being opened."),
-        "found": ("found", "No search text yet. Press / in the reader to find text."),
+        "found": ("found", "No search text yet. Press f in the reader to find text."),
         "trail": ("trail", "You followed no link yet, so there is nothing to go back to."),
         "answer": ("answer", "No answer yet. Press / and ask something."),
         "editor": ("can_suspend", "This terminal cannot be handed to an editor."),
@@ -74,7 +67,6 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),
         "flips": ("flips", "No change to apply. Press w to see what was found."),
-        "no decay": ("not ages", "Decay is already on; the list shows what fades."),
         "written": ("written", "This view has written nothing yet, so there is nothing to undo."),
         "rest": ("not syncing", "A sync is running already."),
         "agents": ("agents", "The configuration lists no other agent."),
@@ -131,14 +123,14 @@ def refusal(needs: Sequence[str], context: Context) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that keys do: `where` names the screen or pane it belongs to, `hint` its word in the key hints.
+    """One thing that keys do at `where`, a screen or pane: what their `meaning` (see grammar) comes to there.
 
-    `hint` is empty for keys that help alone lists. `needs` names what has to hold, in the order in which it is asked.
-    `priority` keys work while typing too.
+    `meaning` is empty for what the palette alone offers, `hint` (its word in the key hints) for what help alone lists.
+    `needs` names what has to hold, in the order in which it is asked. `priority` keys work while typing too.
     """
 
     id: str
-    keys: tuple[str, ...]
+    meaning: str
     where: str
     help: str
     hint: str = ""
@@ -149,6 +141,11 @@ class Action:
     def refuse(self, context: Context) -> str:
         """Why it cannot be done now, as a sentence; empty when it can."""
         return refusal(self.needs, context)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its meaning."""
+        return MEANINGS[self.meaning].keys if self.meaning else ()
 
     @property
     def shown_keys(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -25,9 +24,12 @@ from textual.theme import Theme
 from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS
 from memory_tui.tui import signals, workers
 from memory_tui.tui.action import Action
+from memory_tui.tui.colours import THEMES, first_theme, roles
 from memory_tui.tui.global_actions import GlobalActions
+from memory_tui.tui.grammar import MEANINGS
 from memory_tui.tui.keymap import ACTIONS, bindings
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
@@ -37,6 +39,7 @@ from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
+from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.workers import Opener, WorkerJobs, task
 
 if TYPE_CHECKING:
@@ -44,91 +47,6 @@ if TYPE_CHECKING:
     from memory_tui.plan import Options
     from memory_tui.search.trace import Trace
     from memory_tui.tui.tuning import Tuning
-
-DARK = Theme(
-    name="memory-dark",
-    dark=True,
-    primary="#6cb6ff",
-    secondary="#8b95a7",
-    accent="#f0b35a",
-    warning="#f0b35a",
-    error="#ff7b72",
-    success="#6bd08b",
-    foreground="#d7dce4",
-    background="#12151b",
-    surface="#12151b",
-    panel="#1d222c",
-    boost="#262d3a",
-    variables={
-        "border": "#6cb6ff",
-        "border-blurred": "#39424f",
-        "block-cursor-background": "#2a4365",
-        "block-cursor-foreground": "#ffffff",
-        "block-cursor-blurred-background": "#232a36",
-        "footer-key-foreground": "#6cb6ff",
-        "input-selection-background": "#2a4365",
-        "scrollbar": "#39424f",
-        "scrollbar-hover": "#56637a",
-        "scrollbar-active": "#6cb6ff",
-        "scrollbar-background": "#12151b",
-        "scrollbar-background-hover": "#12151b",
-        "scrollbar-background-active": "#12151b",
-        "scrollbar-corner-color": "#12151b",
-    },
-)
-
-LIGHT = Theme(
-    name="memory-light",
-    dark=False,
-    primary="#0b61b8",
-    secondary="#5a6472",
-    accent="#9a5b00",
-    warning="#9a5b00",
-    error="#b3261e",
-    success="#1a7f37",
-    foreground="#1c2128",
-    background="#fbfbf9",
-    surface="#fbfbf9",
-    panel="#ecebe6",
-    boost="#e0dfd9",
-    variables={
-        "border": "#0b61b8",
-        "border-blurred": "#c3c5c9",
-        "block-cursor-background": "#cfe3fa",
-        "block-cursor-foreground": "#10151c",
-        "block-cursor-blurred-background": "#e6ebf1",
-        "footer-key-foreground": "#0b61b8",
-        "input-selection-background": "#cfe3fa",
-        "scrollbar": "#c3c5c9",
-        "scrollbar-hover": "#9aa1aa",
-        "scrollbar-active": "#0b61b8",
-        "scrollbar-background": "#fbfbf9",
-        "scrollbar-background-hover": "#fbfbf9",
-        "scrollbar-background-active": "#fbfbf9",
-        "scrollbar-corner-color": "#fbfbf9",
-    },
-)
-
-THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
-
-
-def first_theme() -> str:
-    """The theme to start with: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names, else ours."""
-    if "NO_COLOR" in os.environ:
-        return "ansi-dark"
-    from textual.theme import BUILTIN_THEMES
-
-    asked = os.environ.get("TEXTUAL_THEME", "").split(",")
-    known = [name.strip() for name in asked if name.strip() in BUILTIN_THEMES or name.strip() in THEMES]
-    return known[0] if known else DARK.name
-
-
-def greys(theme: Theme) -> dict[str, str]:
-    """`quiet` for words that stand back and `faint` for rules and what is off, as plain colours."""
-    if theme.ansi:
-        return {"quiet": "ansi_default", "faint": "ansi_bright_black"}
-    return {"quiet": "#97a1b2", "faint": "#697588"} if theme.dark else {"quiet": "#5a6472", "faint": "#868e98"}
-
 
 TERMINAL_EVERY = 1.0
 """Seconds between two looks at whether the terminal is still there."""
@@ -157,16 +75,16 @@ class MemoryApp(GlobalActions):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("everywhere"))
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - declared without ClassVar where it is overridden
-        (0, "-thin"),
-        (80, "-narrow"),
+        (0, "-tiny"),
+        (60, "-narrow"),
         (100, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-low"),
-        (24, "-short"),
+        (0, "-flat"),
+        (20, "-short"),
         (30, "-tall"),
     ]
-    ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "TruthBar, KeyHints"
+    ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "#top, KeyHints, WhichKey"
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
@@ -185,7 +103,7 @@ class MemoryApp(GlobalActions):
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
         self.started = time.time()
         self.recalled = Marking()
-        self.typed_ahead = TypedAhead(self, super().on_event)
+        self.typed_ahead = TypedAhead(self, self._strike)
         self.signals: signals.Signals | None = None
         """Who ends the app when a signal comes; None where it runs without a terminal."""
         self.last_words = ""
@@ -205,6 +123,7 @@ class MemoryApp(GlobalActions):
     def _forget(self, name: str) -> None:
         """Know nothing, as before the engine was opened, of what is called `name` from now on."""
         self.engine, self.tuning, self.facts, self.progress = None, None, None, None
+        self.findings = 0
         self.workspace_name, self.suggestions, self._query, self.started = name, (), "", time.time()
         self.news.clear()
         self.recalled.clear()
@@ -222,9 +141,11 @@ class MemoryApp(GlobalActions):
         """Our own colours beside those that come with Textual."""
         return {**THEMES, **super().available_themes}
 
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Two greys of our own, for every theme."""
-        return greys(self.current_theme)
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's colours, and the roles that are made from them."""
+        found = super().get_css_variables()
+        self.theme_variables = {**found, **roles(self.current_theme, found)}
+        return self.theme_variables
 
     def clear_selection(self) -> None:
         """Mark no text, on a view that is still being made neither.
@@ -252,6 +173,11 @@ class MemoryApp(GlobalActions):
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
             await self.typed_ahead.take(event)
         else:
+            await super().on_event(event)
+
+    async def _strike(self, event: events.Event) -> None:
+        """Give a key to the panes, unless a prefix waits for it."""
+        if not (isinstance(event, events.Key) and self.take_second(event)):
             await super().on_event(event)
 
     def on_mount(self) -> None:
@@ -483,10 +409,22 @@ class Actions(Provider):
             yield DiscoveryHit(self._title(action), self._run(action), help=refusal or None)
 
     async def search(self, query: str) -> Hits:
-        """What matches `query`."""
-        matcher = self.matcher(query)
+        """What holds every word of `query`, then what matches it letter by letter."""
+        matcher, wanted = self.matcher(query), query.lower().split()
         for action, refusal in self._offered():
             title = self._title(action)
-            score = matcher.match(title)
+            meaning = MEANINGS[action.meaning].words if action.meaning else ""
+            held = f"{title} {action.hint} {meaning}".lower()
+            score = 1.0 if all(word in held for word in wanted) else matcher.match(title) * 0.9
             if score > 0:
                 yield Hit(score, matcher.highlight(title), self._run(action), help=refusal or None)
+        for key in TUNE_KEYS if self.screen.query(TuneStrip) else ():
+            title = f"Turn {BY_KEY[key].label}: {BY_KEY[key].help}"
+            if all(word in f"{title} {key}".lower() for word in wanted):
+                yield Hit(1.5, matcher.highlight(title), partial(self._turn, key))
+
+    def _turn(self, key: str) -> None:
+        """Go to the knob `key`."""
+        strip = self.screen.query_one(TuneStrip)
+        strip.focus()
+        strip.select(key)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App
 from textual.widget import Widget
 
-from memory_tui.tui.keymap import find, why_nothing
+from memory_tui.tui.keymap import after_prefix, find, why_nothing
 from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.widgets.status_bars import WhichKey
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ class GlobalActions(App[int]):
 
     jobs: WorkerJobs
     engine: Engine | None
+    findings = 0
+    """Suggestions of the inbox that are neither kept nor put off, as far as somebody looked."""
+    _prefix = ""
+    """The key that waits for its second letter."""
     facts: Facts | None
     typed_ahead: TypedAhead
     tuning: Tuning | None
@@ -49,6 +54,13 @@ class GlobalActions(App[int]):
     def view(self) -> View | None:
         """The view in front; None while a dialogue or the palette is."""
         return self.screen if isinstance(self.screen, View) else None
+
+    @property
+    def badges(self) -> Mapping[str, str]:
+        """Files behind beside Index, findings beside Inbox; nothing where there are none, or nobody looked yet."""
+        pending = len(self.facts.status.freshness.pending) if self.facts is not None else 0
+        counts = {"index": pending, "inbox": self.findings}
+        return {key: f"{count:,}" for key, count in counts.items() if count}
 
     @property
     def question(self) -> str:
@@ -75,6 +87,28 @@ class GlobalActions(App[int]):
         elif row is not None:
             self.push_screen(make(row.target, view))
         view.update_hints()
+
+    def action_prefix(self, prefix: str) -> None:
+        """Wait for the second letter of a key such as `gt`; after a moment, list what there is."""
+        view = self.view
+        if view is not None:
+            self._prefix = prefix
+            view.query_one(WhichKey).wait(prefix, after_prefix(prefix, view.places()), view.context())
+
+    def take_second(self, event: events.Key) -> bool:
+        """Take the second letter of a key, where a prefix waits for it; another key takes the list away and says so."""
+        prefix, self._prefix = self._prefix, ""
+        view = self.view
+        if not prefix or view is None:
+            return False
+        view.query_one(WhichKey).leave()
+        found = after_prefix(prefix, view.places()).get(event.character or "")
+        if found is not None:
+            self.call_later(self.action_do, found.id)
+        elif event.key != "escape":
+            key = event.character if event.is_printable and event.character else event.key
+            view.show_message(why_nothing(f"{prefix}{key}" if len(key) == 1 else key, view.places()))
+        return True
 
     def on_key(self, event: events.Key) -> None:
         """Say why a key does nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
@@ -42,12 +42,18 @@ class Home(Protocol):
     typed_ahead: TypedAhead
     workspace_name: str
     suggestions: tuple[str, ...]
+    findings: int
+    """Open suggestions of the inbox."""
     started: float
     """When the app was opened, in epoch seconds."""
 
     @property
     def current_mode(self) -> str:
         """The numbered view in front, or behind what lies over it."""
+
+    @property
+    def badges(self) -> Mapping[str, str]:
+        """What stands beside a tab, by the key of its view: findings of the inbox, files behind."""
 
     @property
     def question(self) -> str:

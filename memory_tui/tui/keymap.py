@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 from textual.binding import Binding
 
-from memory_tui.tui.action import Action, shown
+from memory_tui.tui.action import Action
+from memory_tui.tui.grammar import PREFIXES, shown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, NumberedView, OverlayView
 
 ENGINE = ("engine",)
@@ -18,12 +19,12 @@ CHANGE = ("writable", "note")
 DECIDE = ("writable", "suggestion")
 
 
-def opening(place: str, keys: str = "") -> list[Action]:
-    """The actions that open overlays at `place`: by `keys` in their order, or from the palette alone without keys."""
+def opening(place: str, *meanings: str) -> list[Action]:
+    """The actions that open overlays at `place`, those of `meanings` in their order or all."""
     found = {
-        opener.key or row.key: Action(
+        opener.meaning or row.key: Action(
             row.key,
-            (opener.key,) if opener.key else (),
+            opener.meaning,
             place,
             opener.help or row.help,
             opener.hint,
@@ -34,44 +35,46 @@ def opening(place: str, keys: str = "") -> list[Action]:
         for opener in row.openers
         if opener.place == place
     }
-    return [found[key] for key in keys] if keys else list(found.values())
+    return [found[meaning] for meaning in meanings] if meanings else list(found.values())
 
 
 def renewing() -> list[Action]:
     """What r does in each overlay that can be worked out again."""
     return [
-        Action("again", ("r",), row.key, row.renew[0], row.renew[1], ENGINE, palette=False)
+        Action("again", "look again", row.key, row.renew[0], row.renew[1], ENGINE, palette=False)
         for row in OVERLAYS
         if row.renew[0]
     ]
 
 
 BROWSE_ACTIONS: tuple[Action, ...] = (
-    Action("open", ("enter",), "tree", "read this note, or fold this group", "Read", palette=False),
-    Action("fold", ("h", "left"), "tree", "fold this group", palette=False),
-    Action("unfold", ("l", "right"), "tree", "unfold this group", palette=False),
-    Action("today", ("T",), "browse", "go to today's note, or the newest", "Today", ENGINE),
-    Action("older", ("[",), "browse", "the day before", "Older", ENGINE),
-    Action("newer", ("]",), "browse", "the day after", "Newer", ENGINE),
-    Action("filter", ("f",), "browse", "show only files whose name holds what you type", "Filter", ENGINE),
-    Action("scroll_down", ("J",), "tree", "scroll the reader without leaving the list", palette=False),
-    Action("scroll_up", ("K",), "tree", "scroll the reader back", palette=False),
-    Action("find", ("/",), "reader", "look for text in this note", "Find", NOTE),
-    Action("next_match", ("n",), "reader", "next match", "Next", ("found",)),
-    Action("previous_match", ("N",), "reader", "previous match", "", ("found",)),
-    Action("next_chunk", ("}",), "reader", "next chunk of the note", "Chunk", NOTE),
-    Action("previous_chunk", ("{",), "reader", "previous chunk of the note", "", NOTE),
-    Action("select", ("V",), "reader", "mark lines, from here to where the cursor goes", "Mark", NOTE),
-    Action("open", ("enter",), "reader", "follow the link in this line", "", NOTE, palette=False),
-    Action("pick", ("o",), "reading", "open a note by a few letters of its name", "Open", ENGINE),
-    Action("about", ("L",), "reading", "go to this note's facts and links", "", NOTE),
-    Action("return", ("-",), "reading", "back to where you followed a link or jumped", "", ("trail",)),
-    Action("open", ("enter",), "about", "follow this link", "Follow", palette=False),
-    Action("to_text", ("enter", "down"), "find", "go to the match", "Text", palette=False),
-    Action("to_files", ("enter", "down"), "filter", "go to the files", "Files", palette=False),
+    Action("open", "do", "tree", "read this note, or fold this group", "Read", palette=False),
+    Action("fold", "less", "tree", "fold this group", palette=False),
+    Action("unfold", "more", "tree", "unfold this group", palette=False),
+    Action("today", "go today", "browse", "go to today's note, or the newest", "Today", ENGINE),
+    Action("older", "one before", "browse", "the day before", "Older", ENGINE),
+    Action("newer", "one after", "browse", "the day after", "Newer", ENGINE),
+    Action("filter", "find", "browse", "show only files whose name holds what you type", "Filter", ENGINE),
+    Action("scroll_down", "scroll down", "tree", "scroll the reader without leaving the list", palette=False),
+    Action("scroll_up", "scroll up", "tree", "scroll the reader back", palette=False),
+    Action("find", "find", "reader", "look for text in this note", "Find", NOTE),
+    Action("next_match", "next match", "reader", "next match", "Next", ("found",)),
+    Action("previous_match", "previous match", "reader", "previous match", "", ("found",)),
+    Action("next_chunk", "next chunk", "reader", "next chunk of the note", "Chunk", NOTE),
+    Action("previous_chunk", "previous chunk", "reader", "previous chunk of the note", "", NOTE),
+    Action("select", "mark range", "reader", "mark lines, from here to where the cursor goes", "Mark", NOTE),
+    Action("open", "do", "reader", "follow the link in this line", "", NOTE, palette=False),
+    Action("pick", "open note", "reading", "open a note by a few letters of its name", "Open", ENGINE),
+    Action("about", "go about", "reading", "go to this note's facts and links", "", NOTE),
+    Action("return", "return", "reading", "back to where you followed a link or jumped", "", ("trail",)),
+    Action("open", "do", "about", "follow this link", "Follow", palette=False),
+    Action("to_text", "do", "find", "go to the match", "Text", palette=False),
+    Action("to_text", "down", "find", "go to the match", palette=False),
+    Action("to_files", "do", "filter", "go to the files", "Files", palette=False),
+    Action("to_files", "down", "filter", "go to the files", palette=False),
     Action(
         "why_line",
-        ("w",),
+        "why",
         "reader",
         "why this line is, or is not, recalled for the question on screen",
         "Why",
@@ -80,59 +83,57 @@ BROWSE_ACTIONS: tuple[Action, ...] = (
 )
 
 GLOBAL_ACTIONS: tuple[Action, ...] = (
-    Action("help", ("?", "f1"), "everywhere", "what the keys and signs of this pane mean", "Help"),
-    Action("ask", ("/",), "everywhere", "ask the memory: go to the query box", "Ask", ENGINE),
-    Action("browse", ("1",), "everywhere", "the notes by day, and a reader", ""),
-    Action("search", ("2",), "everywhere", "ask, see why, tune", ""),
-    Action("index", ("3",), "everywhere", "what is indexed, what is not, and what happened", ""),
-    Action("inbox", ("4",), "everywhere", "what in the notes needs attention, with before and after", ""),
-    Action("commands", (":", "ctrl+p"), "everywhere", "find a command by name", "Cmd", palette=False),
-    Action("next_pane", ("tab",), "everywhere", "next pane", "", palette=False),
-    Action("previous_pane", ("shift+tab",), "everywhere", "previous pane", palette=False),
-    Action("zoom", ("+",), "everywhere", "enlarge this pane to the whole screen"),
-    Action("unzoom", ("_",), "everywhere", "back to all panes", needs=("zoomed",)),
-    Action("jump", ("ctrl+o",), "everywhere", "label each pane with a letter; press one to go there", palette=False),
-    Action("sync", ("r",), "everywhere", "look for changed files and index them", "Sync", ("rest", "engine")),
+    Action("help", "help", "everywhere", "what the keys and signs of this pane mean", "Help"),
+    Action("ask", "ask", "everywhere", "ask the memory: go to the query box", "Ask", ENGINE),
+    Action("browse", "view 1", "everywhere", "the notes by day, and a reader", ""),
+    Action("search", "view 2", "everywhere", "ask, see why, tune", ""),
+    Action("index", "view 3", "everywhere", "what is indexed, what is not, and what happened", ""),
+    Action("inbox", "view 4", "everywhere", "what in the notes needs attention, with before and after", ""),
+    Action("commands", "commands", "everywhere", "find a command by name", "Cmd", palette=False),
+    Action("next_pane", "next pane", "everywhere", "next pane", "", palette=False),
+    Action("previous_pane", "previous pane", "everywhere", "previous pane", palette=False),
+    Action("zoom", "zoom", "everywhere", "enlarge this pane to the whole screen"),
+    Action("unzoom", "unzoom", "everywhere", "back to all panes", needs=("zoomed",)),
+    Action("jump", "jump", "everywhere", "label each pane with a letter; press one to go there", palette=False),
+    Action("sync", "look again", "everywhere", "look for changed files and index them", "Sync", ("rest", "engine")),
     Action(
         "agent",
-        ("@",),
+        "agent",
         "everywhere",
         "go to another agent of the configuration: its notes, settings and index",
         "",
         ("agents", "engine"),
     ),
     *opening("everywhere"),
-    Action("theme", (), "everywhere", "choose a theme: the colours, dark or light"),
-    Action("redraw", ("ctrl+l",), "everywhere", "draw the screen again"),
-    Action(
-        "suspend", ("ctrl+z",), "everywhere", "put the app into the background (fg brings it back)", needs=("shell",)
-    ),
-    Action("back", ("escape",), "everywhere", "one step back", "Back", palette=False),
-    Action("leave", ("q",), "everywhere", "one step back, then quit", "Back", palette=False),
-    Action("leave_app", ("ctrl+q",), "everywhere", "quit at once", priority=True),
-    Action("down", ("j", "down"), "list", "next row", palette=False),
-    Action("up", ("k", "up"), "list", "previous row", palette=False),
-    Action("top", ("g", "home"), "list", "first row", palette=False),
-    Action("bottom", ("G", "end"), "list", "last row", palette=False),
-    Action("page_down", ("ctrl+d", "pagedown"), "list", "half a page down", palette=False),
-    Action("page_up", ("ctrl+u", "pageup"), "list", "half a page up", palette=False),
+    Action("theme", "show theme", "everywhere", "choose a theme: the colours, dark or light"),
+    Action("redraw", "redraw", "everywhere", "draw the screen again"),
+    Action("suspend", "suspend", "everywhere", "put the app into the background (fg brings it back)", needs=("shell",)),
+    Action("back", "back", "everywhere", "one step back", "Back", palette=False),
+    Action("leave", "leave", "everywhere", "one step back, then quit", "Back", palette=False),
+    Action("leave_app", "quit", "everywhere", "quit at once", priority=True),
+    Action("down", "down", "list", "next row", palette=False),
+    Action("up", "up", "list", "previous row", palette=False),
+    Action("top", "first", "list", "first row", palette=False),
+    Action("bottom", "last", "list", "last row", palette=False),
+    Action("page_down", "page down", "list", "half a page down", palette=False),
+    Action("page_up", "page up", "list", "half a page up", palette=False),
     Action(
         "edit",
-        ("e",),
+        "edit",
         "notes",
         "open the note in $VISUAL or $EDITOR at this line",
         "Edit",
         ("writable", "editor", "note"),
     ),
-    Action("cite", ("y",), "notes", "copy the citation: path#Lfirst-Llast", "Cite", NOTE),
-    Action("copy", ("Y",), "notes", "copy the text with its citation", "", NOTE),
+    Action("cite", "cite", "notes", "copy the citation: path#Lfirst-Llast", "Cite", NOTE),
+    Action("copy", "copy", "notes", "copy the text with its citation", "", NOTE),
 )
 
 INBOX_ACTIONS: tuple[Action, ...] = (
-    Action("open", ("enter",), "inbox", "do what is proposed: a change is shown first", "Do", DECIDE, palette=False),
+    Action("open", "do", "inbox", "do what is proposed: a change is shown first", "Do", DECIDE, palette=False),
     Action(
         "trash",
-        ("d",),
+        "remove",
         "inbox",
         "move the lines, or the note, to the trash",
         "Trash",
@@ -140,25 +141,25 @@ INBOX_ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "move",
-        ("m",),
+        "move",
         "inbox",
         "merge with its twin, or move the lines or the note as proposed",
         "Merge",
         ("writable", "suggestion", "moves"),
     ),
-    Action("snooze", ("s",), "inbox", "ask again in 1, 7 or 30 days", "Later", DECIDE),
-    Action("keep", ("x",), "inbox", "keep it as it is and never ask again", "Keep", DECIDE),
-    Action("undo", ("u",), "inbox", "undo the last change or decision", "Undo", WRITABLE),
-    Action("redo", ("ctrl+r",), "inbox", "redo the last undone change", "", WRITABLE),
-    Action("place", ("o",), "inbox", "read the note at these lines", "Read", ("suggestion",)),
-    Action("filter", ("f",), "inbox", "show one kind only; esc shows all", "Kind", ENGINE),
-    Action("decided", ("z",), "inbox", "show or hide what was kept or put off", "", ENGINE),
-    Action("sync", ("r",), "inbox", "look again, and index changed files; esc stops it", "", ENGINE),
-    Action("scroll_down", ("J",), "inbox", "scroll the before and after without leaving the list", palette=False),
-    Action("scroll_up", ("K",), "inbox", "scroll it back", palette=False),
+    Action("snooze", "later", "inbox", "ask again in 1, 7 or 30 days", "Later", DECIDE),
+    Action("keep", "never", "inbox", "keep it as it is and never ask again", "Keep", DECIDE),
+    Action("undo", "undo", "inbox", "undo the last change or decision", "Undo", WRITABLE),
+    Action("redo", "redo", "inbox", "redo the last undone change", "", WRITABLE),
+    Action("source", "go source", "inbox", "read the note at these lines", "Read", ("suggestion",)),
+    Action("filter", "find", "inbox", "show one kind only; esc shows all", "Kind", ENGINE),
+    Action("decided", "show all", "inbox", "show or hide what was kept or put off", "", ENGINE),
+    Action("sync", "look again", "inbox", "look again, and index changed files; esc stops it", "", ENGINE),
+    Action("scroll_down", "scroll down", "inbox", "scroll the before and after", palette=False),
+    Action("scroll_up", "scroll up", "inbox", "scroll it back", palette=False),
     Action(
         "open",
-        ("enter",),
+        "do",
         "proposal",
         "run this line's action, or read its note",
         "Do",
@@ -168,82 +169,83 @@ INBOX_ACTIONS: tuple[Action, ...] = (
 )
 
 INDEX_ACTIONS: tuple[Action, ...] = (
-    *opening("index", "Dv"),
-    Action("reindex", ("R",), "index", "index every note anew, after asking", "Reindex", ("rest", "engine")),
-    Action("watch", ("P",), "index", "switch the watcher on or off", "Watcher", ENGINE),
-    Action("pause", ("p",), "index", "pause or resume the event log", "Hold log"),
-    Action("hold", ("z",), "index", "pause indexing after the current batch, or resume it", "Pause", ENGINE),
-    Action("accept", ("a",), "index", "forget the notes that vanished, after asking", "", ("shrink",)),
-    *opening("index", "tcAF"),
-    Action("try_out", ("T",), "supply", "test the provider under the cursor with one real call", "Test", ENGINE),
+    *opening("index", "go doctor", "go providers"),
+    Action("reindex", "rebuild", "index", "index every note anew, after asking", "Reindex", ("rest", "engine")),
+    Action("watch", "", "index", "switch the watcher on or off", "Watcher", ENGINE),
+    Action("open", "do", "attention", "read this note", "Read", palette=False),
+    Action("pause", "pause", "events", "pause or resume the event log", "Pause"),
     Action(
-        "agree",
-        ("y",),
-        "supply",
-        "approve this provider (asks first)",
-        "Agree",
-        ("proposal",),
+        "hold",
+        "pause",
+        "index",
+        "pause or resume indexing; on the row of the watcher, switch it on or off",
+        "Pause",
+        ENGINE,
     ),
-    Action("revoke", ("x",), "supply", "withdraw this workspace's approvals (asks first)", "Revoke", ("agreed",)),
+    Action("accept", "do", "index", "forget the notes that vanished, after asking", "", ("shrink",)),
+    *opening("index", "go tables", "compare", "go flush"),
+    Action("open", "do", "providers", "approve the provider that needs it (asks first)", "Approve", ("proposal",)),
+    Action("revoke", "remove", "providers", "withdraw this workspace's approvals (asks first)", "Revoke", ("agreed",)),
     Action(
         "open",
-        ("enter",),
+        "do",
         "recalls",
         "ask it again in Search, with the knobs of that time",
         "Ask again",
         ENGINE,
         palette=False,
     ),
-    Action("then_now", ("w",), "recalls", "show below it the hits of that time and of now", "Then and now", ENGINE),
+    Action("then_now", "compare", "recalls", "show below it the hits of that time and of now", "Then and now", ENGINE),
     Action(
         "filter",
-        ("f",),
+        "find",
         "recalls",
         "show only questions that hold what you type; esc shows all",
         "Filter",
         ENGINE,
     ),
-    Action("open", ("enter",), "compare", "read this note", "Read", palette=False),
-    Action("agreeing", ("a",), "compare", "show or hide the files that agree", "All", ENGINE),
-    Action("compare", ("c",), "compare", "look again", "Again", ENGINE, palette=False),
+    Action("open", "do", "compare", "read this note", "Read", palette=False),
+    Action("agreeing", "show all", "compare", "show or hide the files that agree", "All", ENGINE),
+    Action("compare", "look again", "compare", "look again", "Again", ENGINE, palette=False),
     *renewing(),
 )
 
 NOTE_ACTIONS: tuple[Action, ...] = (
-    Action("remember", ("a",), "everywhere", "remember: add a line to today's log", "", WRITABLE),
+    Action("remember", "remember", "everywhere", "remember: add a line to today's log", "", WRITABLE),
     Action(
         "promote",
-        ("p",),
+        "promote",
         "reader",
         "copy the item under the cursor, or the marked lines, to MEMORY.md",
         "Promote",
         CHANGE,
     ),
-    Action("move", ("m",), "reader", "move the item, or the marked lines, to another note", "", CHANGE),
-    Action("trash", ("d",), "reader", "move the item, or the marked lines, to the trash", "Trash", CHANGE),
-    Action("move", ("m",), "tree", "give this note another name", "", CHANGE),
-    Action("trash", ("d",), "tree", "move this note to the trash", "", CHANGE),
+    Action("move", "move", "reader", "move the item, or the marked lines, to another note", "", CHANGE),
+    Action("trash", "remove", "reader", "move the item, or the marked lines, to the trash", "Trash", CHANGE),
+    Action("move", "move", "tree", "give this note another name", "", CHANGE),
+    Action("trash", "remove", "tree", "move this note to the trash", "", CHANGE),
     Action(
         "edit_here",
-        ("i",),
+        "write",
         "reading",
         "edit the note here, or begin a missing log",
         "Write",
         ("writable", "note or log"),
     ),
-    Action("new_note", ("A",), "reading", "begin a topic note", "", WRITABLE),
-    Action("archive", (), "reading", "put daily logs older than 90 days into the archive", "", WRITABLE),
+    Action("new_note", "new note", "reading", "begin a topic note", "", WRITABLE),
+    Action("archive", "", "reading", "put daily logs older than 90 days into the archive", "", WRITABLE),
     *opening("reading"),
-    Action("undo", ("u",), "reading", "undo the last change of the notes", "", WRITABLE),
-    Action("redo", ("ctrl+r",), "reading", "redo it", "", WRITABLE),
-    Action("save", ("ctrl+s",), "editor", "save the note; other writers' lines stay", "Save", WRITABLE),
-    Action("watch_question", ("ctrl+t",), "editor", "watch how your edit changes a question's answer", "Watch"),
-    Action("to_writing", ("enter", "down"), "watched", "back to the text", "Text", palette=False),
-    Action("undo", ("u",), "history", "undo this change", "Undo", WRITABLE),
-    Action("redo", ("ctrl+r",), "history", "redo this change", "Redo", WRITABLE),
+    Action("undo", "undo", "reading", "undo the last change of the notes", "", WRITABLE),
+    Action("redo", "redo", "reading", "redo it", "", WRITABLE),
+    Action("save", "save", "editor", "save the note; other writers' lines stay", "Save", WRITABLE),
+    Action("watch_question", "watch", "editor", "watch how your edit changes a question's answer", "Watch"),
+    Action("to_writing", "do", "watched", "back to the text", "Text", palette=False),
+    Action("to_writing", "down", "watched", "back to the text", palette=False),
+    Action("undo", "undo", "history", "undo this change", "Undo", WRITABLE),
+    Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
     Action(
         "commit",
-        ("C",),
+        "commit",
         "history",
         "commit this note to git, where the workspace is in a repository",
         "Commit",
@@ -252,81 +254,80 @@ NOTE_ACTIONS: tuple[Action, ...] = (
 )
 
 SEARCH_ACTIONS: tuple[Action, ...] = (
-    Action("to_results", ("enter", "down"), "query", "go to the hits", "Hits", palette=False),
-    Action("earlier", ("up",), "query", "an earlier question", "Earlier", palette=False),
-    Action("open", ("enter",), "results", "read the note at the cited lines", "Read", NOTE),
-    Action("tune", ("t",), "search", "turn the knobs of the ranking", "Tune", ANSWER),
-    Action("why", ("w",), "search", "why this hit is or is not recalled, and what would change that", "Why", ANSWER),
+    Action("to_results", "do", "query", "go to the hits", "Hits", palette=False),
+    Action("to_results", "down", "query", "go to the hits", palette=False),
+    Action("earlier", "up", "query", "an earlier question", "Earlier", palette=False),
+    Action("open", "do", "results", "read the note at the cited lines", "Read", NOTE),
+    Action("tune", "tune", "search", "turn the knobs of the ranking", "Tune", ANSWER),
+    Action("why", "why", "search", "why this hit is or is not recalled, and what would change that", "Why", ANSWER),
+    Action("line", "why line", "search", "why another line is not recalled: type PATH:LINE", "Other line", ANSWER),
     Action(
-        "apply",
-        ("a",),
+        "vote",
+        "judge",
         "search",
-        "apply the change under the cursor, or the nearest",
-        "Apply",
-        ("answer", "flips"),
+        "judge this hit: right, helpful or wrong",
+        "Vote",
+        ("answer", "note"),
     ),
-    Action("line", ("o",), "search", "why another line is not recalled: type PATH:LINE", "Other line", ANSWER),
-    Action(
-        "vote", ("v",), "search", "judge this hit: right, helpful or wrong for the question", "Vote", ("answer", "note")
-    ),
-    Action("save", ("ctrl+s",), "search", "save this query", "", ANSWER),
-    *opening("search", "BA"),
-    Action("base", ("b",), "search", "name the knobs of now as the baseline to compare with", "Base", ANSWER),
-    Action("scroll_down", ("J",), "results", "scroll the arithmetic without leaving the list", palette=False),
-    Action("scroll_up", ("K",), "results", "scroll the arithmetic back", palette=False),
-    *opening("search", "cNFSW"),
+    Action("save", "save", "search", "save this query", "", ANSWER),
+    *opening("search", "go queries"),
+    Action("base", "baseline", "search", "name the knobs of now as the baseline to compare with", "Base", ANSWER),
+    Action("scroll_down", "scroll down", "results", "scroll the arithmetic without leaving the list", palette=False),
+    Action("scroll_up", "scroll up", "results", "scroll the arithmetic back", palette=False),
+    *opening("search", "compare", "show noise", "show fading", "show better"),
+    *opening("tune"),
     Action(
         "next_stage",
-        (">",),
+        "one after",
         "search",
         "list the chunks the next stage dropped; esc shows all",
         "",
         ANSWER,
     ),
-    Action("previous_stage", ("<",), "search", "list the chunks the stage before dropped", "", ANSWER),
+    Action("previous_stage", "one before", "search", "list the chunks the stage before dropped", "", ANSWER),
     Action(
-        "undo", ("u",), "search", "undo the last step: a knob, a change, the date or the baseline", "Undo", ("undo",)
+        "undo", "undo", "search", "undo the last step: a knob, a change, the date or the baseline", "Undo", ("undo",)
     ),
-    Action("redo", ("ctrl+r",), "search", "redo it", "", ("redo",)),
+    Action("redo", "redo", "search", "redo it", "", ("redo",)),
+    Action("apply", "do", "why", "apply the change under the cursor", "Apply", ("answer", "flips")),
     Action(
         "deeper",
-        ("enter",),
+        "show record",
         "why",
         "the full record of this hit, then the raw JSON; esc goes back",
         "Deeper",
         ANSWER,
     ),
-    Action("apply", ("a",), "whynot", "apply the change under the cursor", "Apply", ("answer", "flips")),
-    Action("undo", ("u",), "whynot", "undo the last step", "Undo", ("undo",)),
-    Action("left_side", ("h", "left"), "sides", "put another ranking on the left", "Left"),
-    Action("right_side", ("l", "right"), "sides", "put another ranking on the right", "Right"),
-    Action("open", ("enter",), "sides", "read the note at the cited lines", "Read", NOTE),
-    Action("undo", ("u",), "report", "undo the last step", "Undo", ("undo",)),
-    Action("less", ("h", "left"), "noise", "a lower minScore", "Less"),
-    Action("more", ("l", "right"), "noise", "a higher minScore", "More"),
-    Action("apply", ("a",), "noise", "set the suggested minScore", "Apply"),
-    Action("open", ("enter",), "fading", "read the note at the lines of the hit", "Read", NOTE),
-    Action("apply", ("a",), "fading", "switch decay on, to see what would fade", "Decay on", ("no decay",)),
-    Action("write", ("y",), "write", "write this difference, with a backup", "Write"),
-    Action("undo", ("u",), "write", "undo the last write of this view", "Take back", ("written",), palette=False),
-    Action("apply", ("a",), "sweep", "apply the settings found, as one step", "Apply"),
-    Action("open", ("enter",), "book", "ask this question", "Ask", palette=False),
-    Action("forget", ("d",), "book", "delete this saved query (asks first)", "Forget"),
-    Action("next_knob", ("j", "down"), "tune", "next knob", "Knob", palette=False),
-    Action("previous_knob", ("k", "up"), "tune", "previous knob", palette=False),
-    Action("less", ("h", "left"), "tune", "a step less", "Less", palette=False),
-    Action("more", ("l", "right"), "tune", "a step more", "More", palette=False),
-    Action("less_fine", ("H",), "tune", "a fine step less", palette=False),
-    Action("more_fine", ("L",), "tune", "a fine step more", palette=False),
+    Action("undo", "undo", "whynot", "undo the last step", "Undo", ("undo",)),
+    Action("left_side", "less", "side_by_side", "put another ranking on the left", "Left"),
+    Action("right_side", "more", "side_by_side", "put another ranking on the right", "Right"),
+    Action("open", "do", "side_by_side", "read the note at the cited lines", "Read", NOTE),
+    Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
+    Action("less", "less", "noise", "a lower minScore", "Less"),
+    Action("more", "more", "noise", "a higher minScore", "More"),
+    Action("apply", "do", "noise", "set the suggested minScore", "Apply"),
+    Action("open", "do", "fading", "read the note at the lines of the hit; switch decay on where it is off", "Read"),
+    Action("write", "do", "write", "write this difference, with a backup", "Write"),
+    Action("undo", "undo", "write", "undo the last write of this view", "Take back", ("written",), palette=False),
+    Action("apply", "do", "knob_search", "apply the settings found, as one step", "Apply"),
+    Action("open", "do", "saved_queries", "ask this question", "Ask", palette=False),
+    Action("forget", "remove", "saved_queries", "delete this saved query (asks first)", "Forget"),
+    Action("next_knob", "down", "tune", "next knob", "Knob", palette=False),
+    Action("previous_knob", "up", "tune", "previous knob", palette=False),
+    Action("less", "less", "tune", "a step less", "Less", palette=False),
+    Action("more", "more", "tune", "a step more", "More", palette=False),
+    Action("type_value", "do", "tune", "type a value: digits, then enter", "Value", palette=False),
+    Action("less_fine", "less fine", "tune", "a fine step less", palette=False),
+    Action("more_fine", "more fine", "tune", "a fine step more", palette=False),
     Action(
         "reset",
-        ("0",),
+        "reset",
         "tune",
-        "reset this knob to its value at opening or last write (other digits type a value)",
+        "reset this knob to its value at opening or last write",
         "Reset",
         palette=False,
     ),
-    Action("reset_all", ("=",), "tune", "reset all knobs to their values at opening or last write", "All", ("tuned",)),
+    Action("reset_all", "reset all", "tune", "reset all knobs to opening or last write", "All", ("tuned",)),
 )
 
 
@@ -346,7 +347,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         **_titles(NUMBERED[:1]),
         "tree": "Files",
         "reader": "Reader",
-        "reading": "Browse and reader",
+        "reading": "Notes and reader",
         **_titles(NUMBERED[1:2]),
         "query": "Query box",
         "filter": "Filter box",
@@ -363,6 +364,8 @@ PLACES: Mapping[str, str] = MappingProxyType(
         **_titles(_group("report")),
         "tune": "Tune",
         **_titles(NUMBERED[2:3]),
+        "attention": "Not indexed as on disk",
+        "events": "Event log",
         **_titles(_group("index")),
         **_titles(NUMBERED[3:]),
         "proposal": "Before and after",
@@ -390,21 +393,55 @@ def find(name: str, where: Iterable[str]) -> Action:
     return same[0]
 
 
-def bindings(where: str) -> list[Binding]:
-    """The bindings of a screen or pane; all go through the app, which says why when something cannot be done."""
-    return [
-        Binding(key, f"app.do('{action.id}')", action.hint or action.help, show=False, priority=action.priority)
-        for action in ACTIONS
-        if action.where == where
-        for key in action.keys
-    ]
-
-
 TYPING = frozenset({"query", "filter", "find", "editor", "watched"})
 """Places where letters are text."""
 
+
+def keys_at(action: Action) -> list[str]:
+    """The keys of an action; while somebody types, letters are text."""
+    return [key for key in action.keys if action.where not in TYPING or len(key) > 2 or key in ("f1", "up")]
+
+
+def bindings(where: str) -> list[Binding]:
+    """The bindings of a screen or pane; all go through the app, which says why when something cannot be done.
+
+    The second letter of a prefix is no binding: the app waits for it.
+    """
+    found = [
+        Binding(key, f"app.do('{action.id}')", action.hint or action.help, show=False, priority=action.priority)
+        for action in ACTIONS
+        if action.where == where
+        for key in keys_at(action)
+        if not is_sequence(key)
+    ]
+    if where == "everywhere":
+        found += [Binding(key, f"app.prefix('{key}')", words, show=False) for key, words in PREFIXES.items()]
+    return found
+
+
+def is_sequence(key: str) -> bool:
+    """Whether a key is a prefix with a second letter."""
+    return len(key) == 2 and key[0] in PREFIXES
+
+
+def after_prefix(prefix: str, where: Iterable[str]) -> dict[str, Action]:
+    """Second letter -> action at the places `where`, nearest first."""
+    found: dict[str, Action] = {}
+    for place in where:
+        for action in ACTIONS:
+            for key in action.keys:
+                if action.where == place and is_sequence(key) and key[0] == prefix:
+                    found.setdefault(key[1], action)
+    return found
+
+
 LAST = ("commands", "help", "leave", "back")
 """The key hints that come last, and stay when there is little room."""
+
+
+def is_letter(key: str) -> bool:
+    """Whether a key is text in a text box."""
+    return len(key) == 1 or is_sequence(key)
 
 
 def hints(where: Iterable[str]) -> list[tuple[str, Action]]:
@@ -419,7 +456,8 @@ def hints(where: Iterable[str]) -> list[tuple[str, Action]]:
     for place in places:
         here = [action for action in ACTIONS if action.where == place]
         for action in here:
-            keys = [key for key in action.keys if (len(key) > 1 or not typing) and key not in taken]
+            letters = typing and place not in TYPING
+            keys = [key for key in keys_at(action) if key not in taken and not (letters and is_letter(key))]
             if action.hint and keys and (typing or action.id != "back"):
                 found.append((shown(keys[0]), action))
         taken |= {key for action in here for key in action.keys}

@@ -13,18 +13,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NumberedView:
-    """A view with a number and a mode of its own; `target` is its class, imported when it is first shown."""
+    """A view with a tab and a mode of its own; `target` is its class, imported when it is first shown."""
 
     key: str
-    title: str
+    number: int
+    label: str
     target: str
+
+    @property
+    def title(self) -> str:
+        """Its name with the key that goes there."""
+        return f"{self.label} ({self.number})"
 
 
 NUMBERED: Sequence[NumberedView] = (
-    NumberedView("browse", "Browse (1)", "notes.browse:BrowseView"),
-    NumberedView("search", "Search (2)", "search.search_view:SearchView"),
-    NumberedView("index", "Index (3)", "index.index_view:IndexView"),
-    NumberedView("inbox", "Inbox (4)", "inbox.inbox_view:InboxView"),
+    NumberedView("browse", 1, "Notes", "notes.browse:BrowseView"),
+    NumberedView("search", 2, "Search", "search.search_view:SearchView"),
+    NumberedView("index", 3, "Index", "index.index_view:IndexView"),
+    NumberedView("inbox", 4, "Inbox", "inbox.inbox_view:InboxView"),
 )
 """In the order of their numbers."""
 
@@ -33,13 +39,13 @@ MODES = tuple(view.key for view in NUMBERED)
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """A key that opens an overlay: `place` is where it works, `key` empty where only the palette has it.
+    """What opens an overlay: `place` is where its keys work, `meaning` empty where only the palette has it.
 
     `hint` is its word in the key hints, `help` what it does where the overlay's own words do not say it.
     """
 
     place: str
-    key: str = ""
+    meaning: str = ""
     hint: str = ""
     help: str = ""
 
@@ -71,24 +77,24 @@ OVERLAYS: Sequence[OverlayView] = (
         "notes.history:HistoryView",
         "notes",
         "changes of this note; undo and redo",
-        (Opener("reading", "H"),),
+        (Opener("reading", "go history"),),
         needs=(),
     ),
     OverlayView(
-        "book",
+        "saved_queries",
         "Saved questions",
         "search.saved_queries:SavedQueriesView",
         "search",
         "the saved questions with their scores; enter asks one",
-        (Opener("search", "B"),),
+        (Opener("search", "go queries"),),
     ),
     OverlayView(
-        "sides",
+        "side_by_side",
         "Side by side",
         "search.compare_profiles:SideBySideView",
         "search",
         "two profiles side by side on this question",
-        (Opener("search", "c"),),
+        (Opener("search", "compare"),),
         needs=("answer",),
     ),
     OverlayView(
@@ -97,7 +103,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "search.lab:NoiseView",
         "report",
         "the noise floor: what unrelated questions score, and what minScore does",
-        (Opener("search", "N"),),
+        (Opener("search", "show noise"),),
     ),
     OverlayView(
         "fading",
@@ -105,16 +111,16 @@ OVERLAYS: Sequence[OverlayView] = (
         "search.lab:FadingView",
         "report",
         "hits that age dropped, and hits that will fade soon",
-        (Opener("search", "F"),),
+        (Opener("search", "show fading"),),
         needs=("answer",),
     ),
     OverlayView(
-        "sweep",
+        "knob_search",
         "Better knobs",
         "search.lab:KnobSearchView",
         "report",
         "look for better knobs by the saved questions, or say: no evidence",
-        (Opener("search", "S"),),
+        (Opener("search", "show better"),),
     ),
     OverlayView(
         "write",
@@ -122,7 +128,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "search.write_config:WriteView",
         "report",
         "write the knobs into the configuration (shows it first), or undo that",
-        (Opener("search", "W"),),
+        (Opener("tune", "save", "Save"),),
         needs=("writable", "writing"),
     ),
     OverlayView(
@@ -131,17 +137,17 @@ OVERLAYS: Sequence[OverlayView] = (
         "index.doctor_view:DoctorView",
         "index",
         "examine machine, notes, index, provider and settings",
-        (EVERYWHERE, Opener("index", "D", "Doctor")),
+        (Opener("everywhere", "go doctor"), Opener("index", "go doctor", "Doctor")),
         renew=("examine everything again", "Again"),
     ),
     OverlayView(
-        "supply",
+        "providers",
         "Providers",
         "index.providers_view:ProvidersView",
         "index",
         "embedding providers: status, data sent, test",
-        (EVERYWHERE, Opener("index", "v", "Providers")),
-        renew=("ask a provider that failed again, and look again", "Again"),
+        (Opener("everywhere", "go providers"), Opener("index", "go providers", "Providers")),
+        renew=("test the provider under the cursor with one real call (asks where it sends)", "Test"),
     ),
     OverlayView(
         "storage",
@@ -149,7 +155,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "index.storage_view:StorageView",
         "index",
         "tables, files and writers of the index, and what a rebuild costs",
-        (EVERYWHERE, Opener("index", "t", "Tables")),
+        (Opener("everywhere", "go tables"), Opener("index", "go tables", "Tables")),
         renew=("measure again", "Again"),
     ),
     OverlayView(
@@ -158,7 +164,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "index.sessions_view:SessionsView",
         "index",
         "how close each session is to its memory flush",
-        (EVERYWHERE, Opener("index", "F", "Flush")),
+        (Opener("everywhere", "go flush"), Opener("index", "go flush", "Flush")),
         renew=("read the sessions again", "Again"),
     ),
     OverlayView(
@@ -167,7 +173,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "index.recalls_view:RecallsView",
         "index",
         "what agents asked; enter asks again with the knobs of that time",
-        (EVERYWHERE, Opener("index", "A", "Recalls"), Opener("search", "A")),
+        (Opener("everywhere", "go recalls"),),
         renew=("read the log again", "Refresh"),
     ),
     OverlayView(
@@ -176,7 +182,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "index.openclaw_index:CompareView",
         "index",
         "compare OpenClaw's own index with the notes on disk; it is only read",
-        (EVERYWHERE, Opener("index", "c", "Compare", "compare OpenClaw's own index with the notes on disk")),
+        (EVERYWHERE, Opener("index", "compare", "Compare", "compare OpenClaw's own index with the notes on disk")),
     ),
 )
 

@@ -149,7 +149,7 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
     entry = next((entry for entry in entries if number in (None, entry.id)), None)
     if entry is None:
         raise EditRefused(
-            "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.", "H shows what was changed."
+            "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.", "gh shows what was changed."
         )
     made = curator.journal.change_of(entry)
     if kind == "redo":

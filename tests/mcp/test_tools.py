@@ -198,6 +198,26 @@ def test_an_answer_says_each_thing_once(engine: Engine) -> None:
     assert "trace" not in json.dumps(search(engine, query="omada router"))
 
 
+def test_copies_are_one_hit_with_a_count_and_leave_room_for_others(
+    make: Callable[..., Engine], workspace: Path
+) -> None:
+    fact = "The Omada controller of the office runs on port 8043 in VLAN 20"
+    for number in range(5):
+        (workspace / "memory" / f"copy{number}.md").write_text(f"- {fact}, {number}\n")
+    (workspace / "memory" / "other.md").write_text("- The Omada controller was moved to the cellar on Monday\n")
+    given = {"query": "omada controller office port", "maxResults": 3, "minScore": 0}
+    engine = make(changes=[("profile", "recommended")])
+    engine.indexer.sync()
+    results = search(engine, **given)["results"]
+    assert len(results) <= 3
+    [first] = [hit for hit in results if "copy" in hit["path"]]
+    assert first["copies"] == len(first["alsoIn"]) == 4
+    assert len({first["path"], *first["alsoIn"]}) == 5
+    assert "memory/other.md" in {hit["path"] for hit in results}
+    plain = make(changes=[("profile", "openclaw-2026.9")])
+    assert sum("copy" in hit["path"] for hit in search(plain, **given)["results"]) == 3, "as OpenClaw answers"
+
+
 def test_when_nothing_passes_the_nearest_misses_say_what_they_lack(make: Callable[..., Engine]) -> None:
     engine = make(changes=(("profile", "openclaw-2026.3"),))
     engine.indexer.sync()

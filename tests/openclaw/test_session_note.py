@@ -521,10 +521,26 @@ def test_a_session_has_one_note_that_goes_on(workspace: Path, tmp_path: Path, ho
     assert note.read_text().endswith("mine\n")
 
 
+def test_hooks_that_call_at_once_leave_one_note(workspace: Path) -> None:
+    ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
+    threads = [
+        threading.Thread(target=session_note.keep, args=(workspace, ended, f"user: {number}", ""))
+        for number in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [name] = notes_of(workspace)
+    said = (workspace / "memory" / name).read_text().split("## Conversation Summary\n\n")[1]
+    assert sorted(said.split("\n")) == ["", *(f"user: {number}" for number in range(6))]
+
+
+@pytest.mark.parametrize("file", ["MEMORY.md", "memory/network.md"])
 def test_a_fact_stays_before_the_sessions_that_quote_it(
-    workspace: Path, tmp_path: Path, hook: Callable, capsys: pytest.CaptureFixture[str]
+    file: str, workspace: Path, tmp_path: Path, hook: Callable, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (workspace / "memory" / "network.md").write_text(f"# Network\n\n- {FACT}\n")
+    (workspace / file).write_text(f"# Network\n\n- {FACT}\n")
     for number in range(5):
         said = [
             *claude(("user", f"{number}: which port does the Omada controller run on?")),
@@ -534,6 +550,6 @@ def test_a_fact_stays_before_the_sessions_that_quote_it(
         path = written(tmp_path / f"s{number}.jsonl", said)
         hook(called("SessionEnd", workspace, transcript_path=str(path), session_id=f"s{number}"))
     assert len(notes_of(workspace)) == 5
-    base = ("search", "which port does the omada controller run on", "--workspace", str(workspace), "--json")
+    base = ("search", "which port does the Omada controller run on?", "--workspace", str(workspace), "--json")
     assert main.main([*base, "--profile", "recommended", "--now", NOW, "--index", str(tmp_path / "i")]) == 0
-    assert json.loads(capsys.readouterr().out)["results"][0]["path"] == "memory/network.md"
+    assert json.loads(capsys.readouterr().out)["results"][0]["path"] == file

@@ -25,6 +25,7 @@ from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.query import QueryBox
+from memory_tui.tui.widgets.status_bars import TruthBar
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
 
@@ -212,6 +213,11 @@ def lines_of(app: MemoryApp) -> list[str]:
 def text_of(app: MemoryApp) -> str:
     """The screen as one text."""
     return "\n".join(line.rstrip() for line in lines_of(app)) + "\n"
+
+
+def truth(app: MemoryApp) -> str:
+    """What stands in the first line beside the tabs."""
+    return lines_of(app)[0][app.screen.query_one(TruthBar).region.x :].strip()
 
 
 def said(app: MemoryApp) -> str:

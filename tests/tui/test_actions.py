@@ -14,6 +14,7 @@ from memory_tui.tui import action as tui_action
 from memory_tui.tui import keymap
 from memory_tui.tui.action import Context
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.grammar import MEANINGS, PREFIXES, letters_markdown
 from memory_tui.tui.keymap import ACTIONS, PLACES, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.help import INDENT, written
@@ -43,6 +44,7 @@ from memory_tui.tui.views.search.write_config import WriteView
 from memory_tui.tui.views.view import KnobHistory, View
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.index_lists import Attention, EventLog
 from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.query import FilterInput, FindInput, QueryInput
 from memory_tui.tui.widgets.reader import Reader
@@ -74,28 +76,70 @@ NODES = {
     "why": WhyPane,
     "whynot": WhyNotView,
     "compare": CompareView,
-    "book": SavedQueriesView,
-    "sides": SideBySideView,
+    "saved_queries": SavedQueriesView,
+    "side_by_side": SideBySideView,
     "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,
     "proposal": InboxView,
     "fading": FadingView,
-    "sweep": KnobSearchView,
+    "knob_search": KnobSearchView,
     "write": WriteView,
     "doctor": DoctorView,
-    "supply": ProvidersView,
+    "providers": ProvidersView,
     "storage": StorageView,
     "sessions": SessionsView,
     "recalls": RecallsView,
+    "events": EventLog,
+    "attention": Attention,
 }
 PARTS = (NotePane, NoteActions, Listing, InboxActions, Judge, Knobs, Explainer, KnobHistory, Report)
 
 
 def test_the_manual_shows_the_table() -> None:
-    found = re.search(r"<!-- keys -->\n(.*)\n<!-- /keys -->", manual.text("keys"), re.DOTALL)
-    assert found is not None
-    assert found[1].strip() == key_table_markdown()
+    for name, table in (("keys", key_table_markdown()), ("letters", letters_markdown())):
+        found = re.search(rf"<!-- {name} -->\n(.*)\n<!-- /{name} -->", manual.text("keys"), re.DOTALL)
+        assert found is not None
+        assert found[1].strip() == table
+
+
+def test_one_key_has_one_meaning_in_every_view() -> None:
+    keys = [key for meaning in MEANINGS.values() for key in meaning.keys]
+    assert sorted(keys) == sorted(set(keys))
+    assert not set(PREFIXES) & set(keys), "a prefix is no key of its own"
+    assert {action.meaning for action in ACTIONS} - {""} == set(MEANINGS), "a meaning that nothing has"
+    taken_by_terminals = {
+        "ctrl+i",
+        "ctrl+m",
+        "ctrl+j",
+        "ctrl+h",
+        "ctrl+left_square_bracket",
+        "ctrl+at",
+        "ctrl+c",
+        "ctrl+b",
+    }
+    assert not taken_by_terminals & set(keys)
+
+
+def test_upper_case_is_wider_than_its_lower_case_or_stands_alone() -> None:
+    names = {key: name for name, meaning in MEANINGS.items() for key in meaning.keys if len(key) == 1}
+    pairs = {("w", "W"), ("y", "Y"), ("a", "A"), ("r", "R"), ("n", "N"), ("h", "H"), ("l", "L"), ("j", "J"), ("k", "K")}
+    upper = {key for key in names if key.isupper()}
+    assert upper == {pair[1] for pair in pairs} | {"C", "G", "P", "V"}
+
+
+def test_a_text_box_takes_letters_as_text() -> None:
+    for action in ACTIONS:
+        if action.where in keymap.TYPING:
+            assert all(not keymap.is_letter(key) for key in keymap.keys_at(action)), action
+
+
+def test_every_manual_page_names_keys_that_are_there() -> None:
+    """Keys in backquotes, one or two letters long, on every page but the table of keys."""
+    known = {key for meaning in MEANINGS.values() for key in meaning.keys} | {"@"}
+    for page in set(manual.topics()) - {"keys"}:
+        for key in re.findall(r"`([A-Za-z]|g[a-z]|z[a-z])`", manual.text(page)):
+            assert key in known, (page, key)
 
 
 def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
@@ -107,8 +151,8 @@ def test_every_place_has_a_title_and_a_node_with_its_keys() -> None:
             for key in binding
             if key.action == f"app.do('{action.id}')"
         }
-        assert {keymap.Binding(key, "", "").key for key in action.keys} or not action.keys
-        assert len(bound) >= len(action.keys), (action.id, action.where)
+        keys = [key for key in keymap.keys_at(action) if not keymap.is_sequence(key)]
+        assert len(bound) >= len(keys), (action.id, action.where)
 
 
 def test_every_action_is_done_by_somebody() -> None:
@@ -186,7 +230,7 @@ def test_where_letters_are_text_the_help_has_a_key_that_is_none() -> None:
     ("keys", "key", "reason"),
     [
         ("", "t", "t works in Search (2): turn the knobs of the ranking."),
-        ("3", "T", "T works in Browse (1): go to today's note, or the newest."),
+        ("3", "[", "[ works in Notes (1): the day before."),
         ("", "underscore", "No pane is enlarged; + enlarges this one."),
         ("", "e", "This terminal cannot be handed to an editor."),
         ("", "escape", "Nothing to go back to; q quits."),
@@ -226,8 +270,10 @@ def test_read_only_refuses_the_editor(tmp_path: Path) -> None:
 def test_the_sentence_goes_away(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status_bars, "SECONDS", 0.01)
     heard: list[str] = []
-    say = status_bars.KeyHints.say
-    monkeypatch.setattr(status_bars.KeyHints, "say", lambda hints, words: (heard.append(words), say(hints, words)))
+    say = status_bars.KeyHints.show_message
+    monkeypatch.setattr(
+        status_bars.KeyHints, "show_message", lambda hints, words: (heard.append(words), say(hints, words))
+    )
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "x")

@@ -94,9 +94,9 @@ def test_a_promoted_line_is_in_the_curated_note_and_is_found(app: MemoryApp, wor
         shown = text_of(app)
         assert "of 20,000 characters." in shown
         assert f"+ - {LINE}" in shown
-        await press(pilot, "enter")
-        assert files(workspace) == before, "enter on the default button did something"
-        await press(pilot, "p", "y")
+        await press(pilot, "escape")
+        assert files(workspace) == before, "leaving the preview did something"
+        await press(pilot, "p", "enter")
         memory = (workspace / "MEMORY.md").read_text("utf-8")
         assert f"- {LINE}: 1.2 GB new, 4 minutes, no lock left behind. (from {LOG})\n" in memory
         assert (workspace / LOG).read_bytes() == before[LOG]
@@ -360,7 +360,7 @@ def test_a_secret_stands_in_no_title_but_in_the_note(app: MemoryApp, workspace: 
         await until(lambda: secret in (workspace / LOG).read_text("utf-8"))
         await settled(pilot)
         assert secret not in said(app)
-        await press(pilot, "T", "H")
+        await press(pilot, "g", "t", "g", "h")
         await until(lambda: app.screen.query_one(Changes).entry is not None)
         shown = [
             line[: line.find("Difference")] if "Difference" in line else line for line in text_of(app).splitlines()
@@ -608,7 +608,7 @@ def test_the_history_shows_each_change_and_the_way_back(app: MemoryApp, workspac
         await remember(pilot, "first thought")
         await to_line(pilot, LOG, LINE)
         await press(pilot, "p", "y", "escape")
-        await press(pilot, "T", "H")
+        await press(pilot, "g", "t", "g", "h")
         assert isinstance(app.screen, HistoryView)
         assert app.screen.query_one(Changes).count() == 1
         assert "first thought" in text_of(app)
@@ -679,7 +679,7 @@ def test_the_history_knows_the_commits_and_commits_when_asked(workspace: Path) -
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "T", "H")
+        await press(pilot, "g", "t", "g", "h")
         shown = text_of(app)
         assert "All notes" in shown
         assert "C commits" in shown

@@ -120,9 +120,9 @@ def test_what_it_shows(size: tuple[int, int], app: MemoryApp) -> None:
         await to(pilot, "near duplicate")
         matches_screen(app, "inbox_twice")
         await to(pilot, "dead path")
-        await press(pilot, "x", "z", "G")
+        await press(pilot, "x", "z", "e", "G")
         matches_screen(app, "inbox_decided")
-        await press(pilot, "g", "s")
+        await press(pilot, "g", "g", "s")
         matches_screen(app, "inbox_later")
         await press(pilot, "escape", "enter")
         matches_screen(app, "inbox_preview")
@@ -161,8 +161,8 @@ def test_a_change_is_shown_first_then_made_then_taken_back(
         shown = queue(app)
         await press(pilot, key)
         assert isinstance(app.screen, Preview)
-        await press(pilot, "enter")
-        assert files(workspace) == before, "enter on the default button did something"
+        await press(pilot, "escape")
+        assert files(workspace) == before, "leaving the preview did something"
         await press(pilot, key, "y")
         changed = files(workspace)
         assert changed != before
@@ -230,7 +230,7 @@ def test_it_asks_again_on_a_later_day(key: str, day: str, app: MemoryApp) -> Non
         await press(pilot, "s", key)
         assert "junk" not in queue(app)
         assert f"put off until {day}" in said(app)
-        await press(pilot, "z", "G")
+        await press(pilot, "z", "e", "G")
         assert f"put off until {day}" in text_of(app)
         await press(pilot, "enter")
         assert "junk" in queue(app)
@@ -279,7 +279,7 @@ def test_one_kind_alone(app: MemoryApp) -> None:
 def test_the_note_opens_at_the_lines(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await to(pilot, "exact duplicate")
-        await press(pilot, "o")
+        await press(pilot, "g", "s")
         assert isinstance(app.screen, ReaderView)
         place = app.screen.place_in_note()
         assert place is not None

@@ -20,6 +20,7 @@ from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.query import FunnelLine, cuts, lost_at, stages
 from memory_tui.tui.widgets.results import HitList, HitRow, OutsideRow
 from memory_tui.tui.widgets.rowlist import Rows
+from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tune import evaluate, judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
 from tests.support.tui import LARGE, LONG, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
@@ -241,7 +242,7 @@ def test_what_breaks_is_counted_and_named(workspace: Path) -> None:
         assert compared is not None
         assert compared.broke
         assert f"{len(compared.broke)} broke" in text_of(app)
-        await press(pilot, "escape", "B")
+        await press(pilot, "escape", "g", "q")
         assert isinstance(app.screen, SavedQueriesView)
         assert text_of(app).count("broke ") >= len(compared.broke)
         assert engine.plan.settings.whole("query.maxResults") == 6
@@ -298,10 +299,10 @@ def test_the_book_runs_and_forgets_questions(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "B", "j", "enter")
+        await press(pilot, "g", "q", "j", "enter")
         assert isinstance(app.screen, SearchView)
         assert trace_of(app).query == "Why did we drop Pi-hole?"
-        await press(pilot, "B", "d", "y")
+        await press(pilot, "g", "q", "d", "y")
         assert QUESTION not in {query.text for query in saved(workspace).queries}
         assert len(saved(workspace).queries) == 3
         rows = app.screen.query_one(Rows)
@@ -322,7 +323,9 @@ def test_flips_say_what_labels_say_of_their_side_effects(workspace: Path) -> Non
         await settled(pilot)
         while isinstance(search_of(app).query_one(HitList).hit.verdict, Recalled):  # type: ignore[union-attr]
             await press(pilot, "j")
-        assert "1 of them marked right" in text_of(app)
+        pane = app.screen.query_one(WhyPane)
+        shown = [piece for row in range(pane.count()) for piece, _ in pane.draw(row, 0, pane.inner_width)]
+        assert "1 of them marked right" in " ".join(" ".join(shown).split())
 
     drive(app, steps)
 
@@ -390,7 +393,7 @@ def test_a_stage_lists_what_was_lost_there(workspace: Path) -> None:
         assert found[0] == "pool"
         assert "minScore" in found
         for cut in found:
-            await press(pilot, ">")
+            await press(pilot, "]")
             if cut == "pool":
                 listed = [row for row in results.rows if isinstance(row, OutsideRow)]
                 assert len(listed) == trace.funnel.chunks - trace.funnel.candidates

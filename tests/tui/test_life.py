@@ -17,9 +17,11 @@ from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.events import Event, SyncStarted
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.tui.app import DARK, MemoryApp, first_theme
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.colours import DARK, first_theme
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.index_lists import Statements
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from tests.support.tui import (
@@ -36,6 +38,7 @@ from tests.support.tui import (
     settled,
     strike,
     text_of,
+    truth,
     until,
 )
 
@@ -137,7 +140,7 @@ def test_progress_is_in_the_first_line(tmp_path: Path) -> None:
     hold_the_first_sync(app, lambda: seen.wait(LONG))
 
     def first() -> str:
-        return text_of(app).splitlines()[0].split("  ")[0].strip()
+        return truth(app).split("  ")[0].strip()
 
     async def run() -> None:
         as_the_app_runs()
@@ -145,7 +148,7 @@ def test_progress_is_in_the_first_line(tmp_path: Path) -> None:
             await until(lambda: first().startswith("INDEXING") and first().endswith("/60"))
             seen.set()
             await settled(pilot)
-            assert text_of(app).startswith(" HYBRID")
+            assert truth(app).startswith("HYBRID")
 
     asyncio.run(run())
 
@@ -176,13 +179,13 @@ def test_pending_files_make_the_screen_stale(tmp_path: Path) -> None:
         (workspace / "memory" / "fresh.md").write_text("# new\n", "utf-8")
         app.jobs.refresh()
         await settled(pilot)
-        assert text_of(app).startswith(" STALE  2 files changed, r indexes")
+        assert truth(app).startswith("STALE  2 files changed, r indexes")
         assert "~ MEMORY.md" in text_of(app)
         assert "changed" in text_of(app)
         await press(pilot, "3")
         assert "+ new" in text_of(app)
         await press(pilot, "r")
-        assert text_of(app).startswith(" HYBRID")
+        assert truth(app).startswith("HYBRID")
         assert "Every note is indexed as it is on disk." in text_of(app)
 
     drive(app, steps)
@@ -206,13 +209,16 @@ def test_the_watcher_is_switched_and_says_so(tmp_path: Path) -> None:
     app = make_app(sample(tmp_path / "notes"))
 
     async def steps(pilot: Pilot[int]) -> None:
-        assert "watch off" in text_of(app).splitlines()[0]
-        await press(pilot, "3", "P")
+        assert "not watching" in text_of(app).splitlines()[0]
+        await press(pilot, "3", *"jjjjjjj")
+        statements = app.screen.query_one(Statements)
+        assert statements.label == "watcher"
+        await press(pilot, "P")
         await until(lambda: app.facts and app.facts.status.watching)
         await settled(pilot)
-        assert "watch on" in text_of(app).splitlines()[0]
+        assert "  watching" in text_of(app).splitlines()[0]
         await press(pilot, "P")
-        assert "watch off" in text_of(app).splitlines()[0]
+        assert "not watching" in text_of(app).splitlines()[0]
         assert "watcher  off" in text_of(app)
 
     drive(app, steps)
@@ -222,10 +228,10 @@ def test_the_event_log_can_be_held(tmp_path: Path) -> None:
     app = make_app(sample(tmp_path / "notes"))
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "p", "R", "y")
+        await press(pilot, "3", "tab", "tab", "P", "R", "y")
         assert "(force)" not in text_of(app)
         assert "waiting)" in text_of(app)
-        await press(pilot, "p")
+        await press(pilot, "P")
         assert "(force)" in text_of(app)
 
     drive(app, steps)
@@ -246,7 +252,7 @@ def test_days_are_walked(tmp_path: Path) -> None:
         assert tree.key == "memory/2025-05-27.md"
         await press(pilot, "right_square_bracket")
         assert tree.key == "memory/2025-07-15.md"
-        await press(pilot, "T")
+        await press(pilot, "g", "t")
         assert tree.key == "memory/2026-03-20.md"
         page = app.screen.query_one(Reader).page
         assert page is not None
@@ -259,7 +265,7 @@ def test_a_mouse_selection_holds_text_without_gutter(tmp_path: Path) -> None:
     app = make_app(sample(tmp_path / "notes"))
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "T")
+        await press(pilot, "g", "t")
         reader = app.screen.query_one(Reader)
         lines = text_of(app).splitlines()
         y = next(i for i, line in enumerate(lines) if "## Morning" in line)

@@ -55,11 +55,11 @@ def test_the_doctor_shows_the_worst_first(
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "D")
+        await press(pilot, "g", "d")
         await until(lambda: "Nobody asks" in text_of(app))
         matches_screen(app, "doctor")
         await press(pilot, "escape")
-        assert "State" in text_of(app)
+        assert "Notes" in text_of(app)
 
     drive(app, steps, size)
 
@@ -68,7 +68,7 @@ def test_the_real_checks_come_one_by_one(workspace: Path) -> None:
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "D")
+        await press(pilot, "g", "d")
         await until(
             lambda: (
                 sum(map(int, re.findall(r"(\d+) (?:ok|skipped|warning|failed|no answer)", text_of(app)))) == len(CHECKS)
@@ -84,14 +84,14 @@ def test_providers_and_one_real_call(size: tuple[int, int], workspace: Path) -> 
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "v")
-        await press(pilot, "T")
+        await press(pilot, "g", "p")
+        await press(pilot, "r")
         await until(lambda: "similarity to" in text_of(app))
         shown = re.sub(r"in \d+ ms", "in N ms", text_of(app))
         assert "scripted: in use" in shown
         assert "256 dimensions in N ms, norm 1.0000" in shown
         assert "on this machine" in shown
-        await press(pilot, "y")
+        await press(pilot, "enter")
         assert "No provider needs your approval" in said(app)
 
     drive(app, steps, size)
@@ -104,13 +104,13 @@ def test_a_provider_elsewhere_waits_for_a_word_and_can_lose_it(
     app = make_app(workspace, provider="auto")
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "v")
+        await press(pilot, "g", "p")
         await until(lambda: "openai" in text_of(app))
         assert "sk-test" not in text_of(app)
-        await press(pilot, "y")
+        await press(pilot, "enter")
         assert "Send the notes to openai?" in text_of(app)
         await press(pilot, "n")
-        await press(pilot, "x")
+        await press(pilot, "d")
         assert "no approval to withdraw" in said(app)
 
     drive(app, steps, LARGE)
@@ -121,7 +121,7 @@ def test_the_index_file(size: tuple[int, int], workspace: Path) -> None:
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "t")
+        await press(pilot, "g", "b")
         await until(lambda: "chunks" in text_of(app) and "rows" in text_of(app))
         assert "44 rows" in text_of(app)
         await press(pilot, "G")
@@ -142,7 +142,7 @@ def test_sessions_show_how_near_their_flush_is(size: tuple[int, int], workspace:
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "F")
+        await press(pilot, "g", "f")
         await until(lambda: "Flush now" in text_of(app))
         matches_screen(app, "sessions")
 
@@ -171,17 +171,17 @@ def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "A")
+        await press(pilot, "g", "r")
         await until(lambda: "omada vlan" in text_of(app))
         matches_screen(app, "recalls")
-        await press(pilot, "j", "w")
+        await press(pilot, "j", "c")
         await until(lambda: "then 1st with" in text_of(app))
         assert "memory/gone.md" in text_of(app)
-        for key in ("w", "enter"):
+        for key in ("c", "enter"):
             await press(pilot, "G", key)
             assert "there is no question to ask" in said(app)
             assert isinstance(app.view, RecallsView), "a note that was read is no question to be asked again"
-        await press(pilot, "g", "enter")
+        await press(pilot, "g", "g", "enter")
         await until(lambda: isinstance(app.view, SearchView) and app.view.question.startswith("xylophone"))
 
     drive(app, steps, size)
@@ -191,13 +191,13 @@ def test_indexing_can_be_held_and_what_that_means_is_said(workspace: Path) -> No
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        await press(pilot, "3", "z")
+        await press(pilot, "3", "P")
         await until(lambda: "saved files wait" in text_of(app))
-        await press(pilot, "z")
+        await press(pilot, "P")
         await until(lambda: "saved files wait" not in text_of(app))
         log = app.screen.query_one(EventLog)
         await until(lambda: [line[1] for line in log._lines].count("indexing") == 2)
-        await press(pilot, "a")
+        await press(pilot, "enter")
         assert "nothing to forget" in said(app)
 
     drive(app, steps, LARGE)

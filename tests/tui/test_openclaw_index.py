@@ -84,7 +84,7 @@ def test_their_index_file_by_file(house: Path, size: tuple[int, int]) -> None:
         matches_screen(app, "compare")
         listed = app.screen.query_one(ComparedFiles)
         few = listed.count()
-        await press(pilot, "a")
+        await press(pilot, "z", "e")
         assert listed.count() > few
         assert "same" in text_of(app)
 

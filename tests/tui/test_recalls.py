@@ -41,12 +41,12 @@ def test_a_logged_question_is_asked_with_its_knobs_and_undone(place: str, worksp
         app = pilot.app
         await press(pilot, "2")
         await ask(pilot, "vlan")
-        await press(pilot, place, "A")
+        await press(pilot, place, "g", "r")
         await until(lambda: "omada router" in text_of(app))
         assert isinstance(app.screen, RecallsView)
         listed = text_of(app)
         assert listed.index("printer") < listed.index("omada router")
-        await press(pilot, "g", "j", "j", "enter")
+        await press(pilot, "g", "g", "j", "j", "enter")
         await until(lambda: isinstance(app.screen, SearchView) and app.screen.question == "omada router")
         await settled(pilot)
         view = app.screen
@@ -69,7 +69,7 @@ def test_only_recalls_that_hold_what_was_typed_are_shown(workspace: Path) -> Non
 
     async def steps(pilot: Pilot[int]) -> None:
         app = pilot.app
-        await press(pilot, "3", "A")
+        await press(pilot, "g", "r")
         await until(lambda: "omada router" in text_of(app))
         await press(pilot, "f", *"OMADA", "enter")
         assert "omada router" in text_of(app)
@@ -99,14 +99,14 @@ def test_a_question_comes_in_front_of_what_lies_over_the_search(workspace: Path)
         assert isinstance(app.screen, ReaderView)
         app.push_screen(RecallsView())
         await until(lambda: "printer" in text_of(app))
-        await press(pilot, "g", "j", "enter")
+        await press(pilot, "g", "g", "j", "enter")
         await until(lambda: isinstance(app.screen, SearchView) and app.screen.question == "printer")
 
         await press(pilot, "enter", "i", "x")
         assert isinstance(app.screen, EditView)
         app.push_screen(RecallsView())
         await until(lambda: "printer" in text_of(app))
-        await press(pilot, "g", "j", "j", "enter")
+        await press(pilot, "g", "g", "j", "j", "enter")
         await until(lambda: "not saved yet" in said(app))
         assert isinstance(app.screen, EditView), "what was typed is not thrown away for a question"
 
@@ -117,7 +117,7 @@ def test_without_a_log_the_view_says_how_to_have_one(workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "2")
         await ask(pilot, "vlan")
-        await press(pilot, "A")
+        await press(pilot, "g", "r")
         await until(lambda: "--log-recalls" in text_of(pilot.app))
         assert "No recall is logged." in text_of(pilot.app)
 

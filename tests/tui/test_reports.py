@@ -66,7 +66,7 @@ def test_the_noise_floor_is_measured_and_drawn(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "N")
+        await press(pilot, "z", "n")
         view = app.screen
         assert isinstance(view, NoiseView)
         assert view.noise is not None
@@ -84,7 +84,7 @@ def test_min_score_moves_on_the_axis_without_another_question(workspace: Path) -
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "N")
+        await press(pilot, "z", "n")
         engine, asked = engine_of(app), []
         real = engine.queries.gather
         engine.queries.gather = lambda *a, **k: asked.append(a) or real(*a, **k)  # type: ignore[method-assign]
@@ -103,12 +103,12 @@ def test_the_suggested_min_score_is_set_with_one_key(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "N")
+        await press(pilot, "z", "n")
         view = app.screen
         assert isinstance(view, NoiseView)
         assert view.noise is not None
         suggested = view.noise.floor.suggested
-        await press(pilot, "a")
+        await press(pilot, "enter")
         assert app.tuning is not None
         if suggested is None:
             assert "no minScore to suggest" in said(app)
@@ -133,7 +133,7 @@ def test_escape_stops_the_asking(workspace: Path) -> None:
             return real(query, *rest)  # type: ignore[arg-type]
 
         engine.queries.gather = slow  # type: ignore[method-assign, assignment]
-        await strike(pilot, "N")
+        await strike(pilot, "z", "n")
         await until(lambda: len(asked) == 4)
         await until(lambda: "asking unrelated questions 2 of" in text_of(app))
         await strike(pilot, "escape")
@@ -153,7 +153,7 @@ def test_what_fades_is_listed_soonest_first_and_can_be_read(workspace: Path) -> 
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "F")
+        await press(pilot, "z", "f")
         view = app.screen
         assert isinstance(view, FadingView)
         assert view.faded is not None
@@ -175,11 +175,11 @@ def test_while_decay_is_off_one_key_shows_what_it_would_take(workspace: Path) ->
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "F")
+        await press(pilot, "z", "f")
         assert "decay is off" in text_of(app)
-        await press(pilot, "a")
+        await press(pilot, "enter")
         assert "lost already" in text_of(app)
-        await press(pilot, "a")
+        await press(pilot, "enter")
         assert said(app) == "Decay is already on; the list shows what fades."
         await press(pilot, "u")
         assert "decay is off" in text_of(app)
@@ -194,7 +194,7 @@ def test_the_date_knob_shows_what_a_search_on_that_day_gives(workspace: Path, da
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "t", "k", "k")
-        await press(pilot, *str(days), "enter")
+        await press(pilot, "enter", *str(days), "enter")
         assert app.tuning is not None
         assert app.tuning.days == days
         shown = trace_of(app)
@@ -226,10 +226,10 @@ def test_few_labels_are_no_evidence(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "S")
+        await press(pilot, "z", "s")
         assert isinstance(app.screen, KnobSearchView)
         assert "No evidence: 0 questions with a correct hit" in text_of(app)
-        await press(pilot, "a")
+        await press(pilot, "enter")
         assert said(app) == "No evidence for other settings, so there is nothing to apply."
 
     drive(app, steps)
@@ -249,12 +249,12 @@ def test_the_search_of_the_knobs_says_what_the_engine_found(workspace: Path) -> 
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "S")
+        await press(pilot, "z", "s")
         view, engine = app.screen, engine_of(app)
         assert isinstance(view, KnobSearchView)
         expected = knob_search.tune(evaluate.collect(engine.queries.gather, book), engine.plan.settings)
         assert view.outcome == expected
-        await press(pilot, "a")
+        await press(pilot, "enter")
         assert app.tuning is not None
         if isinstance(expected, knob_search.Better):
             assert app.tuning.settings == expected.settings
@@ -294,17 +294,17 @@ def test_tuned_knobs_are_written_after_showing_the_difference(configured: tuple[
 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
-        await press(pilot, "W")
+        await press(pilot, "t", "ctrl+s")
         assert said(app) == "Every knob is as the app was opened."
         assert app.tuning is not None
         app.turn(app.tuning.set("query.maxResults", 8).set("query.minScore", 0.2))
         await settled(pilot)
-        await press(pilot, "W")
+        await press(pilot, "t", "ctrl+s")
         assert "results 6 -> 8" in text_of(app)
         assert "minScore .35 -> .20" in text_of(app)
         await press(pilot, "escape")
         assert file.read_text("utf-8") == before
-        await press(pilot, "W", "y")
+        await press(pilot, "t", "ctrl+s", "enter")
         assert isinstance(app.screen, SearchView)
         await until(lambda: said(app).startswith("Written to "))
         after = file.read_text("utf-8")
@@ -328,10 +328,11 @@ def test_what_was_written_is_as_opened_until_it_is_taken_back(
         assert app.tuning is not None
         app.turn(app.tuning.set("query.maxResults", 8))
         await settled(pilot)
-        await press(pilot, "W", "u")
+        await press(pilot, "t", "ctrl+s", "u")
         assert said(app) == "This view has written nothing yet, so there is nothing to undo."
-        await press(pilot, "y")
-        await until(lambda: said(app) == "Written to openclaw.json, with a backup. Press W, then u to undo it.")
+        await press(pilot, "enter")
+        written = "Written to openclaw.json, with a backup. Press ctrl+s in the knobs, then u, to undo it."
+        await until(lambda: said(app) == written)
         assert not app.tuning.tuned
         assert app.tuning.baseline.title == "as written to openclaw.json"
         assert f"as written{' to openclaw.json' if size == LARGE else ''}" in text_of(app)
@@ -342,7 +343,7 @@ def test_what_was_written_is_as_opened_until_it_is_taken_back(
         app.turn(app.tuning.set("query.maxResults", 5))
         await press(pilot, "equals_sign")
         assert app.tuning.settings.whole("query.maxResults") == 8
-        await press(pilot, "escape", "W")
+        await press(pilot, "escape", "t", "ctrl+s")
         assert "already has these values" in text_of(app)
         await press(pilot, "u")
         await until(lambda: said(app) == "Undone: openclaw.json is as it was before.")
@@ -366,12 +367,12 @@ def test_a_profile_is_written_with_the_knobs_and_is_as_opened_then(tmp_path: Pat
         app.turn(app.tuning.to(app.engine.plan.with_profile("openclaw-2026.3")))
         app.turn(app.tuning.set("query.minScore", 0.2))
         await settled(pilot)
-        await press(pilot, "W")
+        await press(pilot, "t", "ctrl+s")
         assert "profile auto -> openclaw-2026.3" in text_of(app)
-        await press(pilot, "y")
+        await press(pilot, "enter")
         await until(lambda: said(app) == "Written to config.json, with a backup. Press W, then u to undo it.")
         assert not app.tuning.tuned
-        await press(pilot, "W")
+        await press(pilot, "t", "ctrl+s")
         assert "already has these values" in text_of(app)
         await press(pilot, "u")
         await until(lambda: said(app) == "Undone: config.json is as it was before.")
@@ -388,12 +389,12 @@ def test_a_write_that_was_taken_back_elsewhere_is_noticed(configured: tuple[Memo
         assert app.tuning is not None
         app.turn(app.tuning.set("query.maxResults", 8))
         await settled(pilot)
-        await press(pilot, "W", "y")
+        await press(pilot, "t", "ctrl+s", "enter")
         assert app.tuning.written
         written = config_write.last()
         assert written is not None
         config_write.undo(written)
-        await press(pilot, "W")
+        await press(pilot, "t", "ctrl+s")
         await until(lambda: "results 6 -> 8" in text_of(app))
         assert app.tuning.tuned
         assert not app.tuning.writes
@@ -411,10 +412,10 @@ def test_a_file_changed_after_it_was_written_is_not_taken_back(configured: tuple
         assert app.tuning is not None
         app.turn(app.tuning.set("query.maxResults", 8))
         await settled(pilot)
-        await press(pilot, "W", "y")
+        await press(pilot, "t", "ctrl+s", "enter")
         changed = file.read_text("utf-8").replace("// mine", "// theirs")
         file.write_text(changed, "utf-8")
-        await press(pilot, "W", "u")
+        await press(pilot, "t", "ctrl+s", "u")
         await until(lambda: "was changed after memory-tui wrote it" in said(app))
         assert file.read_text("utf-8") == changed
         assert app.tuning.written, "what was written still holds"
@@ -430,10 +431,10 @@ def test_a_configuration_changed_meanwhile_is_left_alone(configured: tuple[Memor
         assert app.tuning is not None
         app.turn(app.tuning.set("query.maxResults", 8))
         await settled(pilot)
-        await press(pilot, "W")
+        await press(pilot, "t", "ctrl+s")
         changed = file.read_text("utf-8").replace("// mine", "// theirs")
         file.write_text(changed, "utf-8")
-        await press(pilot, "y")
+        await press(pilot, "enter")
         assert file.read_text("utf-8") == changed
         assert "changed" in said(app)
 

@@ -90,7 +90,7 @@ def test_no_hostile_byte_reaches_a_line_of_any_view(hostile: Path, size: tuple[i
         assert ACTING.search(app.clipboard.replace("\n", "")) is None
         await press(pilot, "underscore", "3")
         check(app)
-        await press(pilot, "1", "g")
+        await press(pilot, "1", "g", "g")
         for _ in range(18):
             check(app)
             await press(pilot, "j")
@@ -204,29 +204,28 @@ def test_no_hostile_byte_reaches_a_line_of_what_lies_over_the_search(
         check(app)
         await press(pilot, "y", "w")
         for key in (
-            "enter",
-            "enter",
+            *"zrzr",
             "escape",
             "escape",
             "escape",
             "c",
             "escape",
-            "F",
+            *"zf",
             "escape",
-            "B",
+            *"gq",
             "d",
             "n",
             "escape",
-            "o",
+            "W",
             "tab",
             "enter",
             "G",
             "escape",
-            ">",
+            "]",
             "w",
             "escape",
             "escape",
-            "S",
+            *"zs",
         ):
             await press(pilot, key)
             check(app)

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Confirm
+from memory_tui.tui.widgets.status_bars import WhichKey
 from tests.support.tui import (
     LARGE,
     SMALL,
@@ -99,7 +101,7 @@ async def _filtered_out(pilot: Pilot[int]) -> None:
 
 
 async def _find(pilot: Pilot[int]) -> None:
-    await press(pilot, "tab", "/", *"backup", "enter", "n", "V", "j")
+    await press(pilot, "tab", "f", *"backup", "enter", "n", "V", "j")
 
 
 async def _pick(pilot: Pilot[int]) -> None:
@@ -107,15 +109,32 @@ async def _pick(pilot: Pilot[int]) -> None:
 
 
 async def _about(pilot: Pilot[int]) -> None:
-    await press(pilot, "L")
+    await press(pilot, "g", "i")
 
 
 async def _log(pilot: Pilot[int]) -> None:
-    await press(pilot, "T", "tab", "}")
+    await press(pilot, "g", "t", "tab", "}")
 
 
 async def _help_browse(pilot: Pilot[int]) -> None:
     await press(pilot, "?")
+
+
+async def _which_key(pilot: Pilot[int]) -> None:
+    await press(pilot, "g")
+    await until(lambda: pilot.app.screen.query_one(WhichKey).display)
+    await settled(pilot)
+
+
+async def _help_find(pilot: Pilot[int]) -> None:
+    await press(pilot, "?", "f", *"fade")
+
+
+async def _long_message(pilot: Pilot[int]) -> None:
+    app = pilot.app
+    assert isinstance(app, MemoryApp)
+    app.show_message("A sentence that is longer than the line it has wraps onto the next one, to its last word. " * 2)
+    await settled(pilot)
 
 
 VIEWS: dict[str, Steps] = {
@@ -137,7 +156,11 @@ VIEWS: dict[str, Steps] = {
     "index": _index,
     "reindex": _reindex,
     "help": _help,
+    "which_key": _which_key,
+    "help_find": _help_find,
+    "long_message": _long_message,
 }
+AT_60_COLUMNS = ("browse", "search", "search_tuned", "why_zoomed", "reader", "index", "help", "which_key")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
@@ -150,6 +173,17 @@ def test_view(name: str, size: tuple[int, int], workspace: Path) -> None:
         matches_screen(app, name)
 
     drive(app, steps, size)
+
+
+@pytest.mark.parametrize("name", AT_60_COLUMNS)
+def test_view_at_60_columns(name: str, workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await VIEWS[name](pilot)
+        matches_screen(app, name)
+
+    drive(app, steps, (60, 20))
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
@@ -201,7 +235,7 @@ def test_empty_workspace(
     drive(app, steps, size)
 
 
-@pytest.mark.parametrize("size", [(79, 24), (80, 23)])
+@pytest.mark.parametrize("size", [(59, 24), (80, 19)])
 def test_too_small(size: tuple[int, int], workspace: Path) -> None:
     app = make_app(workspace)
 

@@ -209,20 +209,20 @@ def test_digits_type_a_value(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         await to_knob(pilot, "query.maxResults")
-        await press(pilot, "1")
+        await press(pilot, "enter", "1")
         assert "1_" in text_of(app)
         await press(pilot, "2", "enter")
         assert len(recalled(app)) == 12
-        await press(pilot, *"9999", "enter")
+        await press(pilot, "enter", *"9999", "enter")
         assert said(app) == "query.maxResults goes from 1 to 1000; 9999 is outside."
-        await press(pilot, "7", "escape")
+        await press(pilot, "enter", "7", "escape")
         assert knob(app, "query.maxResults") == 12
         await press(pilot, "0")
         assert knob(app, "query.maxResults") == 6
         await press(pilot, "0")
         assert said(app) == "results is as the app was opened."
         await to_knob(pilot, "query.minScore")
-        await press(pilot, "full_stop", "4", "enter")
+        await press(pilot, "enter", "full_stop", "4", "enter")
         assert knob(app, "query.minScore") == pytest.approx(0.4)
 
     drive(app, steps)

@@ -33,7 +33,7 @@ async def _loser(pilot: Pilot[int]) -> None:
 
 async def _record(pilot: Pilot[int]) -> None:
     await _hits(pilot)
-    await press(pilot, "w", "enter")
+    await press(pilot, "w", "z", "r")
 
 
 async def _why_focused(pilot: Pilot[int]) -> None:
@@ -43,7 +43,7 @@ async def _why_focused(pilot: Pilot[int]) -> None:
 
 async def _other_line(pilot: Pilot[int]) -> None:
     await _hits(pilot)
-    await press(pilot, "o", *"netwrk")
+    await press(pilot, "W", *"netwrk")
 
 
 async def _why_not(pilot: Pilot[int]) -> None:
@@ -65,7 +65,7 @@ async def _voted(pilot: Pilot[int]) -> None:
 async def _book(pilot: Pilot[int]) -> None:
     await _voted(pilot)
     await ask(pilot, "Who was our dentist before Dr. Hallett?")
-    await press(pilot, "v", "1", "B")
+    await press(pilot, "v", "1", "g", "q")
 
 
 async def _sides(pilot: Pilot[int]) -> None:
@@ -75,7 +75,7 @@ async def _sides(pilot: Pilot[int]) -> None:
 
 async def _not_proposed(pilot: Pilot[int]) -> None:
     await _hits(pilot)
-    await press(pilot, ">")
+    await press(pilot, "]")
 
 
 async def _base(pilot: Pilot[int]) -> None:
@@ -85,22 +85,22 @@ async def _base(pilot: Pilot[int]) -> None:
 
 async def _noise(pilot: Pilot[int]) -> None:
     await _hits(pilot)
-    await press(pilot, "N")
+    await press(pilot, "z", "n")
 
 
 async def _fading(pilot: Pilot[int]) -> None:
     await _hits(pilot)
-    await press(pilot, "F")
+    await press(pilot, "z", "f")
 
 
 async def _sweep(pilot: Pilot[int]) -> None:
     await _hits(pilot)
-    await press(pilot, "S")
+    await press(pilot, "z", "s")
 
 
 async def _in_a_month(pilot: Pilot[int]) -> None:
     await _hits(pilot)
-    await press(pilot, *"tkk30", "enter")
+    await press(pilot, *"tkk", "enter", *"30", "enter")
 
 
 FADES = [*OPENCLAW, ("query.hybrid.temporalDecay.enabled", "true"), ("query.minScore", "0.25")]

@@ -26,7 +26,7 @@ async def _sides(pilot: Pilot[int]) -> None:
 
 async def _noise(pilot: Pilot[int]) -> None:
     await ask(pilot, QUESTION)
-    await press(pilot, "N")
+    await press(pilot, "z", "n")
 
 
 @pytest.mark.parametrize(

@@ -93,11 +93,11 @@ def test_a_watcher_that_lists_folders_is_not_said_to_be_on(workspace: Path, monk
     app = make_app(workspace, watch=True)
 
     async def steps(_pilot: Pilot[int]) -> None:
-        await until(lambda: "watch by listing" in first_line(app))
+        await until(lambda: "watching by listing" in first_line(app))
         assert "inotify" in first_line(app)
-        assert "watch on" not in first_line(app)
+        assert "watching  " not in first_line(app)
         (workspace / "memory" / "new.md").write_text("found by listing\n")
-        await until(lambda: "4 chunks in 4 files" in first_line(app))
+        await until(lambda: "4 chunks" in first_line(app))
 
     drive(app, steps)
 
@@ -106,13 +106,13 @@ def test_while_nothing_is_indexed_the_first_line_is_not_green(workspace: Path) -
     app = make_app(workspace, changes=[("sync.onSessionStart", "false")])
 
     async def steps(pilot: Pilot[int]) -> None:
-        assert first_line(app).startswith(" STALE ")
+        assert " STALE " in first_line(app)
         assert app.facts is not None
         watching = replace(app.facts, status=replace(app.facts.status, watching=True))
         app.screen.query_one(TruthBar).show(watching, None)
         assert "NOTHING INDEXED" in first_line(app)
-        assert "3 pending" in first_line(app)
+        assert "3 behind" in first_line(app)
         await pilot.press("r")
-        await until(lambda: first_line(app).startswith(" HYBRID "))
+        await until(lambda: " HYBRID " in first_line(app))
 
     drive(app, steps)

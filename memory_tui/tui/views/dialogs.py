@@ -359,7 +359,7 @@ class Snooze(ModalScreen[int | None]):
             with Vertical(id="choices"):
                 for key, days in CHOICES:
                     words = f" {plural(days, 'day')}"
-                    yield Button(Content.assemble((f" {key} ", "bold $primary"), words), id=f"days{days}", compact=True)
+                    yield Button(Content.assemble((f" {key} ", "bold $key"), words), id=f"days{days}", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """A click is its key."""
@@ -412,7 +412,7 @@ class Planned:
 
 
 class Preview(ModalScreen[str]):
-    """y makes the change ("yes"); n, esc, q and enter on the default button do not ("no"); an option is its key."""
+    """enter and y make the change ("yes"); n, esc and q do not ("no"); an option is its key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer('yes')", "Yes"),
@@ -440,13 +440,13 @@ class Preview(ModalScreen[str]):
             with Horizontal():
                 for key, label in self._options.items():
                     yield Button(f"{label} ({key})", id=f"option-{key}", compact=True)
-                yield Button("Cancel (n)", id="no", compact=True)
-                yield Button(f"{self._verb} (y)", id="yes", compact=True, variant="warning")
+                yield Button("Cancel (esc)", id="no", compact=True)
+                yield Button(f"{self._verb} (enter)", id="yes", compact=True, variant="warning")
 
     def on_mount(self) -> None:
-        """Show the change; enter does nothing to the notes."""
+        """Show the change; enter makes it, and undo takes it back."""
         self.query_one(DiffList).show(self._planned.lines)
-        self.query_one("#no").focus()
+        self.query_one("#yes").focus()
         # What is behind was not drawn yet when another dialogue has just gone.
         self.call_after_refresh(self.refresh)
 

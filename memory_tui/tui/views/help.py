@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -12,16 +13,19 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from memory_tui.core.formatting import plural
 from memory_tui.inbox.checks import CHECKS
 from memory_tui.tui import draw
 from memory_tui.tui.draw import wrapped
+from memory_tui.tui.grammar import MEANINGS
 from memory_tui.tui.keymap import ACTIONS, PLACES
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
-from memory_tui.tui.views.index.openclaw_index import MEANINGS
+from memory_tui.tui.views.index.openclaw_index import MEANINGS as STATES_COMPARED
 from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
 from memory_tui.tui.widgets.file_tree import SIGNS
+from memory_tui.tui.widgets.query import Box
 
 _STATES = {
     "fresh": "indexed as it is on disk",
@@ -63,7 +67,7 @@ SIGNS_OF = {
         (sign, "; ".join(check.title for check in CHECKS if check.severity == severity))
         for severity, (sign, _) in SEVERITIES.items()
     ],
-    "compare": [(f"{glyph} {word}", MEANINGS[name]) for name, (glyph, word, _) in COMPARED.items()],
+    "compare": [(f"{glyph} {word}", STATES_COMPARED[name]) for name, (glyph, word, _) in COMPARED.items()],
 }
 
 WORDS_OF = {
@@ -86,12 +90,12 @@ WORDS_OF = {
     "faded already. Each day is ranked as a whole, because other hits fade too.",
     "write": "The values that would be written and where, then the difference line by line. Comments stay, a backup is "
     "kept, and a file that somebody changed meanwhile is left alone.",
-    "sweep": "Knobs are searched on one half of the questions you judged, and judged on the other half. A gain that "
-    "chance could have made is no evidence.",
-    "sides": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, or "
-    "the baseline; a chunk that one side loses shows the reason there.",
-    "book": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. nDCG, "
-    "recall and MRR are best at 1; noise counts the hits without a correct line, best at 0. Broke: a "
+    "knob_search": "Knobs are searched on one half of the questions you judged, and judged on the other half. A gain "
+    "that chance could have made is no evidence.",
+    "side_by_side": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, "
+    "or the baseline; a chunk that one side loses shows the reason there.",
+    "saved_queries": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. "
+    "nDCG, recall and MRR are best at 1; noise counts the hits without a correct line, best at 0. Broke: a "
     "correct line is no longer recalled.",
     "whynot": "What became of one line: the first gate that stopped it, its arithmetic, the smallest turn of each knob "
     "that recalls it with what else that brings in and pushes out, and words to add to the question.",
@@ -104,13 +108,14 @@ class Pages(VerticalScroll):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Another part is in sight."""
         super().watch_scroll_y(old_value, new_value)
-        self._retitle()
+        self.retitle()
 
     def on_resize(self) -> None:
         """More or less is in sight."""
-        self.call_after_refresh(self._retitle)
+        self.call_after_refresh(self.retitle)
 
-    def _retitle(self) -> None:
+    def retitle(self) -> None:
+        """Say in the frame how much is below."""
         below = int(self.max_scroll_y - self.scroll_offset.y)
         more = f"▼ {plural(below, 'line')} below: j, ctrl+d    " if below > 0 else ""
         self.border_subtitle = f"{more}esc closes"
@@ -133,43 +138,71 @@ def written(places: Sequence[str], width: int) -> Iterator[Content]:
             yield from (Content(line.rstrip()) for line in wrapped(WORDS_OF[place], width))
             yield Content("")
     for place in places:
-        if place in SIGNS_OF:
-            yield Content.styled("Signs", "bold $primary")
-            for sign, meaning in SIGNS_OF[place]:
-                yield from _entry(sign, meaning, width)
-            yield Content("")
-    for place in places:
         actions = [action for action in ACTIONS if action.where == place and action.keys]
         if actions:
-            yield Content.styled(PLACES[place], "bold $primary")
+            yield Content.styled(PLACES[place], "bold $key")
         for action in actions:
             yield from _entry(action.shown_keys, action.help, width)
         if actions:
             yield Content("")
+    for place in places:
+        if place in SIGNS_OF:
+            yield Content.styled("Signs", "bold $key")
+            for sign, meaning in SIGNS_OF[place]:
+                yield from _entry(sign, meaning, width)
+            yield Content("")
+
+
+def matching(letters: str, width: int) -> Iterator[Content]:
+    """The keys of every view that hold each word of `letters`, in their help, meaning or place."""
+    wanted = letters.lower().split()
+    for action in ACTIONS:
+        if not action.keys:
+            continue
+        place = PLACES[action.where]
+        held = f"{action.shown_keys} {action.help} {MEANINGS[action.meaning].words} {place}".lower()
+        if all(word in held for word in wanted):
+            yield from _entry(action.shown_keys, f"{action.help}  [{place}]", width)
 
 
 class Words(Widget):
-    """The help for some places, written for the width that there is."""
+    """The help for some places, written for the width that there is; while letters are typed, every key with them."""
 
     def __init__(self, places: Sequence[str]) -> None:
         super().__init__()
         self._places = places
+        self._letters = ""
+
+    def show(self, letters: str) -> None:
+        """Show what holds `letters`, in every view; without any the help for the places."""
+        self._letters = letters.strip()
+        self.refresh(layout=True)
+
+    def _lines(self, width: int) -> list[Content]:
+        if not self._letters:
+            return list(written(self._places, width))
+        return list(matching(self._letters, width)) or [Content(f"No key has “{self._letters}”.")]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as it takes."""
         del container, viewport
-        return len(list(written(self._places, width)))
+        return len(self._lines(width))
 
     def render(self) -> Content:
         """All of it."""
-        return Content("\n").join(written(self._places, self.content_size.width))
+        return Content("\n").join(self._lines(self.content_size.width))
+
+
+GENERAL = ("everywhere", "list", "notes")
+"""Places whose keys work in most panes: help finds them, and does not repeat them in each."""
 
 
 class Help(ModalScreen[None]):
-    """Scrolls when it is longer than the screen; esc, q and ? close it."""
+    """Scrolls when it is longer than the screen; f finds a key of any view; esc, q and ? close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,enter", "dismiss", "Close"),
+        Binding("escape,q,question_mark,f1,enter", "close", "Close"),
+        Binding("f,slash", "find", "Find"),
         Binding("j,down", "scroll(1)", "Down"),
         Binding("k,up", "scroll(-1)", "Up"),
         Binding("ctrl+d,pagedown,space", "scroll(10)", "Page down"),
@@ -181,10 +214,34 @@ class Help(ModalScreen[None]):
         self._places = places
 
     def compose(self) -> ComposeResult:
-        """One text."""
+        """A box to find keys by words, and the text."""
         with Pages(id="help") as box:
             box.border_title = "Help"
-            yield Words(self._places)
+            yield Box(placeholder="f finds a key of any view by words", id="find-key")
+            yield Words([place for place in self._places if place not in GENERAL])
+
+    def on_mount(self) -> None:
+        """Keys scroll until somebody types."""
+        self.query_one(Pages).focus()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.query_one(Words).show(event.value)
+        self.call_after_refresh(self.query_one(Pages).retitle)
+
+    def action_find(self) -> None:
+        """Find keys by words."""
+        self.query_one(Box).focus()
+
+    def action_close(self) -> None:
+        """From the box to the text, then close."""
+        box = self.query_one(Box)
+        if box.value:
+            box.value = ""
+            self.query_one(Pages).focus()
+        else:
+            self.dismiss()
 
     def action_scroll(self, lines: int) -> None:
         """Scroll by lines."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
@@ -19,7 +20,7 @@ from memory_tui.tui.navigation import make
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import brought
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.widgets.status_bars import KeyHints, TooSmall, TruthBar
+from memory_tui.tui.widgets.status_bars import KeyHints, TabLine, TooSmall, TruthBar, WhichKey
 from memory_tui.tui.workers import alive
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 BROAD = 116
 """Columns from which on there is room beside a reader."""
+SLIM = 80
+"""Columns below which two panes side by side have no room."""
 
 
 class Part:
@@ -162,9 +165,12 @@ class View(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """The frame around the view's own panes."""
-        yield TruthBar(self.home.workspace_name)
+        with Horizontal(id="top"):
+            yield TabLine()
+            yield TruthBar(self.home.workspace_name)
         yield from self.compose_view()
         yield KeyHints()
+        yield WhichKey()
         yield TooSmall()
 
     def compose_view(self) -> Iterable[Widget]:
@@ -185,22 +191,28 @@ class View(Screen[None]):
             part.mounted()
 
     def _facts(self, facts: Facts) -> None:
-        self.query_one(TruthBar).show(facts, self.home.progress)
+        self._show_top()
         for part in self.parts:
             part.facts_changed(facts)
         self.facts_changed(facts)
         self.update_hints()
 
-    def _events(self, events: Sequence[Event]) -> None:
+    def _show_top(self) -> None:
+        """Bring the first line up to date: tabs and truth."""
+        self.query_one(TabLine).show(self.home.current_mode, self.home.badges)
         self.query_one(TruthBar).show(self.home.facts, self.home.progress)
+
+    def _events(self, events: Sequence[Event]) -> None:
+        self._show_top()
         for part in self.parts:
             part.events_came(events)
         self.events_came(events)
         self.update_hints()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where the screen is broad, there is room beside a reader."""
+        """Where the screen is broad, there is room beside a reader; where it is slim, lists stand above texts."""
         self.set_class(event.size.width >= BROAD, "-broad")
+        self.set_class(event.size.width < SLIM, "-slim")
 
     def facts_changed(self, facts: Facts, /) -> None:
         """The engine's facts are other ones now."""
@@ -210,7 +222,7 @@ class View(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """The view is in front again."""
-        self.query_one(TruthBar).show(self.home.facts, self.home.progress)
+        self._show_top()
         self.update_hints()
         for part in self.parts:
             part.resumed()

@@ -7,7 +7,7 @@
 - reader: The reader shows a note as it is on disk, with line numbers, chunks, recalled lines. -> Reader
 - results: The results list hits, gates, misses with their reasons. -> HitList
 - rowlist: A list of rows of any height, drawn when they are seen. -> RowList
-- status_bars: Status bars: the truth bar above every view, the key hints below. -> TruthBar
+- status_bars: Status bars: tabs beside the truth bar above every view, key hints below. -> TruthBar
 - tune_strip: The tune strip shows the knobs of the ranking; every turn ranks again. -> TuneStrip
 - why_pane: The why pane shows the arithmetic of a score, what would change it, the raw record. -> WhyPane
 - why_rows: The rows of a why pane at each depth. -> rows_of

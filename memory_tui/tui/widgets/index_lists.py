@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from rich.cells import cell_len
+from textual.binding import BindingType
 
 from memory_tui.core import events
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
+from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.widgets.file_tree import SIGNS
 from memory_tui.tui.widgets.rowlist import RowList
@@ -45,7 +47,7 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ("words", facts.text.detail, ""),
         ("provider", _provider(facts), "" if status.who.fine else "warn" if status.who.answers else "bad"),
         ("watcher", *_watched(facts)),
-        *([("indexing", "paused: saved files wait; press z to resume", "warn")] if status.paused else []),
+        *([("indexing", "paused: saved files wait; press P to resume", "warn")] if status.paused else []),
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
         *([("indexer", f"{facts.keeper}; this app takes over when it ends", "")] if facts.keeper else []),
         ("notes in", home(status.workspace_dir) + ("  (read-only)" if status.read_only else ""), ""),
@@ -77,7 +79,7 @@ def _watched(facts: Facts) -> tuple[str, str]:
     if facts.status.watching:
         return ("on", "") if detail in ("on", "") else (f"on, by listing folders over and over: {detail}", "warn")
     cause = "" if detail == "off" else f": {detail}"
-    return f"off{cause}; r looks for changes, P switches it on", "warn"
+    return f"off{cause}; r looks for changes, P on this row switches it on", "warn"
 
 
 def _provider(facts: Facts) -> str:
@@ -104,6 +106,11 @@ class Statements(RowList):
         self._said = [(label, one_line(words), style) for label, words, style in statements]
         self.rows_changed(max(0, self.cursor))
 
+    @property
+    def label(self) -> str:
+        """The label of the statement under the cursor."""
+        return self._said[self.cursor][0] if 0 <= self.cursor < len(self._said) else ""
+
     def count(self) -> int:
         """Statements."""
         return len(self._said)
@@ -122,7 +129,8 @@ class Statements(RowList):
 class Attention(RowList):
     """Notes that are not searchable as they are on disk, and paths that are no notes, each with the reason."""
 
-    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("attention"))
+    PLACES: ClassVar[tuple[str, ...]] = ("attention", "list")
 
     def __init__(self) -> None:
         super().__init__(id="attention")
@@ -256,7 +264,8 @@ def _finished(event: events.SyncFinished) -> tuple[str, str, str] | None:
 class EventLog(RowList):
     """The log; it follows the newest event unless it is held still or the cursor is elsewhere."""
 
-    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("events"))
+    PLACES: ClassVar[tuple[str, ...]] = ("events", "list")
 
     def __init__(self) -> None:
         super().__init__(id="events")
@@ -306,7 +315,7 @@ class EventLog(RowList):
         if not self.paused:
             self.add(waiting)
         self._title()
-        return "The event log is paused. Press p to resume." if self.paused else "The event log is live."
+        return "The event log is paused. Press P to resume." if self.paused else "The event log is live."
 
     def _title(self) -> None:
         self.border_title = f"Events (paused, {len(self._waiting)} waiting)" if self.paused else "Events"

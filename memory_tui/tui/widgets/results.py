@@ -88,7 +88,7 @@ class SentenceRow:
 
 def legend() -> Content:
     """What the parts of a bar mean, for a frame."""
-    colours = {"vector": "$primary", "text": "$accent", "added": "$success", "lost": "$quiet", "muted": "$quiet"}
+    colours = {"vector": "$vector", "text": "$words", "added": "$added", "lost": "$quiet", "muted": "$quiet"}
     return Content.assemble(*((text, colours[name]) for text, name in LEGEND))
 
 

@@ -1,4 +1,4 @@
-"""Status bars: the truth bar above every view, the key hints below."""
+"""Status bars: tabs beside the truth bar above every view, key hints below."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
+from textual.geometry import Size
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -16,8 +17,10 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
 from memory_tui.tui.action import Action, Context
-from memory_tui.tui.draw import fit_path
+from memory_tui.tui.draw import fit_path, wrapped
+from memory_tui.tui.grammar import MEANINGS, PREFIXES
 from memory_tui.tui.keymap import LAST, hints
+from memory_tui.tui.navigation import NUMBERED, NumberedView
 from memory_tui.tui.state import Facts
 
 
@@ -62,7 +65,7 @@ LOST: Mapping[str, tuple[str, str]] = {
 
 def opening(name: str) -> list[BarStatement]:
     """What is said while the index is being opened."""
-    return [BarStatement(" OPENING ", " OPENING ", 99, "$text on $panel"), BarStatement(name, name, 50)]
+    return [BarStatement(" OPENING ", " OPENING ", 99, "$body on $panel"), BarStatement(name, name, 50)]
 
 
 def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:
@@ -70,7 +73,7 @@ def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarState
     parts = [_mode(facts, progress), *_lost(facts)]
     if facts.doubt:
         doubt = f"as last known: {one_line(facts.doubt, 80)}"
-        parts.append(BarStatement(doubt, "as last known", 92, "$text-error"))
+        parts.append(BarStatement(doubt, "as last known", 92, "$bad"))
     return [*parts, *_working(progress), *_amiss(facts, progress), *_counted(facts, progress), *_means(facts)]
 
 
@@ -90,20 +93,20 @@ def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarState
     """What is otherwise than a person may expect."""
     status, provider = facts.status, facts.provider
     if status.paused:
-        yield BarStatement("indexing paused; press 3, then z to resume", "paused", 88, "$text-warning")
+        yield BarStatement("indexing paused; press 3, then P to resume", "paused", 88, "$warn")
     if facts.shrink:
-        yield BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$text-error")
+        yield BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$bad")
     if facts.index_moved:
         moved = f"index in a temporary place, {fit_path(one_line(status.db_path), 40)}"
-        yield BarStatement(moved, "temporary index", 81, "$text-warning")
+        yield BarStatement(moved, "temporary index", 81, "$warn")
     if facts.keeper:
         yield BarStatement(f"indexed by {facts.keeper}", "indexed elsewhere", 38, "$quiet")
     if not provider.ok:
         long, short = (f"{provider.words}: {one_line(provider.detail, room)}" for room in (80, 24))
-        yield BarStatement(long, short, 84, "$text-warning" if status.who.answers else "$text-error")
+        yield BarStatement(long, short, 84, "$warn" if status.who.answers else "$bad")
     # While the first vectors are made nothing is lost; what the provider cannot do stands before it.
     if facts.mode in LOST and status.chunks and progress is None:
-        yield BarStatement(*LOST[facts.mode], 83, "$text-warning")
+        yield BarStatement(*LOST[facts.mode], 83, "$warn")
 
 
 def _counted(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarStatement]:
@@ -112,19 +115,22 @@ def _counted(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarSta
     there = f"{plural(status.chunks, 'chunk')} in {plural(status.files, 'file')}"
     if facts.lost_notes is not None:
         there = f"the index keeps {there}"
-    yield BarStatement(there, f"{status.chunks}c/{status.files}f", 75)
+    yield BarStatement(there, plural(status.chunks, "chunk"), 75)
     if status.freshness.pending and progress is None and not _stale(facts):
-        pending = f"{len(status.freshness.pending)} pending"
-        yield BarStatement(pending, pending, 85, "$text-warning")
+        pending = f"{len(status.freshness.pending)} behind"
+        yield BarStatement(pending, pending, 85, "$warn")
     if facts.failed and facts.lost_notes is None:
-        yield BarStatement(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$text-error")
+        yield BarStatement(f"{len(facts.failed)} failed", f"{len(facts.failed)} failed", 86, "$bad")
+    known = not (facts.doubt or facts.lost_notes or facts.failed or facts.shrink)
+    if known and status.chunks and progress is None and not status.freshness.pending:
+        yield BarStatement("fresh", "fresh", 79, "$good")
 
 
 def _means(facts: Facts) -> Iterator[BarStatement]:
     """By what means notes are searched, watched, ranked."""
     status = facts.status
     for health, weight in ((facts.vector, 40), (facts.text, 35)):
-        style = "$quiet" if health.ok else "$text-error"
+        style = "$quiet" if health.ok else "$bad"
         short = health.words if health.ok else f"{health.words}: {one_line(health.detail, 24)}"
         yield BarStatement(short, short, weight if health.ok else 82, style)
     if facts.provider.ok:
@@ -134,8 +140,8 @@ def _means(facts: Facts) -> Iterator[BarStatement]:
         agent = f"agent {status.agent_id}"
         yield BarStatement(f"{agent} in {Path(status.workspace_dir).name}", agent, 80)
     if status.read_only:
-        yield BarStatement("read-only", "read-only", 76, "$text-warning")
-    yield BarStatement(f"rules {status.profile}", f"rules {status.profile}", 90, "$text-accent")
+        yield BarStatement("read-only", "read-only", 76, "$warn")
+    yield BarStatement(f"profile {status.profile}", f"profile {status.profile}", 70, "$mark")
 
 
 WORDS: Mapping[str, tuple[str, str]] = {
@@ -153,22 +159,22 @@ def _lost(facts: Facts) -> list[BarStatement]:
     if not lost:
         return []
     if lost[0].main:
-        return [BarStatement(one_line(lost[0].detail), fit_path(one_line(lost[0].absolute), 30), 91, "$text-error")]
+        return [BarStatement(one_line(lost[0].detail), fit_path(one_line(lost[0].absolute), 30), 91, "$bad")]
     named = [f"{fit_path(one_line(root.path), 30)} {WORDS[root.state][1]}" for root in lost]
     short = named[0] + (f" and {len(named) - 1} more" if len(named) > 1 else "")
-    return [BarStatement(", ".join(named), short, 91, "$text-error")]
+    return [BarStatement(", ".join(named), short, 91, "$bad")]
 
 
 def _watch(facts: Facts) -> BarStatement:
     """Whether saved files are noticed, and how."""
     if stalled := next((root for root in facts.lost if root.state == "watcher stalled"), None):
-        return BarStatement(f"watcher stalled: {one_line(stalled.detail, 80)}", "watcher stalled", 89, "$text-error")
+        return BarStatement(f"watcher stalled: {one_line(stalled.detail, 80)}", "watcher stalled", 89, "$bad")
     if not facts.status.watching:
-        return BarStatement("watch off", "watch off", 78, "$text-warning")
+        return BarStatement("not watching", "not watching", 78, "$warn")
     if facts.status.watch_detail in ("on", ""):
-        return BarStatement("watch on", "watch on", 42, "$quiet")
+        return BarStatement("watching", "watching", 42, "$quiet")
     return BarStatement(
-        f"watch by listing: {one_line(facts.status.watch_detail, 60)}", "watch by listing", 77, "$text-warning"
+        f"watching by listing: {one_line(facts.status.watch_detail, 60)}", "watching by listing", 77, "$warn"
     )
 
 
@@ -188,7 +194,7 @@ def _stale(facts: Facts) -> bool:
 def _mode(facts: Facts, progress: IndexingProgress | None) -> BarStatement:
     if (gone := facts.lost_notes) is not None:
         text = f" {WORDS[gone.state][0]} "
-        return BarStatement(text, text, 99, "bold $text on $error-muted")
+        return BarStatement(text, text, 99, "bold $body on $bad-ground")
     if progress is not None:
         word = "REBUILDING" if progress.rebuilding else "INDEXING"
         text = (
@@ -196,21 +202,21 @@ def _mode(facts: Facts, progress: IndexingProgress | None) -> BarStatement:
             if progress.total
             else f" VECTORS {progress.asked:,}/{progress.lacking:,} "
         )
-        return BarStatement(text, text, 99, "bold $text on $primary-muted")
+        return BarStatement(text, text, 99, "bold $body on $busy-ground")
     # What searches would go by means nothing while nothing is indexed.
     empty = not facts.status.chunks and facts.status.freshness.total
     if facts.mode in ("keywords only", "vectors only") and not empty:
         word = wording.mode(facts.mode)
-        return BarStatement(f" {word} ", f" {word} ", 99, "bold $text on $warning-muted")
+        return BarStatement(f" {word} ", f" {word} ", 99, "bold $body on $warn-ground")
     if _stale(facts):
         text = f" STALE  {plural(len(facts.status.freshness.pending), 'file')} changed, r indexes "
-        return BarStatement(text, text, 99, "bold $text on $warning-muted")
+        return BarStatement(text, text, 99, "bold $body on $warn-ground")
     if empty:
-        return BarStatement(" NOTHING INDEXED ", " NOTHING INDEXED ", 99, "bold $text on $warning-muted")
+        return BarStatement(" NOTHING INDEXED ", " NOTHING INDEXED ", 99, "bold $body on $warn-ground")
     if facts.mode == "nothing":
-        return BarStatement(" NO SEARCH ", " NO SEARCH ", 99, "bold $text on $error-muted")
-    colour = "$warning-muted" if facts.lost or facts.doubt else "$success-muted"
-    return BarStatement(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, f"bold $text on {colour}")
+        return BarStatement(" NO SEARCH ", " NO SEARCH ", 99, "bold $body on $bad-ground")
+    colour = "$warn-ground" if facts.lost or facts.doubt else "$good-ground"
+    return BarStatement(f" {wording.mode(facts.mode)} ", f" {wording.mode(facts.mode)} ", 99, f"bold $body on {colour}")
 
 
 def fitted(parts: Sequence[BarStatement], width: int) -> list[tuple[str, str]]:
@@ -230,6 +236,54 @@ def fitted(parts: Sequence[BarStatement], width: int) -> list[tuple[str, str]]:
             break
         shown[i] = text
     return [(text, parts[i].style) for i, text in shown.items() if text]
+
+
+LETTERS = 80
+"""Cells of the screen below which a tab is its number with the first letter."""
+
+
+class TabLine(Widget):
+    """The tabs of the numbered views, the one in front reversed; a click goes there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._front = ""
+        self._badges: Mapping[str, str] = {}
+
+    def show(self, front: str, badges: Mapping[str, str]) -> None:
+        """Mark the tab of the mode `front`, and put `badges` beside their tabs."""
+        if (front, badges) != (self._front, self._badges):
+            self._front, self._badges = front, dict(badges)
+            self.refresh(layout=True)
+
+    def _tabs(self) -> list[tuple[str, str]]:
+        """The keys and texts of the tabs."""
+        short = self.app.size.width < LETTERS
+        return [(row.key, self._text(row, short=short)) for row in NUMBERED]
+
+    def _text(self, row: NumberedView, *, short: bool) -> str:
+        badge = self._badges.get(row.key, "")
+        if short:
+            return f" {row.number}{row.label[0]}{badge} "
+        return f" {row.number} {row.label}{badge and ' '}{badge} "
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        """As wide as the tabs."""
+        del container, viewport
+        return sum(cell_len(text) for _, text in self._tabs())
+
+    def render(self) -> Content:
+        """The tabs side by side."""
+        return Content.assemble(*[(text, "bold reverse" if key == self._front else "") for key, text in self._tabs()])
+
+    async def on_click(self, event: events.Click) -> None:
+        """Go to the view of the tab."""
+        left = 0
+        for key, text in self._tabs():
+            left += cell_len(text)
+            if event.x < left:
+                await self.app.run_action(f"do('{key}')")
+                return
 
 
 class TruthBar(Widget):
@@ -283,29 +337,37 @@ class KeyHints(Widget):
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(SECONDS, self._unsay)
-        self.refresh()
+        self._redraw()
 
     def _unsay(self) -> None:
         self._message = ""
-        self.refresh()
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Draw the line anew; the panes give way only to a sentence of more lines."""
+        self.refresh(layout=self.get_content_height(self.size, self.size, self.size.width) != self.size.height)
 
     @property
     def message(self) -> str:
         """The sentence shown now, if any."""
         return self._message
 
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One line of hints; as many as a sentence needs."""
+        del container, viewport
+        return len(wrapped(self._message, max(8, width - 2))) if self._message else 1
+
     def render(self) -> Content:
         """The sentence, or as many hints as fit."""
         if self._message:
-            return Content.styled(f" {self._message} ", "bold $text on $warning-muted").truncate(
-                self.size.width, ellipsis=True
-            )
+            lines = wrapped(self._message, max(8, self.size.width - 2))
+            return Content.styled("\n".join(f" {line}" for line in lines), "bold $body on $warn-ground")
         parts: list[Content] = []
         for key, action in self._kept():
             off = bool(action.refuse(self._situation))
             parts.append(
                 Content.assemble(
-                    (f" {key}", "$faint" if off else "bold $primary"), " ", (f"{action.hint} ", "$faint" if off else "")
+                    (f" {key}", "$faint" if off else "bold $key"), " ", (f"{action.hint} ", "$faint" if off else "")
                 )
             )
         return Content("").join(parts)
@@ -335,7 +397,53 @@ def _width(hint: tuple[str, Action]) -> int:
     return len(key) + len(action.hint) + 3
 
 
-NEEDED = (80, 24)
+WAIT_SECONDS = 0.4
+"""How long a prefix waits before it lists what may follow."""
+
+
+class WhichKey(Widget):
+    """What may follow a prefix, listed when the second letter does not come at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.display = False
+        self._prefix = ""
+        self._found: Mapping[str, Action] = {}
+        self._situation = Context()
+        self._timer: Timer | None = None
+
+    def wait(self, prefix: str, found: Mapping[str, Action], context: Context) -> None:
+        """List `found`, second letter -> action, in a moment."""
+        self._prefix, self._found, self._situation = prefix, found, context
+        self._timer = self.set_timer(WAIT_SECONDS, self._list)
+
+    def _list(self) -> None:
+        self.border_title = f"{self._prefix}  {PREFIXES[self._prefix]} ..."
+        self.display = True
+        self.refresh(layout=True)
+
+    def leave(self) -> None:
+        """Take the list away."""
+        if self._timer is not None:
+            self._timer.stop()
+        self.display = False
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """A line an action."""
+        del container, viewport, width
+        return max(1, len(self._found))
+
+    def render(self) -> Content:
+        """Second letters with what they do; what cannot be done now is dim."""
+        lines = []
+        for letter, action in self._found.items():
+            off = bool(action.refuse(self._situation))
+            words = (MEANINGS[action.meaning].words, "$faint" if off else "")
+            lines.append(Content.assemble((f" {letter}  ", "$faint" if off else "bold $key"), words))
+        return Content("\n").join(lines) if lines else Content(" nothing here")
+
+
+NEEDED = (60, 20)
 
 
 class TooSmall(Widget):
@@ -347,7 +455,7 @@ class TooSmall(Widget):
         need_width, need_height = NEEDED
 
         def side(there: int, needed: int) -> tuple[str, str]:
-            return (str(there), "bold reverse $text-error" if there < needed else "bold")
+            return (str(there), "bold reverse $bad" if there < needed else "bold")
 
         return Content.assemble(
             f"memory-tui needs {need_width}x{need_height}; this terminal is ",

@@ -67,8 +67,8 @@ def _worth_showing(dial: Dial, *, tight: bool) -> bool:
 
 
 def _part(dial: Dial, typed: str, *, here: bool) -> Content:
-    value = f"{typed}_" if typed else dial.shown
-    style = "reverse" if here else "$faint" if dial.ignored else "bold $text-accent" if dial.changed else ""
+    value = typed or dial.shown
+    style = "reverse" if here else "$faint" if dial.ignored else "bold $mark" if dial.changed else ""
     counts = f"→{dial.counts}" if dial.counts and not typed else ""
     return Content.styled(f"{dial.knob.short} {value}{'*' if dial.changed else ''}{counts}".strip(), style)
 
@@ -76,7 +76,7 @@ def _part(dial: Dial, typed: str, *, here: bool) -> Content:
 def explained(dial: Dial, width: int) -> Content:
     """The knob under the cursor on its scale, and what it does."""
     scale = slider(dial, PACKED_SLIDER) if dial.slides and not dial.ignored else ""
-    return Content.assemble((f" {scale}" if scale else "", "$primary"), (f" {describe(dial)}", "$quiet")).truncate(
+    return Content.assemble((f" {scale}" if scale else "", "$vector"), (f" {describe(dial)}", "$quiet")).truncate(
         width, ellipsis=True
     )
 
@@ -111,7 +111,8 @@ class TuneStrip(Widget, can_focus=True):
         self.border_title = "Tune"
         self._dials: list[Dial] = []
         self._at = 1
-        self._typed = ""
+        self._typed: str | None = None
+        """The digits typed so far; None while none are."""
         self._verdict = ""
         self._letter = "A"
         self._written = ""
@@ -144,7 +145,7 @@ class TuneStrip(Widget, can_focus=True):
         kept = list(self._measured)
         while len(kept) > 1 and cell_len("  ".join(kept)) > width - 2:
             kept.pop()
-        style = "$quiet" if not self._known else "$text-accent" if any(" > " in part for part in kept) else ""
+        style = "$quiet" if not self._known else "$mark" if any(" > " in part for part in kept) else ""
         return Content.styled(f" {'  '.join(kept)}", style).truncate(width, ellipsis=True)
 
     @property
@@ -166,8 +167,12 @@ class TuneStrip(Widget, can_focus=True):
         """Previous knob."""
         self._select(self._at - 1)
 
+    def select(self, key: str) -> None:
+        """Put the cursor on the knob `key`."""
+        self._select(next((at for at, dial in enumerate(self._dials) if dial.knob.key == key), self._at))
+
     def _select(self, at: int) -> None:
-        self._typed = ""
+        self._typed = None
         self._at = at % max(1, len(self._dials))
         self._describe()
         self.refresh()
@@ -193,7 +198,7 @@ class TuneStrip(Widget, can_focus=True):
             self._turn(self.dial, self.dial.moved(direction, fine=fine))
 
     def _turn(self, dial: Dial, value: Scalar) -> None:
-        self._typed = ""
+        self._typed = None
         if dial.ignored:
             home_of(self).show_message(f"{describe(dial)}.")
         elif value == dial.value:
@@ -203,6 +208,19 @@ class TuneStrip(Widget, can_focus=True):
             self._knobs.turn_knob(dial.knob.key, value)
             return
         self.refresh()
+
+    def do_type_value(self) -> None:
+        """Begin to type a value for this knob."""
+        if self.dial is not None and not self.dial.slides:
+            home_of(self).show_message(f"{self.dial.knob.label} takes no number; h and l turn it.")
+        elif self.dial is not None:
+            self._typed = ""
+            self.refresh()
+
+    @property
+    def _entry(self) -> str:
+        """What is typed, with a mark where the next digit goes; empty while nothing is."""
+        return "" if self._typed is None else f"{self._typed}_"
 
     def do_reset(self) -> None:
         """This knob as the app was opened."""
@@ -215,20 +233,17 @@ class TuneStrip(Widget, can_focus=True):
             home_of(self).show_message(f"{self.dial.knob.label} is as {since}.")
 
     def on_key(self, event: events.Key) -> None:
-        """Digits type a value, enter takes it, escape drops it."""
+        """While a value is typed, digits are its own, enter takes it, escape drops it."""
         character = event.character or ""
-        below = character == "-" and self.dial is not None and self.dial.knob.low < 0
-        starts = character.isascii() and ((character.isdigit() and character != "0") or character == "." or below)
-        if starts or (self._typed and character.isascii() and character.isdigit()):
-            if self.dial is not None and not self.dial.slides:
-                home_of(self).show_message(f"{self.dial.knob.label} takes no number; h and l turn it.")
-            else:
-                self._typed += character
-        elif self._typed and event.key == "backspace":
+        if self._typed is None:
+            return
+        if character.isascii() and (character.isdigit() or (character and character in "-.")):
+            self._typed += character
+        elif event.key == "backspace":
             self._typed = self._typed[:-1]
-        elif self._typed and event.key == "escape":
-            self._typed = ""
-        elif self._typed and event.key == "enter":
+        elif event.key == "escape":
+            self._typed = None
+        elif event.key == "enter":
             self._take()
         else:
             return
@@ -237,8 +252,8 @@ class TuneStrip(Widget, can_focus=True):
         self.refresh()
 
     def _take(self) -> None:
-        typed, self._typed = self._typed, ""
-        if self.dial is None:
+        typed, self._typed = self._typed, None
+        if self.dial is None or not typed:
             return
         try:
             self._turn(self.dial, self.dial.typed(typed))
@@ -252,7 +267,7 @@ class TuneStrip(Widget, can_focus=True):
 
     def on_blur(self) -> None:
         """A value that was not taken is dropped."""
-        self._typed = ""
+        self._typed = None
         self._describe()
         self.refresh(layout=True)
 
@@ -306,7 +321,7 @@ class TuneStrip(Widget, can_focus=True):
     def _packed_at(self, x: int, y: int) -> tuple[int, float | None] | None:
         """In the strip of few lines: a value, or the scale of the knob under the cursor below the values."""
         cursor = self._at if self.has_focus else -1
-        lines, spans = placed(self._dials, cursor, self._typed, self.content_size.width - 1, tight=bool(self._verdict))
+        lines, spans = placed(self._dials, cursor, self._entry, self.content_size.width - 1, tight=bool(self._verdict))
         if self.has_focus and y == min(2, len(lines)) and 1 <= x <= PACKED_SLIDER:
             return self._at, (x - 1) / (PACKED_SLIDER - 1)
         found = next((span for span in spans if span.y == y and span.start <= x < span.end), None)
@@ -371,10 +386,10 @@ class TuneStrip(Widget, can_focus=True):
             return Content(" " * CELL)
         dial = self._dials[at]
         here = self.has_focus and at == self._at
-        cursor = "bold reverse" if self.app.no_color else "bold $block-cursor-foreground on $block-cursor-background"
+        cursor = "bold reverse" if self.app.no_color else "bold $body on $selection"
         label = cursor if here else "$quiet"
-        value = f"{self._typed}_" if here and self._typed else dial.shown
-        strong = "$faint" if dial.ignored else "bold $text-accent" if dial.changed else ""
+        value = self._entry if here and self._entry else dial.shown
+        strong = "$faint" if dial.ignored else "bold $mark" if dial.changed else ""
         if dial.knob.choices:
             tail = fit(value + ("*" if dial.changed else ""), VALUE + SLIDER + 1)
             return Content.assemble((fit(f" {dial.knob.label}", LABEL), label), (tail, strong), " ")
@@ -384,19 +399,19 @@ class TuneStrip(Widget, can_focus=True):
             (fit(f" {dial.knob.label}", LABEL), label),
             (marked, strong),
             " ",
-            (scale, "$faint" if dial.ignored else "$primary"),
+            (scale, "$faint" if dial.ignored else "$vector"),
             " ",
         )
 
     def _line(self) -> Content:
         cursor = self._at if self.has_focus else -1
-        lines, _ = placed(self._dials, cursor, self._typed, self.content_size.width - 1, tight=bool(self._verdict))
+        lines, _ = placed(self._dials, cursor, self._entry, self.content_size.width - 1, tight=bool(self._verdict))
         if self.has_focus:
             help_line = explained(self.dial, self.content_size.width) if self.dial else Content("")
             return Content("\n").join([*lines[:2], help_line])
         width = self.content_size.width
         if self._written:
-            tail = Content.styled("  as written", "$text-accent")
+            tail = Content.styled("  as written", "$mark")
             return Content.assemble(lines[0].truncate(width - tail.cell_length, ellipsis=True), tail)
-        verdict = Content.styled(f"  vs {self._letter}: {self._verdict}" if self._verdict else "", "$text-accent")
+        verdict = Content.styled(f"  vs {self._letter}: {self._verdict}" if self._verdict else "", "$mark")
         return Content.assemble(lines[0], verdict).truncate(width, ellipsis=True)

@@ -115,10 +115,16 @@ class WhyPane(RowList):
 
     def do_apply(self) -> None:
         """Turn the knob as the change under the cursor says, the nearest one without a cursor."""
-        subject = self.subject
+        subject, home = self.subject, home_of(self)
+        if subject is None or not subject.flips:
+            searching = subject is not None and subject.working
+            home.show_message(
+                "Still searching for changes." if searching else "No single setting on the strip changes this."
+            )
+            return
         number = int(str(self.key).removeprefix("flip ")) if self.key is not None else 0
-        if subject is not None and number < len(subject.flips):
-            found, home = subject.flips[number], home_of(self)
+        if number < len(subject.flips):
+            found = subject.flips[number]
             if home.tuning is not None:
                 home.turn(home.tuning.to(found.settings))
                 home.show_message(f"Set: {wording.turn(found.key, found.value)}. u undoes it.")

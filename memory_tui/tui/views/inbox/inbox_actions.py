@@ -187,7 +187,7 @@ class InboxActions(Part):
 
     # --- around --------------------------------------------------------------------------------------------------
 
-    def do_place(self) -> None:
+    def do_source(self) -> None:
         """Read the note at the lines."""
         place = self.view.place_in_note()
         if place is not None:

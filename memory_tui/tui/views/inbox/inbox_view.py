@@ -181,6 +181,9 @@ class InboxView(View):
         self.queue.show(listed, hidden, self._sentences(listed))
         self._entitle()
         self._propose()
+        if self._known:
+            self.home.findings = len(self.open)
+        self._show_top()
         self.update_hints()
 
     def _entitle(self) -> None:
@@ -193,7 +196,7 @@ class InboxView(View):
             words = f"Inbox: {some:,} of {count:,}, {BY_KIND[self.kind].title}"
         said = "esc shows all kinds" if self.kind is not None else ""
         if self._found.hidden and not self.all:
-            said = said or f"{len(self._found.hidden):,} kept or put off: z"
+            said = said or f"{len(self._found.hidden):,} kept or put off: ze"
         rows = self.queue
         rows.border_title, rows.border_subtitle = words, f"{self._progress} ...  esc stops" if self._progress else said
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from textual import on
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
@@ -14,6 +15,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, statements
+from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
@@ -49,14 +51,26 @@ class IndexView(View):
         """Append to the log."""
         self.query_one(EventLog).add(events)
 
+    @on(RowList.Chosen, "#attention")
+    def _read(self) -> None:
+        path, facts = self.query_one(Attention).key, self.home.facts
+        if facts is not None and isinstance(path, str) and path in {row.path for row in facts.rows}:
+            self.read_note(path, (1, 1))
+        else:
+            self.show_message("This row is no note that can be read.")
+
     def do_pause(self) -> None:
         """Hold the log still, or let it run."""
         self.show_message(self.query_one(EventLog).hold())
 
     def do_hold(self) -> None:
-        """Pause indexing, or let it go on."""
+        """Pause indexing, or let it go on; on the row of the watcher, switch that."""
         engine = self.home.engine
         if engine is None:
+            return
+        state = self.query_one(Statements)
+        if self.focused is state and state.label == "watcher":
+            self.do_watch()
             return
 
         def turn() -> str:
@@ -64,7 +78,7 @@ class IndexView(View):
                 engine.indexer.resume()
                 return "Indexing resumed."
             engine.indexer.pause()
-            return "Indexing is paused. Searches still work. Press z to resume."
+            return "Indexing is paused. Searches still work. Press P to resume."
 
         self.home.jobs.report(turn)
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from textual import on
+
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
-from memory_tui.tui.widgets.rowlist import Line, text
+from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class ProvidersListing:
 class ProvidersView(View):
     """The chain, the forecast and the approvals."""
 
-    PLACE = "supply"
+    PLACE = "providers"
     MORE_PLACES = ()
     AUTO_FOCUS = "#listing"
 
@@ -79,26 +81,44 @@ class ProvidersView(View):
 
     # --- actions -------------------------------------------------------------------------------------------------
 
-    @task("try out")
-    async def do_try_out(self) -> None:
-        """One real call, with a sentence of our own, to the provider under the cursor or the one in use."""
+    def do_again(self) -> None:
+        """Ask a provider that failed again; test the one under the cursor, after asking where that sends anything."""
+        from memory_tui.tui.views.dialogs import Confirm
+
+        if self.home.engine is not None:
+            self.home.engine.providers.retry()
         link = self._link()
-        if link is not None and link.state == "passed over":
-            self.show_message(f"{link.name} cannot be asked: {one_line(link.detail)}")
-            return
-        name = "" if link is None else link.name
-        self.show_message(f"Asking {name or 'the provider'} ...")
+        if link is None or link.state == "passed over":
+            if link is not None:
+                self.show_message(f"{link.name} cannot be asked: {one_line(link.detail)}")
+            self.listing.do_again()
+        elif link.host and link.state != "in use":
+
+            def answer(yes: bool | None) -> None:
+                if yes:
+                    self._try_out(link.name)
+
+            sent = f"{one_line(link.host)} would get one sentence of memory-tui, no text of the notes."
+            self.app.push_screen(Confirm(f"Test {link.name}?", sent, "Send"), answer)
+        else:
+            self._try_out(link.name)
+
+    @task("try out")
+    async def _try_out(self, name: str) -> None:
+        """One real call, with a sentence of our own, to the provider called `name`."""
+        self.show_message(f"Asking {name} ...")
         found = await self.home.jobs.attempt(lambda engine: engine.providers.chain.try_out(name))
         self._tried = {"ok": False, "error": found.message} if isinstance(found, MemoryTuiError) else found
         self.show_message("The provider answered." if self._tried["ok"] else "The provider failed the test.")
-        self.listing.show()
+        self.listing.do_again()
 
     def _link(self) -> MemberState | None:
         found, key = self.listing.found, self.listing.rows.key
         links = found.status.links if found is not None else ()
         return next((link for link in links if link.name == key), None)
 
-    def do_agree(self) -> None:
+    @on(RowList.Chosen)
+    def _approve_asked(self) -> None:
         """Let the provider that waits for it have the notes, after asking."""
         from memory_tui.tui.views.dialogs import Confirm
 
@@ -126,20 +146,21 @@ class ProvidersView(View):
         )
 
     def do_revoke(self) -> None:
-        """Take every approval back."""
-        self._approve(lambda engine: engine.providers.revoke())
+        """Take every approval back, after asking."""
+        from memory_tui.tui.views.dialogs import Confirm
+
+        def answer(yes: bool | None) -> None:
+            if yes:
+                self._approve(lambda engine: engine.providers.revoke())
+
+        sentence = "No provider elsewhere gets texts of these notes until you approve it again."
+        self.app.push_screen(Confirm("Withdraw every approval?", sentence, "Withdraw"), answer)
 
     @task("consent", exclusive=False)
     async def _approve(self, change: Callable[[Engine], object]) -> None:
         """Change what a provider may get, then look at what there is now."""
         found = await self.home.jobs.attempt(change)
         self.show_message(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
-        self.listing.do_again()
-
-    def do_again(self) -> None:
-        """Ask a provider that failed again now, and look again."""
-        if self.home.engine is not None:
-            self.home.engine.providers.retry()
         self.listing.do_again()
 
     # --- words ---------------------------------------------------------------------------------------------------

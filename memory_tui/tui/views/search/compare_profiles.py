@@ -76,7 +76,7 @@ def pairs(left: Trace, right: Trace) -> list[Pair]:
 class SideBySideView(View):
     """Aligned rows of two sides; each side can be any profile, the knobs as they are, or the baseline."""
 
-    PLACE = "sides"
+    PLACE = "side_by_side"
     AUTO_FOCUS = "#sides"
 
     def __init__(self, below: View) -> None:

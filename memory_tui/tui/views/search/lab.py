@@ -166,7 +166,7 @@ class NoiseView(View):
         floor = self.noise.floor
         found = [*text(f"now        {_trade(floor.now)}", width, "strong")]
         if floor.suggested is not None:
-            found += text(f"suggested  {_trade(floor.suggested)}  a sets it", width, "good")
+            found += text(f"suggested  {_trade(floor.suggested)}  enter sets it", width, "good")
         else:
             found += text(f"suggested  {wording.no_suggestion(relative=floor.relative)}", width, "warn")
         for doubt in floor.doubts:
@@ -320,10 +320,6 @@ class FadingView(View):
         """How many questions were looked at."""
         return f"over {plural(self.faded.questions, 'question')}" if self.faded is not None else ""
 
-    def more_context(self) -> dict[str, bool]:
-        """Whether decay is on besides."""
-        return {"ages": self._ages}
-
     @property
     def _ages(self) -> bool:
         tuning = self.home.tuning
@@ -334,7 +330,7 @@ class FadingView(View):
         if self.home.tuning is not None and not self._ages:
             return [
                 *text("Nothing fades: decay is off.", width, "strong"),
-                *text("a switches decay on to show what would fade; u undoes it.", width, "muted"),
+                ([(" Enter switches decay on to show what would fade; u undoes it.", "muted")], DECAY),
             ]
         if self.faded is None:
             return text("Looking at the days ahead ...", width, "muted")
@@ -373,15 +369,11 @@ class FadingView(View):
         key = self.report.rows.key
         return self.faded.found[key] if self.faded is not None and isinstance(key, int) else None
 
-    def do_apply(self) -> None:
-        """Switch decay on, to see what it takes."""
-        tuning = self.home.tuning
-        if tuning is not None:
-            self.home.turn(tuning.set(DECAY, True))
-
     @on(RowList.Chosen)
     def _read(self) -> None:
-        fade = self.fade
+        tuning, fade = self.home.tuning, self.fade
+        if tuning is not None and self.report.rows.key == DECAY:
+            self.home.turn(tuning.set(DECAY, True))
         if fade is not None:
             self.read_note(fade.chunk.path, (fade.chunk.start_line, fade.chunk.end_line))
 
@@ -405,10 +397,10 @@ PAIRED = "query.hybrid.textWeight"
 
 
 class KnobSearchView(View):
-    """What the search of the knobs found; a applies it as one step."""
+    """What the search of the knobs found; enter applies it as one step."""
 
-    PLACE = "sweep"
-    MORE_PLACES = ("sweep", "report")
+    PLACE = "knob_search"
+    MORE_PLACES = ("knob_search", "report")
     AUTO_FOCUS = "#report"
 
     def __init__(self, below: View) -> None:
@@ -449,7 +441,7 @@ class KnobSearchView(View):
                 said = turn(key, value) if better else f"not: {turn(key, value)}"
                 rows += text(said, width, "strong" if better else "muted", 3)
         if better:
-            rows += text("a applies this as one step; u undoes it.", width, "muted", 3)
+            rows += text("enter applies this as one step; u undoes it.", width, "muted", 3)
         if not found.changes and not better:
             rows += text("Mark more hits as correct (v).", width, "muted")
         # The table of the command line, without its verdict and its options.

@@ -37,7 +37,7 @@ def _cell(before: float, after: float, column: int) -> str:
 class SavedQueriesView(View):
     """A row a question: labels, metrics under the baseline and now, and whether it broke."""
 
-    PLACE = "book"
+    PLACE = "saved_queries"
     AUTO_FOCUS = "#book"
 
     def __init__(self, below: View) -> None:

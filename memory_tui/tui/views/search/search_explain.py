@@ -108,19 +108,6 @@ class Explainer(Part):
             if pane.subject is not None and pane.subject.key == key:
                 pane.show(replace(pane.subject, questions=questions))
 
-    def do_apply(self) -> None:
-        """Apply the change under the why pane's cursor, the nearest one without a cursor."""
-        pane = self._pane
-        if pane.subject is None or not pane.subject.flips:
-            working = pane.subject is not None and pane.subject.working
-            self.view.show_message(
-                "Still searching for changes."
-                if working
-                else "No single setting on the strip changes this. Press w to see the nearest."
-            )
-            return
-        pane.do_apply()
-
     def do_line(self) -> None:
         """Ask about a line that is not in the list."""
         from memory_tui.explain.why_not import parse
@@ -207,10 +194,6 @@ class WhyNotView(View):
         answer = found.answer
         candidate = answer.best.candidate if answer.best is not None else None
         return Subject(answer.evidence, answer.trace, candidate, answer, found.changes, found.questions, found.working)
-
-    def do_apply(self) -> None:
-        """Apply the change under the cursor."""
-        self.query_one(WhyPane).do_apply()
 
     def more_context(self) -> dict[str, bool]:
         """What can be applied and undone."""

@@ -212,7 +212,7 @@ class Judge(Part):
         """Keep the question in the notebook."""
         self.change_notebook(
             judging.keep(self._shown.question),
-            "Query saved. Press v to mark the hits that answer it, B to list saved queries.",
+            "Query saved. Press v to mark the hits that answer it, gq to list saved queries.",
         )
 
 
@@ -254,9 +254,7 @@ class Vote(ModalScreen[int | None]):
 
     def _buttons(self) -> Iterable[Button]:
         for key, words, grade in CHOICES:
-            yield Button(
-                Content.assemble((f" {key} ", "bold $primary"), f" {words}"), id=f"grade{grade + 2}", compact=True
-            )
+            yield Button(Content.assemble((f" {key} ", "bold $key"), f" {words}"), id=f"grade{grade + 2}", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """A click is its key."""

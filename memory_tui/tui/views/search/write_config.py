@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WriteView(View):
-    """The difference, value by value and line by line; y writes it, with a backup, and u takes the last write back."""
+    """The difference, value by value and line by line; enter writes it, with a backup; u undoes the last write."""
 
     PLACE = "write"
     MORE_PLACES = ("write", "report")
@@ -52,7 +52,9 @@ class WriteView(View):
     def summary(self) -> str:
         """What to press."""
         back = "u undoes the last write   " if self._written else ""
-        return f"{back}y writes it   esc leaves it" if self.patch is not None and self.patch.files else back.rstrip()
+        return (
+            f"{back}enter writes it   esc leaves it" if self.patch is not None and self.patch.files else back.rstrip()
+        )
 
     def report_lines(self, width: int) -> Sequence[Line]:
         """Changes in words, what has no place there, then the difference of the files."""
@@ -123,7 +125,7 @@ class ConfigWriter(Part):
 
         files = await self.home.jobs.write(work)
         stand(self.home, lambda tuning: tuning.wrote(name, values, files))
-        self.home.show_message(f"Written to {name}, with a backup. Press W, then u to undo it.")
+        self.home.show_message(f"Written to {name}, with a backup. Press ctrl+s in the knobs, then u, to undo it.")
 
     @task("configuration", exclusive=False)
     async def take_back(self, last: Write) -> None:

@@ -1,0 +1,180 @@
+"""The colours of a theme: roles that can be read on every ground, hue kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from textual.color import Color
+from textual.theme import Theme
+
+DARK = Theme(
+    name="memory-dark",
+    dark=True,
+    primary="#6cb6ff",
+    secondary="#8b95a7",
+    accent="#f0b35a",
+    warning="#f0b35a",
+    error="#ff7b72",
+    success="#6bd08b",
+    foreground="#d7dce4",
+    background="#12151b",
+    surface="#12151b",
+    panel="#1d222c",
+    boost="#262d3a",
+    variables={
+        "border": "#6cb6ff",
+        "border-blurred": "#39424f",
+        "block-cursor-background": "#2a4365",
+        "block-cursor-foreground": "#ffffff",
+        "block-cursor-blurred-background": "#232a36",
+        "footer-key-foreground": "#6cb6ff",
+        "input-selection-background": "#2a4365",
+        "scrollbar": "#39424f",
+        "scrollbar-hover": "#56637a",
+        "scrollbar-active": "#6cb6ff",
+        "scrollbar-background": "#12151b",
+        "scrollbar-background-hover": "#12151b",
+        "scrollbar-background-active": "#12151b",
+        "scrollbar-corner-color": "#12151b",
+    },
+)
+
+LIGHT = Theme(
+    name="memory-light",
+    dark=False,
+    primary="#0b61b8",
+    secondary="#5a6472",
+    accent="#9a5b00",
+    warning="#9a5b00",
+    error="#b3261e",
+    success="#1a7f37",
+    foreground="#1c2128",
+    background="#fbfbf9",
+    surface="#fbfbf9",
+    panel="#ecebe6",
+    boost="#e0dfd9",
+    variables={
+        "border": "#0b61b8",
+        "border-blurred": "#c3c5c9",
+        "block-cursor-background": "#cfe3fa",
+        "block-cursor-foreground": "#10151c",
+        "block-cursor-blurred-background": "#e6ebf1",
+        "footer-key-foreground": "#0b61b8",
+        "input-selection-background": "#cfe3fa",
+        "scrollbar": "#c3c5c9",
+        "scrollbar-hover": "#9aa1aa",
+        "scrollbar-active": "#0b61b8",
+        "scrollbar-background": "#fbfbf9",
+        "scrollbar-background-hover": "#fbfbf9",
+        "scrollbar-background-active": "#fbfbf9",
+        "scrollbar-corner-color": "#fbfbf9",
+    },
+)
+
+THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
+
+
+def first_theme() -> str:
+    """The theme to start with: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names, else ours.
+
+    Ours is the light one where the terminal says in COLORFGBG that its ground is light (7 or 15).
+    """
+    if "NO_COLOR" in os.environ:
+        return "ansi-dark"
+    from textual.theme import BUILTIN_THEMES
+
+    asked = os.environ.get("TEXTUAL_THEME", "").split(",")
+    known = [name.strip() for name in asked if name.strip() in BUILTIN_THEMES or name.strip() in THEMES]
+    ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    return known[0] if known else LIGHT.name if ground in ("7", "15") else DARK.name
+
+
+READABLE, VISIBLE = 4.5, 3.0
+"""Contrast of text, and of bars, points and rules (WCAG 2.2, 1.4.3 and 1.4.11)."""
+
+TEXTS: Mapping[str, str] = MappingProxyType(
+    {
+        "body": "foreground",
+        "quiet": "quiet",
+        "good": "success",
+        "warn": "warning",
+        "bad": "error",
+        "mark": "accent",
+        "key": "primary",
+    }
+)
+"""Role of text -> the colour of the theme that it is taken from."""
+SHAPES: Mapping[str, str] = MappingProxyType(
+    {"vector": "primary", "words": "warning", "added": "success", "faint": "faint", "rule": "faint"}
+)
+"""Role of bars, rules and what is off -> the colour of the theme that it is taken from."""
+GROUNDS: Mapping[str, tuple[str, float]] = MappingProxyType(
+    {
+        "selection": ("primary", 0.28),
+        "selection-blurred": ("primary", 0.13),
+        "cited": ("foreground", 0.07),
+        "good-ground": ("success", 0.3),
+        "warn-ground": ("warning", 0.3),
+        "bad-ground": ("error", 0.3),
+        "busy-ground": ("primary", 0.3),
+    }
+)
+"""Ground -> the colour that is mixed into the background, and its share."""
+UNDER_ROLES = ("background", "panel", "selection", "selection-blurred", "cited")
+"""Grounds on which every role stands; the others carry `body` alone."""
+STEPS = 50
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The contrast ratio of two opaque colours, 1 to 21 (WCAG 2.2)."""
+    bright, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def pushed(colour: Color, grounds: Iterable[Color], ratio: float, *, dark: bool) -> Color:
+    """`colour`, lighter on a dark theme and darker on a light one until it has `ratio` on all `grounds`."""
+    under = list(grounds)
+    for step in range(STEPS + 1):
+        tried = colour.lighten(step / STEPS) if dark else colour.darken(step / STEPS)
+        if all(contrast(tried, ground) >= ratio for ground in under):
+            return tried
+    return Color(255, 255, 255) if dark else Color(0, 0, 0)
+
+
+def roles(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
+    """The grounds and roles of `theme`, whose own colours are `variables`, as CSS variables.
+
+    A theme of the terminal's own sixteen colours keeps those: nobody knows what they are.
+    """
+    if theme.ansi:
+        return {
+            **dict.fromkeys((*TEXTS, *SHAPES), "ansi_default"),
+            **dict.fromkeys(GROUNDS, "ansi_default"),
+            **{"faint": "ansi_bright_black", "rule": "ansi_bright_black", "key": "ansi_blue", "vector": "ansi_blue"},
+            **{"good": "ansi_green", "added": "ansi_green", "warn": "ansi_yellow", "words": "ansi_yellow"},
+            **{"bad": "ansi_red", "mark": "ansi_magenta", "selection": "ansi_bright_black"},
+        }
+    base = Color(*Color.parse(variables["background"]).rgb)
+    found = {"background": base, "panel": base + Color.parse(variables["panel"])}
+    own = {
+        name: base + Color.parse(variables[name]) for name in ("foreground", "primary", "warning", "error", "success")
+    }
+    own["accent"] = base + Color.parse(variables.get("accent", variables["warning"]))
+    own["quiet"] = base.blend(own["foreground"], 0.68)
+    own["faint"] = base.blend(own["foreground"], 0.45)
+    for name, (colour, share) in GROUNDS.items():
+        found[name] = base.blend(own[colour], share)
+    under = [found[name] for name in UNDER_ROLES]
+    texts = {
+        name: pushed(own[colour], found.values() if name == "body" else under, READABLE, dark=theme.dark)
+        for name, colour in TEXTS.items()
+    }
+    shapes = {name: pushed(own[colour], under, VISIBLE, dark=theme.dark) for name, colour in SHAPES.items()}
+    return {name: colour.hex6 for name, colour in {**found, **texts, **shapes}.items()}

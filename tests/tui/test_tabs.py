@@ -1,0 +1,166 @@
+"""Where am I, what can I press: tabs, keys of two letters, the palette and the help found by words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.navigation import NUMBERED
+from memory_tui.tui.views.help import Help
+from memory_tui.tui.views.inbox.inbox_view import InboxView
+from memory_tui.tui.views.index.doctor_view import DoctorView
+from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.widgets import status_bars
+from memory_tui.tui.widgets.query import QueryInput
+from memory_tui.tui.widgets.status_bars import TabLine, WhichKey
+from memory_tui.tui.widgets.tune_strip import TuneStrip
+from tests.support.tui import Pilot, ask, drive, lines_of, make_app, press, said, sample, settled, text_of, until
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> MemoryApp:
+    return make_app(sample(tmp_path / "notes"))
+
+
+def tabs(app: MemoryApp) -> str:
+    return lines_of(app)[0][: app.screen.query_one(TabLine).region.right]
+
+
+def test_a_click_on_a_tab_is_its_number(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        assert tabs(app).split() == [part for row in NUMBERED for part in (str(row.number), row.label)]
+        for row in reversed(NUMBERED):
+            await pilot.click(TabLine, offset=(tabs(app).index(row.label), 0))
+            await settled(pilot)
+            assert app.current_mode == row.key
+            await press(pilot, str(row.number))
+            assert app.current_mode == row.key
+
+    drive(app, steps)
+
+
+def test_below_80_columns_a_tab_is_a_letter(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        assert tabs(app).split() == [f"{row.number}{row.label[0]}" for row in NUMBERED]
+        await pilot.click(TabLine, offset=(tabs(app).index("4I"), 0))
+        await settled(pilot)
+        assert isinstance(app.screen, InboxView)
+
+    drive(app, steps, (60, 20))
+
+
+def test_tabs_count_files_behind_and_findings(tmp_path: Path) -> None:
+    workspace = sample(tmp_path / "notes")
+    app = make_app(workspace, changes=[("sync.onSearch", "false")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        (workspace / "memory" / "new.md").write_text("# new\n", "utf-8")
+        app.jobs.refresh()
+        await settled(pilot)
+        assert "3 Index 1 " in tabs(app)
+        assert "4 Inbox  " in f"{tabs(app)} ", "nobody looked yet"
+        await press(pilot, "4")
+        view = app.screen
+        assert isinstance(view, InboxView)
+        assert view.open
+        assert f"4 Inbox {len(view.open)} " in tabs(app)
+        await press(pilot, "x")
+        assert f"4 Inbox {len(view.open)} " in f"{tabs(app)} " or not view.open
+
+    drive(app, steps)
+
+
+def test_enter_reads_a_note_that_waits_to_be_indexed(tmp_path: Path) -> None:
+    workspace = sample(tmp_path / "notes")
+    app = make_app(workspace, changes=[("sync.onSearch", "false")])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        (workspace / "memory" / "new.md").write_text("# a note that waits\n", "utf-8")
+        app.jobs.refresh()
+        await press(pilot, "3", "tab", "enter")
+        assert isinstance(app.screen, ReaderView)
+        assert "a note that waits" in text_of(app)
+
+    drive(app, steps)
+
+
+def test_a_prefix_waits_for_its_second_letter(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "g", "d")
+        assert isinstance(app.screen, DoctorView)
+        await press(pilot, "escape", "g", "escape")
+        assert not said(app)
+        await press(pilot, "g", "4")
+        assert said(app) == "g4 does nothing here. ? shows the keys of this pane."
+        assert app.current_mode == "browse"
+        await press(pilot, "z", "n")
+        assert said(app).startswith("zn works in Search (2): ")
+
+    drive(app, steps)
+
+
+def test_what_may_follow_a_prefix_is_listed_after_a_moment(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_bars, "WAIT_SECONDS", 0.01)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "g")
+        popup = app.screen.query_one(WhichKey)
+        await until(lambda: popup.display)
+        await settled(pilot)
+        assert "go to ..." in text_of(app)
+        assert "t  today's note" in text_of(app)
+        await press(pilot, "t")
+        assert not popup.display
+        assert "today's note" not in text_of(app)
+
+    drive(app, steps)
+
+
+def test_a_prefix_is_a_letter_in_a_text_box(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "slash", *"gtz")
+        assert app.screen.query_one(QueryInput).value == "gtz"
+
+    drive(app, steps)
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("quit", "Quit at once"),
+        ("theme", "Choose a theme"),
+        ("minscore", "Turn minScore"),
+        ("noise unrelated", "noise"),
+    ],
+)
+def test_the_palette_finds_by_words(words: str, title: str, app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "router")
+        await press(pilot, "colon", *words)
+        await until(lambda: title in text_of(app))
+        if title == "Turn minScore":
+            await press(pilot, "enter", "enter")
+            strip = app.screen.query_one(TuneStrip)
+            assert strip.has_focus
+            assert strip.dial is not None
+            assert strip.dial.knob.key == "query.minScore"
+
+    drive(app, steps)
+
+
+def test_help_is_short_and_finds_keys_of_every_view(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "?")
+        assert "draw the screen again" not in text_of(app)
+        await press(pilot, "f", *"saved quest")
+        assert "gq" in text_of(app)
+        assert "[Search (2)]" in text_of(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, Help)
+        assert "gq" not in text_of(app)
+        await press(pilot, "escape")
+        assert not isinstance(app.screen, Help)
+
+    drive(app, steps)
