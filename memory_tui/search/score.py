@@ -420,7 +420,7 @@ def second_part(parts: Components, scores: Scores, rules: Rules, i: int) -> Seco
 def groups(parts: Components, merit: Floats, total: Floats) -> list[Rows]:
     """The candidates in their order before variety counts: exactly named notes by level, then all others."""
     found = []
-    for level in np.unique(parts.level)[::-1].tolist():
+    for level in sorted(set(parts.level.tolist()), reverse=True):
         own = np.flatnonzero(parts.level == level)
         keys = (-merit[own],) if level else (-merit[own], -total[own])
         found.append(own[np.lexsort(keys)])
