@@ -15,7 +15,7 @@ HEAVY = ("apsw", "httpx", "numpy", "pydantic", "textual", "tokenizers")
 RECORDED = {
     "--version": [],
     "a hook": [],
-    "search": ["apsw", "httpx", "numpy", "tokenizers"],
+    "search": ["apsw", "numpy", "tokenizers"],
     "the MCP handshake": [],
     "the first frame": ["textual"],
 }

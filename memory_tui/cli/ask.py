@@ -203,6 +203,27 @@ def _own_answer(given: argparse.Namespace, database: Path) -> int:
     return 0
 
 
+def _declare_inject(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("message", type=spoken, help="a message to the agent")
+
+
+def _inject(given: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from memory_tui.engine.injected import injected
+    from memory_tui.render import as_text, host_text
+
+    with opened(given) as engine:
+        if engine.plan.settings.on("sync.onSearch"):
+            engine.indexer.catch_up()
+        found = injected(engine, given.message)
+    if hasattr(given, "json"):
+        as_text.data([asdict(one) for one in found])
+    else:
+        as_text.text(host_text.injected(found))
+    return 0
+
+
 COMMANDS: dict[str, Command] = {
     "index": Command(_index, _declare_index),
     "status": Command(_status, _declare_status),
@@ -210,5 +231,6 @@ COMMANDS: dict[str, Command] = {
     "get": Command(_get, _declare_get),
     "config": Command(_config),
     "why-file": Command(_why_file, _declare_why_file),
+    "inject": Command(_inject, _declare_inject),
     "compare-index": Command(_compare_index, _declare_compare_index),
 }

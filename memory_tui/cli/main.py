@@ -147,6 +147,7 @@ COMMANDS: dict[str, Row] = {
     "config": Row(_ASK, "list every value of the configuration, its origin and its effect"),
     "why-file": Row(_ASK, "why a path is, or is not, part of the memory"),
     "compare-index": Row(_ASK, "what OpenClaw's own index holds of the notes; it is only read"),
+    "inject": Row(_ASK, "which entries OpenClaw 2026.9 puts before its agent for a message, and why not the others"),
     "why": Row(_MEASURE, "why a line of a note was, or was not, recalled for a query"),
     "eval": Row(_MEASURE, "measure recall, MRR, nDCG and noise on labelled queries"),
     "tune": Row(_MEASURE, "search the knobs by labelled queries; changes nothing, and may find no evidence"),

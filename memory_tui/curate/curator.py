@@ -41,6 +41,7 @@ from memory_tui.curate.note_write import (
     write,
 )
 from memory_tui.curate.planner import Planner
+from memory_tui.openclaw.dreaming import require_whole
 from memory_tui.workspace.roots import Roots, destination
 
 if TYPE_CHECKING:
@@ -381,6 +382,8 @@ class Curator:
         files = tuple(planned(self.roots, file, merging=merging, begins=begins) for file in files)
         files = tuple(file for file in files if file.before != file.after)
         for file in files:
+            if change.kind not in ("undo", "redo"):
+                require_whole(file.path, file.before, file.after)
             with parent(self.roots, file.path) as (folder, name):
                 if folder is not None:
                     atomic_swap.refuse_unwritable(folder, name, file.path)

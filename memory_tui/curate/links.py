@@ -28,6 +28,7 @@ _LINK = re.compile(
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"L?(\d+)")
 _HINTS = (".md", "[[")
+_TURKISH = frozenset("İı")
 _SHORTEST_NAME = 4
 """Shorter names are not looked for in the words of other notes."""
 
@@ -108,12 +109,32 @@ def mentions(path: str, text: str, name: str, target: str) -> Iterator[NoteLink]
     """Where a note names another one in plain words, without a link: whole words, whatever their case."""
     if len(name) < _SHORTEST_NAME or path == target:
         return
+    if not _may_name(text, name):
+        return
     words = re.compile(rf"(?<![\w/\[-]){re.escape(name)}(?![\w/\]-]|\.md)".replace(r"\ ", r"[\s-]"), re.IGNORECASE)
     for number, line in enumerate(text.split("\n"), 1):
+        if not words.search(line):
+            continue
         taken = [match.span() for match in _LINK.finditer(line)]
         for match in words.finditer(line):
             if not any(a <= match.start() < b for a, b in taken):
                 yield NoteLink(path, number, *match.span(), "mention", match[0], target, 0)
+
+
+def _may_name(text: str, name: str) -> bool:
+    """Whether the longest word of `name` stands in `text` in any case: a search at the speed of memory."""
+    word = max(name.split(), key=len, default="")
+    # Only for the Turkish i does ignoring case mean another thing to an expression than folding it.
+    return word.casefold() in text.casefold() or not _TURKISH.isdisjoint(text) or not _TURKISH.isdisjoint(word)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLinks:
+    """What `links` lead out of a note, which links of others lead `back` to it, and which notes name it in words."""
+
+    links: tuple[NoteLink, ...]
+    back: tuple[NoteLink, ...]
+    named: tuple[NoteLink, ...]
 
 
 class LinkIndex:
@@ -128,6 +149,17 @@ class LinkIndex:
         self._texts: dict[str, tuple[tuple[int, int], str]] = {}
         self._links: dict[str, tuple[NoteLink, ...]] = {}
         self._back: Mapping[str, tuple[NoteLink, ...]] = {}
+        self._named: dict[str, tuple[NoteLink, ...]] = {}
+        """By note, as far as anybody asked since something changed."""
+
+    def about(self, path: str) -> NoteLinks:
+        """All of a note's links, both ways, with one look at the disk."""
+        with self._lock:
+            self._refresh()
+            links, back, named = self._links.get(path, ()), self._back.get(path, ()), self._named
+        if path not in named:
+            named[path] = self._mentions(path)
+        return NoteLinks(links, back, named[path])
 
     def links(self, path: str) -> tuple[NoteLink, ...]:
         """The links of a note, those that lead nowhere too."""
@@ -143,11 +175,13 @@ class LinkIndex:
 
     def mentions(self, path: str) -> tuple[NoteLink, ...]:
         """Where other notes name this one in plain words, by note and line; a day's log is not looked for."""
+        return self.about(path).named
+
+    def _mentions(self, path: str) -> tuple[NoteLink, ...]:
         name = path.rpartition("/")[2].removesuffix(".md").replace("-", " ").replace("_", " ")
         if re.search(r"\d{4} \d{2} \d{2}", name):
             return ()
         with self._lock:
-            self._refresh()
             texts = [(other, text) for other, (_, text) in sorted(self._texts.items())]
         return tuple(found for other, text in texts for found in mentions(other, text, name, path))
 
@@ -180,6 +214,7 @@ class LinkIndex:
         ]
         if not gone and not changed and self._links:
             return
+        self._named = {}
         new = any(path not in self._texts for path in changed)
         for path in gone:
             del self._texts[path]

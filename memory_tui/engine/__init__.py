@@ -11,6 +11,8 @@
 - index_check: The index check reads an index from end to end, or asks the provider for one of its vectors anew. ->
   problems
 - indexer: The indexer keeps the index up to date in the background. -> Indexer
+- injected: What OpenClaw 2026.9 injects for a message: curated entries whose triggers fit, each with its
+  reason. -> injected
 - open_index: The index is opened for writing: found, checked, replaced where it is damaged. -> IndexOpener
 - own_answer: OpenClaw's own answer is that of its rows by its rules; it stands beside ours, which is that of the files.
   -> own_answer

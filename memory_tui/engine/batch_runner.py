@@ -71,12 +71,14 @@ class BatchRunner:
 
     def terms(self) -> BatchTerms | None:
         """When a sync leaves texts to jobs; None where it never does."""
+        service = self._chain.batches()
+        if service is None:
+            return None
+        # Late, because the HTTP client takes a quarter of the start of a search.
         from memory_tui.index.batch_jobs import MOST_FAILURES, BatchTerms
         from memory_tui.providers import batch
 
-        service, machine = self._chain.batches(), self._jobs()
-        if service is None:
-            return None
+        machine = self._jobs()
         least = service.jobs.least if machine.failures < MOST_FAILURES else sys.maxsize
         return BatchTerms(least, batch.MOST_LINES, batch.MOST_BYTES, frozenset(machine.direct))
 

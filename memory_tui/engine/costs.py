@@ -14,7 +14,7 @@ from memory_tui.index.note_rows import cut
 from memory_tui.index.store import Store
 from memory_tui.index.sync import recipe_of
 from memory_tui.plan import Plan
-from memory_tui.providers import prices
+from memory_tui.providers import registry
 from memory_tui.providers.chain_member import ProviderPreview
 from memory_tui.providers.provider_protocol import Identity
 from memory_tui.workspace import roots
@@ -25,6 +25,9 @@ _CUT_PER_SECOND = 2_000_000
 _EMBEDDED_PER_SECOND = {"builtin": 5_000.0, "scripted": 5_000.0, "local": 20.0}
 """Texts a second by provider where nothing was measured yet; others are remote."""
 _REMOTE_PER_SECOND = 100.0
+
+CHARACTERS_A_TOKEN = 4
+"""As chunking counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
     passed_over = cached | waiting | embedding.known_rejected(store, preview.identity, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
-    count = sum(map(prices.tokens, send))
+    count = sum(map(about_tokens, send))
     each = _per_million(preview)
     return Forecast(
         provider=preview.provider,
@@ -108,7 +111,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
         bytes=sum(len(text.encode("utf-8", "replace")) for text in send),
         usd=None if each is None else each * count / 1e6,
         usd_per_million=each,
-        prices_of=prices.AS_OF,
+        prices_of=registry.PRICES_AS_OF,
         withholding=withholding,
         flagged=tuple(flagged),
         unreadable=tuple(unreadable),
@@ -158,7 +161,7 @@ def estimate(
     """
     size = sum(note.size for note in seen.found)
     tokens_each, overlap = plan.settings.whole("chunking.tokens"), plan.settings.whole("chunking.overlap")
-    step = max(1, tokens_each - overlap) * prices.CHARACTERS_A_TOKEN
+    step = max(1, tokens_each - overlap) * CHARACTERS_A_TOKEN
     recipe = store.recipe()
     same_cut = recipe is not None and (recipe.chunk_tokens, recipe.chunk_overlap) == (tokens_each, overlap)
     chunks = (
@@ -169,8 +172,8 @@ def estimate(
     embeds = preview is not None and preview.agreed
     reused = store.reusable(identity) if same_cut and identity else 0
     to_embed = max(0, chunks - reused) if embeds else 0
-    characters = size // max(1, chunks) + overlap * prices.CHARACTERS_A_TOKEN
-    count = to_embed * characters // prices.CHARACTERS_A_TOKEN
+    characters = size // max(1, chunks) + overlap * CHARACTERS_A_TOKEN
+    count = to_embed * characters // CHARACTERS_A_TOKEN
     rate = speed or _EMBEDDED_PER_SECOND.get(preview.provider if preview else "", _REMOTE_PER_SECOND)
     each = _per_million(preview) if preview else 0.0
     return Estimate(
@@ -188,4 +191,12 @@ def estimate(
 
 def _per_million(preview: ProviderPreview) -> float | None:
     """US dollars for a million tokens; 0 where no text leaves this machine, None where the price is not known."""
-    return prices.per_million(preview.provider, preview.model, preview.host) if preview.elsewhere else 0.0
+    return registry.price_per_million(preview.provider, preview.model, preview.host) if preview.elsewhere else 0.0
+
+
+def about_tokens(text: str) -> int:
+    """About how many tokens `text` has: a quarter of its ASCII characters, and each other one whole, which is rather
+    too many than too few.
+    """
+    others = sum(not sign.isascii() for sign in text) if not text.isascii() else 0
+    return -(-(len(text) - others) // CHARACTERS_A_TOKEN) + others

@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from memory_tui.core import profiles
 from memory_tui.core.errors import Unreadable
 from memory_tui.curate import budget
 from memory_tui.hosts import claude_code
 from memory_tui.inbox.checks import Chunks, InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.recalls import recall_log
-from memory_tui.workspace import notes
+from memory_tui.workspace import chunking_2026_9, notes
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import MEMORY, ROOT_NOTES, Roots, scan
 
@@ -45,6 +46,7 @@ def view(plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | Non
         _over(plan, notes),
         _recalled(plan),
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
+        profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
     )
 
 
@@ -53,8 +55,8 @@ def chunks_of(queries: Queries) -> Chunks | None:
     with queries.reader_or_none() as store:
         if store is None:
             return None
-        with queries.state(store) as (corpus, _, _):
-            pass
+        with queries.state(store) as known:
+            corpus = known.corpus
     if not corpus.dims:
         return None
     notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]

@@ -30,8 +30,8 @@ def tables(queries: Queries) -> tuple[TableSize, ...]:
 
 def sample(queries: Queries) -> tuple[ChunkRef, str] | None:
     """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
-    with queries.reader() as store, queries.state(store) as (corpus, _, _):
-        return _sample(store, corpus)
+    with queries.reader() as store, queries.state(store) as known:
+        return _sample(store, known.corpus)
 
 
 def remeasured(queries: Queries, chain: Chain) -> tuple[str, float] | None:
@@ -42,7 +42,8 @@ def remeasured(queries: Queries, chain: Chain) -> tuple[str, float] | None:
     from memory_tui.search.corpus import vectors_of
     from memory_tui.search.formulas import cosine
 
-    with queries.reader() as store, queries.state(store) as (corpus, _, _):
+    with queries.reader() as store, queries.state(store) as known:
+        corpus = known.corpus
         found = _sample(store, corpus)
         provider = chain.of_space(corpus.identity) if corpus.identity is not None else None
         if found is None or provider is None or corpus.identity != provider.identity:

@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain
     from memory_tui.providers.provider_protocol import Identity
     from memory_tui.providers.serving import ServingProvider
-    from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.postings import PostingLists
-    from memory_tui.search.retrieve import Asked, Dates
+    from memory_tui.search.retrieve import Asked, IndexInMemory
 
 Outcome = TypeVar("Outcome")
 
@@ -67,9 +65,7 @@ class Queries:
         self._notices = notices
         self._readers = Readers(plan.once and plan.settings.on("store.vector.enabled"), indexer.opener.expected)
         self._lock = threading.RLock()
-        self._corpus: Corpus | None = None
-        self._dates: Dates | None = None
-        self._lists: PostingLists | None = None
+        self._known: IndexInMemory | None = None
         self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
     def close(self) -> None:
@@ -180,20 +176,21 @@ class Queries:
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
             asked = self._embedded(query, store.identity(), by_words=by_words)
-            with self.state(store) as (corpus, dates, lists):
+            with self.state(store) as known:
+                corpus = known.corpus
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self._embedded(query, corpus.identity, by_words=by_words)
                 context = SearchContext(
                     store,
                     corpus,
-                    dates,
+                    known.dates,
                     None,
                     unsearchable=unsearchable,
                     notices=notices,
                     first=self._indexer.made_for_query,
                     projects=self._plan.projects,
-                    lists=lists,
+                    lists=known.lists,
                     reads_time=self._plan.settings.on("questionTime.enabled"),
                 )
                 self._indexer.made_for_query = False
@@ -224,9 +221,7 @@ class Queries:
         for _ in range(_TRIES):
             with self.reader() as store, store.snapshot():
                 if store.uuid() == evidence.uuid:
-                    return why_not.why(
-                        evidence, settings, why_not.locate(self._plan.roots, store, path, line, evidence.vector)
-                    )
+                    return why_not.of_line(evidence, settings, self._plan.roots, store, path, line)
             by_words = evidence.cosine is None
             evidence = self._gathered_at(evidence.now, evidence.query, Stop(), evidence.source, by_words=by_words)
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
@@ -264,28 +259,15 @@ class Queries:
         )
 
     @contextmanager
-    def state(self, store: Store) -> Iterator[tuple[Corpus, Dates, PostingLists | None]]:
+    def state(self, store: Store) -> Iterator[IndexInMemory]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
+        from memory_tui.search.retrieve import IndexInMemory
+
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 held.enter_context(store.snapshot())
-                current = self._current(store)
+                known = self._known
+                current = known.refresh(store) if known else IndexInMemory.load(store, once=self._plan.once)
+                self._known = current
             yield current
-
-    def _current(self, store: Store) -> tuple[Corpus, Dates, PostingLists | None]:
-        """The chunks and the postings in memory, brought up to the state that `store` holds.
-
-        A command that asks once lets FTS5 weigh the matches: it needs no lengths of chunks then.
-        """
-        from memory_tui.search.corpus import Corpus
-        from memory_tui.search.postings import PostingLists
-        from memory_tui.search.retrieve import Dates
-
-        first = Corpus.load_once if self._plan.once else Corpus.load
-        corpus = self._corpus.refresh(store) if self._corpus is not None else first(store)
-        if corpus is not self._corpus or self._dates is None:
-            self._corpus, self._dates = corpus, Dates.of(corpus)
-        if not self._plan.once:
-            self._lists = self._lists.refresh(store) if self._lists else PostingLists.of(store)
-        return corpus, self._dates, self._lists

@@ -4,6 +4,7 @@
 - counterfactuals: Counterfactuals find the setting or the word that would change whether a chunk is recalled. -> flips
 - decay: Decay over time: which hits age will drop, on which day, at which gate. -> fading
 - elsewhere: Where words of a query stand that the index does not hold. -> words_elsewhere
+- located_line: A located line: what is known of it before anything is asked. -> locate
 - noise: The noise floor: the scores of unrelated queries beside those of the notes. -> measure
 - score_lines: Lines of arithmetic show as many digits as it takes to redo them. -> ScoreLine
 - stages: The stages that a candidate went through, each with its neighbours there. -> stages

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from memory_tui.core import keywords, profiles, tokens
+from memory_tui.core import profiles
 from memory_tui.search.trace import EmptyReason, NothingMatched, QueryPlan, Verdict
 
 SwitchedGate = Literal["decay", "mmr"]
@@ -143,14 +143,14 @@ class NoSingleKnob:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class WordsLeftOut:
     """Words of the question that were not searched for, and why: they stand in over half of the chunks, say nothing."""
 
     words: tuple[str, ...]
     reason: LeftOutReason
 
 
-LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | LeftOut
+LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | WordsLeftOut
 """What is said of a line beside its verdict."""
 
 GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(
@@ -159,15 +159,18 @@ GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(
 """The setting that switches a gate of ranking off."""
 
 
-def left_out(plan: QueryPlan, profile: str) -> tuple[LeftOut, ...]:
+def left_out(plan: QueryPlan, profile: str) -> tuple[WordsLeftOut, ...]:
     """The words of a question that were not searched for, pairs of characters one by one, with the reasons."""
     reasons: dict[LeftOutReason, list[str]] = {}
     for word in plan.dropped:
         reasons.setdefault(_reason(word, plan, profile), []).append(word)
-    return tuple(LeftOut(tuple(words), reason) for reason, words in reasons.items())
+    return tuple(WordsLeftOut(tuple(words), reason) for reason, words in reasons.items())
 
 
 def _reason(word: str, plan: QueryPlan, profile: str) -> LeftOutReason:
+    # Late, because the tokenizer imports SQLite, and the screen shows its first frame before that.
+    from memory_tui.core import keywords, tokens
+
     if profiles.get(profile).join == "OR":
         return "common" if word in plan.common or tokens.is_cjk(word) else "stop word"
     if word.isdigit():

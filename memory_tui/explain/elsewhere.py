@@ -23,6 +23,8 @@ MOST_TEXTS = 256
 """Texts that are read to see whether one of them holds a word."""
 MOST_PAIRS = 64
 """Pairs of characters of one run that are looked for."""
+MOST_PARTS = 3
+"""Parts of a word that the texts are looked through for, the longest first."""
 MOST_NOTES = 64
 MOST_CHARACTERS = 2_000_000
 """Of the notes that wait, no more than this is read for one question."""
@@ -110,9 +112,9 @@ def _held_by_texts(word: str, source: ChunkSource) -> bool | None:
         forms = {word, word.lower(), word.upper(), word.capitalize()}
         return any(len(source.words.containing(form)) for form in forms)
     # Full-text search of stems cuts words out of Chinese, Japanese and Korean clauses: what it lacks no text holds.
-    if not source.words.cut() or not source.words.frequency([word], "stemmed")[0]:
+    if not source.words.cut():
         return False
-    rowids = source.words.containing(word)
+    rowids = source.words.match([word], "stemmed", "any")[0]
     if any(holds(text, word) for text in source.texts(rowids[:MOST_TEXTS]).values()):
         return True
     return None if len(rowids) > MOST_TEXTS else False
@@ -129,7 +131,8 @@ def _part_in_texts(word: str, source: ChunkSource) -> str:
         joined = "".join(pair if pair in known else "\0" for pair in pairs)
         found += [part for part in map(_joined, joined.split("\0")) if part] + known
     by_length = sorted(dict.fromkeys(found), key=len, reverse=True)
-    return next((part for part in by_length if len(source.words.containing(part))), "")
+    likely = [*by_length[:MOST_PARTS], *by_length[-1:]]
+    return next((part for part in likely if len(source.words.containing(part))), "")
 
 
 def _joined(pairs: str) -> str:

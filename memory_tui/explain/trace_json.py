@@ -222,7 +222,7 @@ def trace(value: Trace) -> dict[str, Any]:
     }
 
 
-def held(value: Trace) -> dict[str, Any] | None:
+def answer_level(value: Trace) -> dict[str, Any] | None:
     """Whether the notes hold what was asked, and by which numbers; None under a profile that does not say."""
     return {**plain(value.level), "sentence": value.level.sentence} if value.level else None
 
@@ -236,7 +236,7 @@ def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
         "profile": value.profile,
         "mode": value.mode,
         "fallback": value.who.instead if value.who else None,
-        "held": held(value),
+        "answerLevel": answer_level(value),
         "empty": _empty(value),
         "notices": plain(value.notices),
     }

@@ -11,7 +11,6 @@ from memory_tui.core.settings import BY_KEY, Scalar, show
 from memory_tui.explain.claims import (
     AbsentWords,
     InvisibleToTokenizer,
-    LeftOut,
     LeftOutReason,
     LineClaim,
     NoChunkHoldsAll,
@@ -23,6 +22,7 @@ from memory_tui.explain.claims import (
     StoppedByAlone,
     WaitingNoteHolds,
     WordClaim,
+    WordsLeftOut,
     of_empty,
 )
 from memory_tui.explain.verdicts import (
@@ -222,7 +222,7 @@ def account(answer: WhyNot) -> str:
     return " ".join([sentence(answer.fate), *([without(answer.without)] if answer.without else [])])
 
 
-def left_out(claim: LeftOut, words: Sequence[str]) -> str:
+def left_out(claim: WordsLeftOut, words: Sequence[str]) -> str:
     """`words`, which stand for those of `claim`, with why they were not searched for."""
     return f"{', '.join(words)} ({_REASONS[claim.reason]})"
 
@@ -494,7 +494,7 @@ def claim(said: WordClaim | LineClaim) -> str:
             return without(said)
         case NoSingleKnob():
             return no_single_knob(said)
-        case LeftOut():
+        case WordsLeftOut():
             return f"Not searched for: {left_out(said, said.words)}."
         case _:
             return word_claim(said)

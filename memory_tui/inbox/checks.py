@@ -16,6 +16,7 @@ from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.formatting import plural
 from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
+from memory_tui.workspace.annotations import flaws
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,6 +183,8 @@ class InboxInputs:
     over: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     recalled: frozenset[str] | None = None
     trust: Mapping[str, str] = field(default_factory=dict)
+    annotated: bool = False
+    """Whether the release in use reads annotations."""
 
 
 class Examination:
@@ -334,11 +337,21 @@ def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), reason, check.actions, digest(said))
 
 
+def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes if run.inputs.annotated else ():
+        lines = note.text.split("\n")
+        for flaw in flaws(note.text, note.path):
+            line = lines[flaw.line - 1]
+            place = Passage(note.path, flaw.line, flaw.line, masked(line))
+            yield Suggestion(check.kind, place, f"{flaw.reason}.", check.actions, digest(line + flaw.reason))
+
+
 _LATER: tuple[Action, ...] = ("keep", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
     InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted),
+    InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
     InboxCheck("bad date", "a date that cannot be", "warning", ("rename", *_LATER), _bad_dates),
     InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
     InboxCheck(

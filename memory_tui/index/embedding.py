@@ -21,7 +21,6 @@ from typing import Self
 
 import numpy as np
 
-from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.database import Rows
@@ -130,6 +129,8 @@ def _known(store: Store, hashes: Sequence[str]) -> set[str]:
 
 def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
     """Those of `digests` whose text in `texts` may be sent; the others are remembered."""
+    from memory_tui.core import secret_finder
+
     known = _known(store, digests)
     found = {
         digest: "; ".join(kinds)

@@ -23,7 +23,6 @@ from memory_tui.core.errors import IndexUnavailable
 from memory_tui.index import database, embedding, index_write, integrity
 from memory_tui.index.database import Rows, explained
 from memory_tui.index.index_file import SIDES, is_private, kind
-from memory_tui.index.note_rows import cut
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.provider_protocol import Provider
@@ -220,6 +219,8 @@ class TrialCopy:
 
     def put(self, notes: NewNotes, provider: Provider | None) -> int:
         """Index `notes` in the copy and return how many texts lack a vector. Raises Unreadable, ProviderError."""
+        from memory_tui.index.note_rows import cut
+
         started, store, identity = time.time(), self.source, self.recipe.identity
         known = store.known()
         new = [

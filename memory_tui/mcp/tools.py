@@ -12,7 +12,6 @@ from memory_tui.core import jsstring
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.core.settings import Settings
 from memory_tui.explain import wording
 from memory_tui.explain.trace_json import kind
 from memory_tui.mcp import types
@@ -30,15 +29,16 @@ from memory_tui.mcp.types import (
     SearchArguments,
 )
 from memory_tui.recalls import recalled_lines
-from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.search.rank import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
-from memory_tui.workspace.root_state import RootState
 from memory_tui.workspace.roots import NoteMissing
 
 if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
+    from memory_tui.search.answer_level import AnswerLevel
+    from memory_tui.workspace.root_state import RootState
 
 NEAREST_MISSES = 3
 LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
@@ -98,8 +98,8 @@ def memory_search(
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    most = settings.whole("query.maxResults")
-    found = answer(trace, memory.plan.provider, manner, most, nearest=request.get("nearest", False))
+    nearest = request.get("nearest", False)
+    found = answer(trace, memory.plan.provider, manner, settings.whole("query.maxResults"), nearest=nearest)
     _say_what_is_lost(found, memory.indexer.root_watch.states())
     if late:
         found.update(
@@ -222,7 +222,7 @@ def answer(
     if (instead := _instead(trace, provider)) is not None:
         found["fallback"] = instead
     if trace.level is not None and trace.recalled:
-        _say_what_is_held(found, trace.level, nearest=nearest)
+        _add_level(found, trace.level, nearest=nearest)
     if trace.empty is not None:
         sentence, step = wording.empty(trace.empty, trace.profile)
         found["empty"] = {
@@ -240,6 +240,14 @@ def answer(
     return found
 
 
+def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
+    """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
+    found["answerLevel"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
+    if level.level == "nothing holds these words" and not nearest:
+        found["answerLevel"]["nearest"] = len(found["results"])
+        found["results"] = []
+
+
 def _copies(trace: Trace) -> dict[int, int]:
     """The places of hits in another note that say what an earlier one says, with its place; OpenClaw gives them all."""
     if trace.profile.startswith("openclaw-"):
@@ -254,14 +262,6 @@ def _copies(trace: Trace) -> dict[int, int]:
                 found[place] = first
                 break
     return found
-
-
-def _say_what_is_held(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
-    """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
-    found["held"] = {"level": level.level, "likelihood": level.likelihood, "sentence": one_line(level.sentence)}
-    if level.level == "nothing holds these words" and not nearest:
-        found["held"]["nearest"] = len(found["results"])
-        found["results"] = []
 
 
 def _instead(trace: Trace, provider: str) -> ProviderFallback | None:

@@ -136,7 +136,7 @@ ProviderFallback = TypedDict(
 """What answered instead of the provider that was asked for; `to` none is words alone, times are epoch seconds."""
 
 
-class Held(TypedDict):
+class AnswerLevelData(TypedDict):
     """Whether the notes hold what was asked, and how likely, from 0 to 1; so many `nearest` hits were kept back."""
 
     level: Literal["found", "nearby only", "nothing holds these words"]
@@ -179,7 +179,7 @@ class SearchAnswer(TypedDict):
     fallback: NotRequired[ProviderFallback]
     citations: NotRequired[Literal["auto", "on", "off"]]
     mode: NotRequired[AnswerMode]
-    held: NotRequired[Held]
+    answerLevel: NotRequired[AnswerLevelData]
     empty: NotRequired[Empty]
     nearestMisses: NotRequired[list[Miss]]
     clamped: NotRequired[Clamped]

@@ -1,6 +1,6 @@
 """Embedding providers: from texts to unit vectors, with every failure as a value.
 
-- answer_rows: The rows of an answer, put into the order of the texts. -> in_order
+- answer_vectors: The vectors of an answer: its rows in the order of the texts, at length one. -> unit_vectors
 - batch: A batch service turns a file of texts into a file of vectors. -> BatchService
 - batch_format: The wire format of a batch service, as data: how a job is written, where its answers hold what. ->
   BatchFormat
@@ -10,7 +10,6 @@
 - failures: Why a provider gave no vectors: a closed set of states, each with its remedy. -> ProviderFailure
 - http_client: The HTTP client posts JSON to a provider; a failure never shows a secret. -> Http
 - http_provider: A provider over HTTP: grouped requests, retries, a breaker, long texts cut. -> Remote
-- prices: List prices of embedding models, for an estimate before anything is sent. -> per_million
 - provider_protocol: The protocol of a provider: texts to unit vectors, an identity, health as a value. -> Provider
 - provider_options: The options of a provider: endpoint, model, headers, secrets that are never shown. ->
   ProviderSettings
@@ -18,6 +17,5 @@
   ProviderRow
 - registry: The table of providers, of which one is created by its name. -> TABLE
 - serving: The serving provider: which one was asked for, which one answers, why. -> ServingProvider
-- vector_math: Vectors of length one, from whatever a provider answered. -> unit_vectors
 - wires: One file for each provider: its row with hosts, key variables, models, prices, wire format.
 """

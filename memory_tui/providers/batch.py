@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import tenacity
 
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.answer_rows import Malformed
+from memory_tui.providers.answer_vectors import Malformed, unit_vectors
 from memory_tui.providers.batch_format import BatchFormat, JobStatus, ResultLine
 from memory_tui.providers.failures import PASSING, RETRIED, Cause, ProviderFailure
 from memory_tui.providers.http_client import Background, Http
 from memory_tui.providers.provider_options import require_approval
 from memory_tui.providers.provider_protocol import Vectors
-from memory_tui.providers.vector_math import unit_vectors
 
 if TYPE_CHECKING:
     from memory_tui.providers.provider_options import ProviderSettings, Wire

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memory_tui.providers.answer_rows import Malformed
+from memory_tui.providers.answer_vectors import Malformed
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
 Way = tuple[str | int, ...]

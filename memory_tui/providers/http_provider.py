@@ -15,12 +15,11 @@ import numpy as np
 import tenacity
 
 from memory_tui.core.jsstring import well_formed
-from memory_tui.providers.answer_rows import Malformed
+from memory_tui.providers.answer_vectors import Malformed, NoDirection, unit_vectors
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure
 from memory_tui.providers.http_client import Background, Http
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, host_of
 from memory_tui.providers.provider_protocol import Health, Identity, Vectors
-from memory_tui.providers.vector_math import NoDirection, unit_vectors
 
 _FAILURES_TO_SEQUENTIAL = 2
 _SUCCESSES_TO_CONCURRENT = 32

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from memory_tui.providers.provider_options import Wire
     from memory_tui.providers.provider_protocol import Provider
 
+PRICES_AS_OF = "2026-11-21"
+"""The day on which the prices in the providers' rows were looked up."""
 _WIRES = "memory_tui.providers.wires"
 TABLE: Mapping[str, str] = MappingProxyType(
     {
@@ -143,3 +145,14 @@ def _unknown(name: str) -> ProviderError:
     near = difflib.get_close_matches(name, NAMES, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"Choose one of: {known}."
     return ProviderError(f"There is no embedding provider {name!r}; memory-tui knows {known}.", hint)
+
+
+def price_per_million(provider: str, model: str, host: str = "") -> float | None:
+    """US dollars for a million tokens, without free quotas and discounts; None where that is not known.
+
+    Without a `host` the provider's own is meant.
+    """
+    if provider not in TABLE:
+        return None
+    found = row(provider)
+    return found.prices.get(model) if host in ("", found.host) else None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
+from memory_tui.openclaw import trigger_recall
 from memory_tui.render.as_text import data, dumps, trust_summary
 
 if TYPE_CHECKING:
     from memory_tui.engine.own_answer import OwnAnswer
     from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.host_index import HostProblem
+    from memory_tui.openclaw.trigger_recall import Triggered
     from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import ConfigSummary
 
@@ -138,6 +140,15 @@ def config(value: ConfigSummary, *, as_json: bool) -> None:
         effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
         gone = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
         _out(f"    {one_line(row.meaning)}. {effect}.{gone}")
+
+
+def injected(value: Sequence[Triggered]) -> Iterator[str]:
+    """What is injected for a message, and why the other entries are not."""
+    for one in value:
+        entry = one.entry
+        yield f"{one.match:.3f} {one.outcome}: {entry.path}#L{entry.start_line}-L{entry.end_line}"
+        yield f"    0.8 x {one.phrase_score:.3f} for {one.phrase!r} + 0.2 x {entry.search:.3f} for the search"
+    yield f"{sum(one.outcome == 'injected' for one in value)} injected; the line is {trigger_recall.LINE}."
 
 
 def trust_lines(value: TrustReport) -> Iterator[str]:

@@ -42,7 +42,8 @@ _CAUGHT = 0.95
 class AnswerLevel:
     """How an answer is to be taken: its `level`, by `likelihood` against two bounds, and what that was made of.
 
-    From `doubt_below` on it is found, under `nothing_below` nothing; between them there are only notes nearby.
+    From `doubt_below` on it is found; under `nothing_below` nothing, unless a window is as near in meaning as those of
+    answered questions. In all other cases there are only notes nearby.
     """
 
     level: Level
@@ -75,7 +76,9 @@ def level_of(signals: AnswerSignals, doubt_below: float, nothing_below: float) -
     """The level of an answer by its `signals`."""
     value = likelihood(signals)
     level: Level = "found" if value >= doubt_below else "nearby only"
-    if value < min(nothing_below, doubt_below):
+    # A question by a date, or in signs that no word list cuts, shares no word with the line that answers it.
+    near = signals.cosine is not None and signals.cosine >= _USUAL_COSINE
+    if value < min(nothing_below, doubt_below) and not near:
         level = "nothing holds these words"
     return AnswerLevel(level, value, signals, doubt_below, nothing_below)
 

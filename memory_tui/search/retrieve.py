@@ -99,6 +99,31 @@ def _midnight(day: dt.date) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexInMemory:
+    """What of an index stays in memory between queries, all of one generation.
+
+    A command that asks `once` has no `lists`: it lets FTS5 weigh the matches, and need not read the chunks' lengths.
+    """
+
+    corpus: Corpus
+    dates: Dates
+    lists: PostingLists | None
+
+    @classmethod
+    def load(cls, store: ChunkSource, *, once: bool) -> IndexInMemory:
+        """Read it all. Raises IndexUnavailable, Cancelled."""
+        corpus = Corpus.load_once(store) if once else Corpus.load(store)
+        return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store))
+
+    def refresh(self, store: ChunkSource) -> IndexInMemory:
+        """The same as it is now: this one if nothing changed, else another whose making costs what changed."""
+        corpus, lists = self.corpus.refresh(store), self.lists.refresh(store) if self.lists else None
+        if corpus is self.corpus and lists is self.lists:
+            return self
+        return IndexInMemory(corpus, self.dates if corpus is self.corpus else Dates.of(corpus), lists)
+
+
+@dataclass(frozen=True, slots=True)
 class SearchContext:
     """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both.
 

@@ -102,9 +102,9 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
     told, marked = _marks(engine, page, here)
     rows += told
     budget = _budget(engine, page)
-    links = _link_index(engine.plan.roots)
-    out = [link for link in links.links(page.path) if link.target != page.path or link.target_line]
-    rows += [*budget.rows, *_linked(out, links.backlinks(page.path), links.mentions(page.path))]
+    links = _link_index(engine.plan.roots).about(page.path)
+    out = [link for link in links.links if link.target != page.path or link.target_line]
+    rows += [*budget.rows, *_linked(out, links.back, links.named)]
     leads: dict[int, tuple[Target, ...]] = defaultdict(tuple)
     for link in out:
         if link.target:

@@ -109,3 +109,61 @@ def origin_class(path: str) -> str:
     if path in CURATED or (path.startswith("memory/") and path.endswith(".md")):
         return "agent"
     return "agent" if re.fullmatch(r"users/[^/]+/USER\.md", path) else "untrusted"
+
+
+class Flaw(NamedTuple):
+    """An annotation that does not do what it was written for: its line (from 1), and why."""
+
+    line: int
+    reason: str
+
+
+def flaws(text: str, path: str) -> list[Flaw]:
+    """Find the annotations in the note `path` that OpenClaw 2026.9 passes over in silence."""
+    if "<!--" not in text:
+        return []
+    found, start = [], 0
+    for number, line in enumerate(text.split("\n"), 1):
+        for marker in _OPENING.finditer(line):
+            name = marker[1].lower()
+            if name == "project":
+                reason = _project_flaw(text, start + marker.end(), path)
+            else:
+                reason = _flaw(name, line, marker.end(), path)
+            if reason:
+                found.append(Flaw(number, f"{name}: {reason}"))
+        start += len(line) + 1
+    return found
+
+
+_OPENING = re.compile(r"<!--\s*(trigger|importance|project)\s*:", re.IGNORECASE)
+_DROPPED = "so OpenClaw never recalls the entry"
+
+
+def _flaw(name: str, line: str, at: int, path: str) -> str:
+    """Why a trigger or an importance whose value begins at `at` has no effect; empty where it has one."""
+    end = line.find("-->", at)
+    if end < 0:
+        return "it does not close on its line, so it has no effect and stays in the text"
+    if path not in CURATED:
+        return "it counts only in MEMORY.md and USER.md"
+    if not line.rstrip(jsstring.WHITESPACE).endswith("-->"):
+        return "text follows it on its line, so it has no effect"
+    value = jsstring.trim(line[at:end])
+    if name == "trigger":
+        return "" if _split(r"[,;]", [value]) else "it names no phrase"
+    fits = re.fullmatch("[0-9]{1,9}", value) and 1 <= int(value) <= MOST_IMPORTANT
+    return "" if fits else f"it is a whole number from 1 to {MOST_IMPORTANT}"
+
+
+def _project_flaw(text: str, at: int, path: str) -> str:
+    """Why a project whose keys begin at `at` has no effect, or loses its entry; empty where it counts."""
+    if path == "USER.md":
+        return "it is not read in USER.md"
+    end = text.find("-->", at)
+    if end < 0:
+        return f"it never closes, {_DROPPED}"
+    keys = [jsstring.trim(key) for key in text[at:end].split(";")]
+    if any(not key or _UNFIT.search(key) for key in keys):
+        return f"a key is empty, or holds a line break, < or >, {_DROPPED}"
+    return ""

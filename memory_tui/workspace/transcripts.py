@@ -18,7 +18,6 @@ from typing import Any
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused
-from memory_tui.core.redaction import redact
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import MAX_BYTES, Found, LeftOut, Rule, Scan, storable
@@ -189,6 +188,9 @@ def _said(record: Any) -> str:  # noqa: ANN401
         else []
     )
     text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in blocks)))
+    # Late, because its patterns are compiled, and most commands read no transcript.
+    from memory_tui.core.redaction import redact
+
     return f"{speaker}: {redact(text)}" if text else ""
 
 

@@ -80,6 +80,7 @@ def test_the_two_sides_of_a_chunk_that_was_no_candidate(run: Callable[..., tuple
         "kind": "not_matched",
         "words": ["omada", "router", "vlan"],
         "absent": ["omada", "vlan"],
+        "hidden": [],
         "nowhere": [],
         "join": "AND",
     }

@@ -16,7 +16,7 @@ import pytest
 from memory_tui import manual
 from memory_tui.config import keys
 from memory_tui.core.errors import Cancelled, ProviderError
-from memory_tui.providers import prices, registry
+from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import BatchOptions, ProviderSettings
 from memory_tui.providers.provider_protocol import Provider
@@ -100,9 +100,9 @@ def test_a_price_is_of_a_model_of_known_length_at_the_providers_own_host(name: s
     row = registry.row(name)
     assert set(row.prices) <= set(row.dims)
     for model, usd in row.prices.items():
-        assert prices.per_million(name, model) == prices.per_million(name, model, row.host) == usd > 0
-        assert prices.per_million(name, model, "elsewhere.example") is None
-    assert prices.per_million(name, "no such model") is None
+        assert registry.price_per_million(name, model) == registry.price_per_million(name, model, row.host) == usd > 0
+        assert registry.price_per_million(name, model, "elsewhere.example") is None
+    assert registry.price_per_million(name, "no such model") is None
 
 
 @pytest.mark.parametrize("name", REMOTE)

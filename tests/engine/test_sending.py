@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from memory_tui.approval import Approvals
 from memory_tui.cli import main
-from memory_tui.engine import index_check
+from memory_tui.engine import costs, index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.providers import prices
+from memory_tui.providers import registry
 from tests.support.provider_server import Play, serving, status
 
 KEY = "sk-sending-0123456789"
@@ -234,16 +234,16 @@ def test_a_dry_run_without_a_key_says_what_is_missing(run: Run, config: Path) ->
 
 
 def test_a_price_is_known_for_the_providers_own_model_and_host_only() -> None:
-    assert prices.per_million("openai", "text-embedding-3-small", "api.openai.com") == 0.02
-    assert prices.per_million("openai", "text-embedding-3-small", "embed.example") is None
-    assert prices.per_million("openai", "text-embedding-9", "api.openai.com") is None
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", prices.AS_OF)
+    assert registry.price_per_million("openai", "text-embedding-3-small", "api.openai.com") == 0.02
+    assert registry.price_per_million("openai", "text-embedding-3-small", "embed.example") is None
+    assert registry.price_per_million("openai", "text-embedding-9", "api.openai.com") is None
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", registry.PRICES_AS_OF)
 
 
 @given(st.text())
 def test_every_text_has_about_as_many_tokens_as_a_quarter_of_its_bytes(text: str) -> None:
     size = len(text.encode("utf-8", "replace"))
-    assert size / 4 <= prices.tokens(text) <= len(text)
+    assert size / 4 <= costs.about_tokens(text) <= len(text)
 
 
 # --- the command ---------------------------------------------------------------------------------------------------

@@ -149,8 +149,8 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
         claims.InvisibleToTokenizer(("giraffe",), "openclaw-2026.3"),
         claims.NoChunkMatches(),
         claims.NoSingleKnob(recalled=False, ranges=(claims.SearchedRange("query.maxResults", 1, 50, 1),)),
-        claims.LeftOut(("giraffe",), "common"),
-        claims.LeftOut(("giraffe",), "stop word"),
+        claims.WordsLeftOut(("giraffe",), "common"),
+        claims.WordsLeftOut(("giraffe",), "stop word"),
         trace.BlankQuery(),
         trace.NothingMatched((), "AND"),
         trace.AllBelowGate(1, 0.1, 0.2, 0),
@@ -176,7 +176,7 @@ def test_json_carries_the_claims_with_their_evidence(small: Callable[[str, str],
     assert found[0]["sentence"].startswith('Notes hold "密码"')
     evidence = engine.queries.gather("did anna move 42")
     said = trace_json.why(engine.queries.why(evidence, "MEMORY.md", 1))["claims"]
-    assert {"left_out"} <= {claim["kind"] for claim in said}
+    assert {"words_left_out"} <= {claim["kind"] for claim in said}
     assert all(claim["sentence"].endswith(".") for claim in said)
 
 

@@ -457,8 +457,8 @@ def _none_matches(_: object, case: Case) -> None:
 # --- words that were left out ----------------------------------------------------------------------------------------
 
 
-@checks(claims.LeftOut)
-def _left_out(claim: claims.LeftOut, case: Case) -> None:
+@checks(claims.WordsLeftOut)
+def _left_out(claim: claims.WordsLeftOut, case: Case) -> None:
     for word in claim.words:
         if claim.reason == "common":
             with case.world.engine.queries.reader() as store:

@@ -32,17 +32,17 @@ FOREIGN = {"query": "cuneiform plutonium stoichiometry of Etruscan Gilgamesh"}
 
 def test_a_question_that_no_note_holds_gives_no_hits_unless_asked_for(memory: Engine) -> None:
     answer = memory_search(memory, FOREIGN).answer
-    held = answer["held"]
+    held = answer["answerLevel"]
     assert held["level"] == "nothing holds these words"
     assert answer["results"] == []
     assert held["nearest"] > 0
     nearest = memory_search(memory, {**FOREIGN, "nearest": True}).answer
     assert len(nearest["results"]) == held["nearest"]
-    assert "nearest" not in nearest["held"]
+    assert "nearest" not in nearest["answerLevel"]
 
 
 def test_a_question_that_a_note_answers_is_found(memory: Engine) -> None:
     answer = memory_search(memory, {"query": "How is the VLAN on the Omada router set up?"}).answer
-    assert answer["held"]["level"] == "found"
+    assert answer["answerLevel"]["level"] == "found"
     assert answer["results"]
-    assert 0 <= answer["held"]["likelihood"] <= 1
+    assert 0 <= answer["answerLevel"]["likelihood"] <= 1

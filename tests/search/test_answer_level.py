@@ -35,12 +35,20 @@ def test_more_of_any_signal_never_makes_an_answer_less_likely(
 
 
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:
-    asked = signals(0.3, 0.3, 0.3, 0.5)
+    asked = signals(0.3, 0.3, 0.3, 0.4)
     value = likelihood(asked)
     assert level_of(asked, value, 0.0).level == "found"
     assert level_of(asked, value + 0.01, value).level == "nearby only"
     assert level_of(asked, value + 0.01, value + 0.005).level == NOTHING
     assert level_of(asked, value, 1.0).level == "found", "what is not doubted is not nothing"
+
+
+def test_what_is_near_in_meaning_is_never_nothing() -> None:
+    # "What happened on July 20th?" over the log of that day: no word in common, and the right answer.
+    asked = signals(0.0, 0.0, 0.0, 0.54)
+    assert level_of(asked, 0.07, 0.01).level == "nearby only"
+    assert level_of(signals(0.0, 0.0, 0.0, 0.4), 0.07, 0.01).level == NOTHING
+    assert level_of(signals(0.0, 0.0, 0.0, None), 0.07, 0.01).level == NOTHING
 
 
 def test_the_words_of_a_level_hold_its_numbers() -> None:
@@ -106,7 +114,7 @@ def test_no_knob_of_the_ranking_changes_the_level(engine: Engine) -> None:
 
 def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
     trace = asked(engine, UNRELATED[0])
-    told = trace_json.answer(trace, explain=False)["held"]
+    told = trace_json.answer(trace, explain=False)["answerLevel"]
     assert trace.level is not None
     assert told["level"] == trace.level.level
     assert told["sentence"] == trace.level.sentence
@@ -117,4 +125,4 @@ def test_openclaw_says_nothing_of_it(engine: Engine) -> None:
     settings = engine.plan.with_profile("openclaw-2026.3")
     trace = engine.queries.rank(engine.queries.gather("omada"), settings)
     assert trace.level is None
-    assert trace_json.answer(trace, explain=False)["held"] is None
+    assert trace_json.answer(trace, explain=False)["answerLevel"] is None

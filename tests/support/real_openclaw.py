@@ -21,6 +21,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,8 @@ _NODE = (24, 16)
 # One of its dependencies is fetched by git over ssh, which a machine that builds need not have; a chat app needs it.
 _OVERRIDES = {OLDEST: {"libsignal": "6.0.0"}}
 TOKEN = "of-a-test"
+FEW_PLUGINS = MappingProxyType({"allow": ["memory-core", "memory-tui"]})
+"""Others take OpenClaw minutes to load on a busy machine; memory-core goes on dreaming beside the slot's owner."""
 
 
 def node() -> str:
@@ -133,8 +137,8 @@ class OpenClaw:
             "NO_COLOR": "1",
         }
 
-    def configure(self) -> None:
-        """Write an openclaw.json that knows of no memory plug-in."""
+    def configure(self, plugins: Mapping[str, Any] = FEW_PLUGINS) -> None:
+        """Write an openclaw.json that knows of no memory plug-in, with the section `plugins`."""
         free = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
         scripted = {"id": MODEL, "name": MODEL, "contextWindow": 200_000, "maxTokens": 8192, "input": ["text"]}
         provider = {
@@ -159,8 +163,7 @@ class OpenClaw:
                 }
             },
             "models": {"mode": "replace", "providers": {"scripted": provider}},
-            # Its other plug-ins take OpenClaw minutes to load on a busy machine; memory-core goes on dreaming.
-            "plugins": {"allow": ["memory-core", "memory-tui"]},
+            "plugins": dict(plugins),
         }
         self.config_path.parent.mkdir(parents=True, exist_ok=True)
         self.config_path.write_text(json.dumps(tree, indent=2))
@@ -223,9 +226,11 @@ class Gateway:
             time.sleep(0.1)
         raise AssertionError(f"the gateway does not start:\n{self.log.read_text()[-3000:]}")
 
-    def say(self, text: str) -> str:
-        """What the agent answers to a message."""
-        body = {"model": "openclaw", "messages": [{"role": "user", "content": text}]}
+    def say(self, text: str, user: str = "") -> str:
+        """What the agent answers to a message; those of one `user` are one session."""
+        body: dict[str, Any] = {"model": "openclaw", "messages": [{"role": "user", "content": text}]}
+        if user:
+            body["user"] = user
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.openclaw.port}/v1/chat/completions",
             json.dumps(body).encode(),
@@ -244,3 +249,16 @@ class Gateway:
         results = self.openclaw.model.results(*questions)
         assert results, f"{said}\n{self.log.read_text()[-3000:]}"
         return results
+
+
+def main() -> None:
+    """Install what the tests need, and print where it is, or why it is not there."""
+    for version in (NEWEST, OLDEST):
+        try:
+            print(f"OpenClaw {version}: {openclaw(version)[-1]}")
+        except pytest.skip.Exception as reason:
+            print(f"OpenClaw {version}: {reason}")
+
+
+if __name__ == "__main__":
+    main()

@@ -49,7 +49,7 @@ class Model:
         names = [tool["function"]["name"] for tool in body.get("tools") or ()]
         questions, results = conversation(body["messages"])
         if not questions:
-            return "NO_REPLY"
+            return "Nothing was asked."
         limit = {} if self.max_results is None else {"maxResults": self.max_results}
         if not results:
             return _calls(names, [(SEARCH, {"query": question, **limit}) for question in questions])

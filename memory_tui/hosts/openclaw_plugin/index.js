@@ -34,9 +34,21 @@ function defaultAgent(cfg) {
   return (agents.find((agent) => agent?.default) ?? agents[0])?.id ?? "main";
 }
 
+/** OpenClaw registers a plugin more than once in a process, and again when its configuration changes. */
+let shared = null;
+
+function memoriesFor(settings) {
+  const key = JSON.stringify(settings);
+  if (shared?.key !== key) {
+    shared?.memories.stopAll();
+    shared = { key, memories: new Memories(settings) };
+  }
+  return shared.memories;
+}
+
 function register(api) {
   const settings = settingsOf(api.pluginConfig);
-  const memories = new Memories(settings);
+  const memories = memoriesFor(settings);
   const host = hostOf(api);
   const guarded = (what, run) => {
     try {

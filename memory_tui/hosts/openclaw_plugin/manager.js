@@ -21,14 +21,12 @@ export class Manager {
   }
 
   async search(query, options = {}) {
-    const { maxResults, minScore, sessionKey, sources, lexicalOnly, signal, onPartialResults } = options;
+    const { maxResults, minScore, sessionKey, sources, lexicalOnly, signal } = options;
     const params = { query, maxResults, minScore, sessionKey, sources, lexicalOnly: lexicalOnly === true };
     const limits = { signal, ...(lexicalOnly ? { timeoutMs: BY_WORDS_MS } : {}) };
     const found = await this.#request("memory-tui/search", params, limits);
     if (found.disabled) throw new Error(`${found.error} ${found.action ?? ""}`.trim());
-    const hits = await this.#withOrigins(found.results);
-    onPartialResults?.(null);
-    return hits;
+    return await this.#withOrigins(found.results);
   }
 
   async listTriggerCandidates({ limit } = {}) {
@@ -61,14 +59,22 @@ export class Manager {
     this.#status = await this.#request("memory-tui/status", {}, { timeoutMs: STATUS_MS });
   }
 
+  /** Whether questions are embedded, as far as it is known; null before the first look. */
+  getCachedEmbeddingAvailability() {
+    const { provider, fallback } = this.#status;
+    if (this.#status === NOT_READ) return null;
+    return provider === "none"
+      ? { ok: false, checked: true, error: fallback?.reason ?? "Only words are searched." }
+      : { ok: true, checked: true };
+  }
+
   async probeEmbeddingAvailability() {
     try {
       await this.refreshStatus();
     } catch (error) {
       return { ok: false, checked: true, error: error.message };
     }
-    const { provider, fallback } = this.#status;
-    return provider === "none" ? { ok: false, checked: true, error: fallback?.reason ?? "" } : { ok: true, checked: true };
+    return this.getCachedEmbeddingAvailability();
   }
 
   async probeVectorAvailability() {

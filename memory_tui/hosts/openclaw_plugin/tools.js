@@ -26,6 +26,10 @@ const TOOLS = {
           enum: ["memory", "sessions", "all"],
           description: "Where to look: the notes, the transcripts of sessions, or both (default).",
         },
+        nearest: {
+          type: "boolean",
+          description: "Give the nearest hits even where nothing holds what was asked; probably not it.",
+        },
       },
     },
     failed: ({ reason, action }) => ({

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from memory_tui.providers.answer_rows import Malformed, field
+from memory_tui.providers.answer_vectors import Malformed, field
 from memory_tui.providers.batch_format import BatchFormat, Upload, Ways, multipart
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from memory_tui.providers.answer_rows import Malformed, field
+from memory_tui.providers.answer_vectors import Malformed, field
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, without_prefix
 from memory_tui.providers.provider_row import ProviderRow, bearers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from memory_tui.providers.answer_rows import Malformed, field, in_order
+from memory_tui.providers.answer_vectors import Malformed, field, in_order
 from memory_tui.providers.batch_format import BatchFormat, multipart
 from memory_tui.providers.provider_options import (
     OTHERS_BYTES,

@@ -133,6 +133,7 @@ test("the host's own search has origins, and its status is at hand", async (t) =
   const runtime = runtimeOf(memories, settings, host);
   const { manager } = await runtime.getMemorySearchManager({ cfg: {}, agentId: "main", purpose: "status" });
   assert.equal(manager.status().files, 2);
+  assert.equal(manager.getCachedEmbeddingAvailability().ok, true);
   assert.deepEqual(await manager.probeEmbeddingAvailability(), { ok: true, checked: true });
   const [note, session] = await manager.search("x", { lexicalOnly: true, sources: ["memory"] });
   assert.deepEqual(note.provenance, { originClass: "agent", sessionKind: "unknown", observedAt: 5 });

@@ -1,11 +1,15 @@
-"""Vectors of length one, from whatever a provider answered."""
+"""The vectors of an answer: its rows in the order of the texts, at length one."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
-from memory_tui.providers.answer_rows import Malformed
-from memory_tui.providers.provider_protocol import Vectors
+if TYPE_CHECKING:
+    from memory_tui.providers.provider_protocol import Vectors
+
+
+class Malformed(ValueError):
+    """An answer that must not be stored; its text completes the sentence "answered with ..."."""
 
 
 class NoDirection(Malformed):
@@ -16,8 +20,30 @@ class NoDirection(Malformed):
         self.every = every
 
 
+def field(tree: object, name: str) -> list[object]:
+    """The list called `name` in the object `tree`. Raises Malformed."""
+    found = tree.get(name) if isinstance(tree, dict) else None
+    if not isinstance(found, list):
+        raise Malformed(f"JSON that has no list {name!r}")
+    return found
+
+
+def in_order(rows: list[object]) -> list[object]:
+    """`rows` sorted by their `index` where they have one. Raises Malformed when the indexes are not 0, 1, 2, ..."""
+    indexes = [row.get("index") if isinstance(row, dict) else None for row in rows]
+    if all(index is None for index in indexes):
+        return rows
+    places = {index: row for index, row in zip(indexes, rows, strict=True) if isinstance(index, int)}
+    if sorted(places) != list(range(len(rows))):
+        raise Malformed("rows whose indexes are not 0, 1, 2, ...")
+    return [places[at] for at in range(len(rows))]
+
+
 def unit_vectors(rows: list[object], count: int, dims: int | None) -> Vectors:
     """Float32 array (count, dims) of unit vectors from rows of numbers. Raises Malformed, NoDirection."""
+    # Late, because the rows of providers import this module, and numpy is not needed to read them.
+    import numpy as np
+
     if len(rows) != count:
         raise Malformed(f"{len(rows)} vectors for {count} texts")
     lengths = {len(row) if isinstance(row, list) else 0 for row in rows}

@@ -1,0 +1,90 @@
+"""What OpenClaw's dreaming wrote is recognised, and no edit leaves half of it behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate.curator import Curator
+from memory_tui.openclaw.dreaming import broken, dream_blocks
+from memory_tui.workspace.roots import Roots
+
+NOTE = """# Long-term memory
+- tea
+
+## Promoted From Short-Term Memory (2026-11-20)
+<!-- openclaw-memory-promotion:k1 -->
+- the router is an Omada [score=0.812 signals=4 recalls=3 avg=0.640 source=memory/2026-11-18.md:1-2]
+<!-- openclaw-memory-promotion:k2 -->
+- the wlan is on
+
+## Deep Sleep
+<!-- openclaw:dreaming:deep:start -->
+slept
+<!-- openclaw:dreaming:deep:end -->
+the end
+"""
+
+
+def test_blocks_are_recognised_with_their_lines() -> None:
+    assert [(block.kind, block.first, block.last, block.key) for block in dream_blocks(NOTE)] == [
+        ("promotion", 5, 6, "k1"),
+        ("promotion", 7, 8, "k2"),
+        ("deep", 11, 13, ""),
+    ]
+    assert dream_blocks("plain\n<!-- openclaw:dreaming:rem:end -->\n") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("<!-- openclaw:dreaming:deep:end -->\n", "", "deep sleep"),
+        ("<!-- openclaw:dreaming:deep:start -->\n", "", "deep sleep"),
+        ("dreaming:deep:end -->", "dreaming:deep:END -->", "deep sleep"),
+        ("<!-- openclaw:dreaming:deep:start -->", "<!-- openclaw:dreaming:deep:end -->", "deep sleep"),
+        ("<!-- openclaw-memory-promotion:k2 -->\n", "", "promotion marker k2"),
+        ("promotion:k1 -->", "promotion:k9 -->", "promotion marker k1"),
+    ],
+)
+def test_half_a_block_is_broken(old: str, new: str, said: str) -> None:
+    assert said in broken(NOTE, NOTE.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("slept", "slept well\nand long"),
+        ("<!-- openclaw:dreaming:deep:start -->\nslept\n<!-- openclaw:dreaming:deep:end -->\n", ""),
+        ("- the wlan is on\n", ""),
+        ("<!-- openclaw-memory-promotion:k2 -->\n- the wlan is on\n", ""),
+        ("- tea", "- coffee"),
+    ],
+)
+def test_what_leaves_whole_blocks_is_fine(old: str, new: str) -> None:
+    assert broken(NOTE, NOTE.replace(old, new)) == ""
+
+
+@given(st.integers(0, len(NOTE)), st.integers(0, len(NOTE)))
+def test_no_deletion_that_is_let_through_leaves_half_a_pair(one: int, other: int) -> None:
+    after = NOTE[: min(one, other)] + NOTE[max(one, other) :]
+    if not broken(NOTE, after):
+        deep = "<!-- openclaw:dreaming:deep:"
+        assert after.count(f"{deep}start -->") == after.count(f"{deep}end -->")
+
+
+def test_such_an_edit_is_refused_and_the_note_stays_as_it_is(tmp_path: Path) -> None:
+    note = tmp_path / "notes" / "MEMORY.md"
+    note.parent.mkdir()
+    note.write_text(NOTE)
+    curator = Curator(Roots.open(note.parent), journal=tmp_path / "journal")
+    text = NOTE.replace("<!-- openclaw:dreaming:deep:end -->\n", "")
+    with pytest.raises(EditRefused, match="breaks the markers of OpenClaw's deep sleep"):
+        curator.apply(curator.plan.edit("MEMORY.md", note.read_bytes(), text))
+    assert note.read_text() == NOTE
+    curator.apply(curator.plan.edit("MEMORY.md", note.read_bytes(), NOTE.replace("slept", "slept well")))
+    curator.undo()
+    assert note.read_text() == NOTE
