@@ -348,6 +348,9 @@ def _sum(body: bytes) -> str:
 def _note_of(folder: Path, session: str) -> tuple[Path, str] | None:
     """The newest note of `session` in which nobody else wrote. Raises OSError."""
     for path in sorted(folder.glob("*.md"), reverse=True):
+        if not path.is_file() or not os.access(path, os.R_OK):
+            # A pipe would never end, and what cannot be read was not written here.
+            continue
         with path.open("rb") as file:
             head = file.read(len("---\nsession: ") + 300)
             found = _OWN.match(head.decode("utf-8", "replace"))

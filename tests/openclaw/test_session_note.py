@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import shlex
 import subprocess
 import threading
@@ -498,6 +499,7 @@ def test_a_session_has_one_note_that_goes_on(workspace: Path, tmp_path: Path, ho
 
     first = [("user", f"message {number}") for number in range(12)]
     end(*first)
+    os.mkfifo(workspace / "memory" / "pipe.md")
     [name] = notes_of(workspace)
     note = workspace / "memory" / name
     text = note.read_text()
