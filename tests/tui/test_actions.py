@@ -41,7 +41,7 @@ from memory_tui.tui.views.search.search_explain import Explainer, WhyNotView
 from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.write_config import WriteView
-from memory_tui.tui.views.view import KnobHistory, View
+from memory_tui.tui.views.view import KnobHistory
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Attention, EventLog
@@ -57,7 +57,7 @@ from tests.support.tui import ask, drive, make_app, press, said, sample, settled
 NODES = {
     "everywhere": MemoryApp,
     "list": RowList,
-    "notes": View,
+    "notes": BrowseView,
     "browse": BrowseView,
     "tree": FileTree,
     "reader": Reader,
