@@ -39,7 +39,6 @@ from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.workers import Opener, WorkerJobs, task
 
 if TYPE_CHECKING:
@@ -418,13 +417,15 @@ class Actions(Provider):
             score = 1.0 if all(word in held for word in wanted) else matcher.match(title) * 0.9
             if score > 0:
                 yield Hit(score, matcher.highlight(title), self._run(action), help=refusal or None)
-        for key in TUNE_KEYS if self.screen.query(TuneStrip) else ():
+        for key in TUNE_KEYS if self.screen.query("TuneStrip") else ():
             title = f"Turn {BY_KEY[key].label}: {BY_KEY[key].help}"
             if all(word in f"{title} {key}".lower() for word in wanted):
                 yield Hit(1.5, matcher.highlight(title), partial(self._turn, key))
 
     def _turn(self, key: str) -> None:
         """Go to the knob `key`."""
+        from memory_tui.tui.widgets.tune_strip import TuneStrip
+
         strip = self.screen.query_one(TuneStrip)
         strip.focus()
         strip.select(key)
