@@ -166,7 +166,7 @@ def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, w
         assert "memory-tui index --yes" in notice.next_step
         assert "embed.example" in engine.status().provider_state
         (link,) = engine.providers.members()
-        assert (link.agreed, link.cause, link.host) == (False, "needs approval", "embed.example")
+        assert (link.approved, link.cause, link.host) == (False, "needs approval", "embed.example")
     assert play.asked == []
 
 
@@ -245,7 +245,7 @@ def test_a_remote_fallback_needs_a_word_of_its_own(
     with Engine.open(options(tmp_path, "openai", fallback="mistral")) as engine:
         engine.indexer.sync()
         assert engine.queries.search("omada").mode == "keywords only"
-        assert engine.providers.members()[1].agreed is False
+        assert engine.providers.members()[1].approved is False
         assert "api.mistral.ai" in engine.notices()[-1].message
     assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
 

@@ -26,7 +26,6 @@ def _declare_provider(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--approve",
-        "--agree",
         nargs="?",
         const="",
         metavar="NAME",
@@ -62,8 +61,8 @@ def _provider(given: argparse.Namespace) -> int:
                     "links": [trace_json.plain(link) for link in links],
                     "who": who.as_dict(),
                     "fallback": who.instead,
-                    "agreements": [trace_json.plain(made) for made in approvals],
-                    "agreed": trace_json.plain(approved) if approved else None,
+                    "approvals": [trace_json.plain(made) for made in approvals],
+                    "approved": trace_json.plain(approved) if approved else None,
                     "revoked": [trace_json.plain(made) for made in revoked],
                     "test": tried,
                 }
@@ -71,7 +70,7 @@ def _provider(given: argparse.Namespace) -> int:
         else:
             as_text.text(_lines(engine, who, links, approvals, revoked, approved))
             if hasattr(given, "approve") and approved is None:
-                as_text.text(embedding.why_approved(link) for link in links if link.agreed)
+                as_text.text(embedding.why_approved(link) for link in links if link.approved)
             if tried is not None:
                 as_text.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
@@ -172,7 +171,7 @@ def _forecast(found: Forecast) -> list[str]:
     if found.elsewhere:
         lines.append(
             "Nothing was sent. You approved this provider and host."
-            if found.agreed
+            if found.approved
             else "Nothing was sent. To approve this provider: memory-tui index --yes."
         )
     return lines

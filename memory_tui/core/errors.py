@@ -145,7 +145,7 @@ class ProviderError(MemoryTuiError):
 
 
 class ApprovalUnsaved(MemoryTuiError):
-    """What a person agreed to, or took back, could not be written down."""
+    """An approval, or its withdrawal, could not be written down."""
 
     code = "consent"
 

@@ -47,7 +47,7 @@ class Forecast:
     `files` and `chunks` are all there are; of the distinct texts `cached` have a vector already, `waiting` were sent
     with a batch job, `withheld` are kept back, and `send` are left for the provider, with about `tokens` tokens and
     `bytes` UTF-8 bytes. `usd` is their price by the list prices of `prices_of`, None when that is unknown. `elsewhere`
-    tells whether they leave this machine, `agreed` whether they may. `flagged` look like secrets; with `withholding`
+    tells whether they leave this machine, `approved` whether they may. `flagged` look like secrets; with `withholding`
     they are not sent.
     """
 
@@ -55,7 +55,7 @@ class Forecast:
     model: str
     host: str
     elsewhere: bool
-    agreed: bool
+    approved: bool
     files: int
     chunks: int
     cached: int
@@ -100,7 +100,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
         model=preview.model,
         host=preview.host,
         elsewhere=preview.elsewhere,
-        agreed=preview.agreed,
+        approved=preview.approved,
         files=files,
         chunks=chunks,
         cached=len(cached),
@@ -169,7 +169,7 @@ def estimate(
         if same_cut
         else sum(max(1, -(-note.size // step)) for note in seen.found)
     )
-    embeds = preview is not None and preview.agreed
+    embeds = preview is not None and preview.approved
     reused = store.reusable(identity) if same_cut and identity else 0
     to_embed = max(0, chunks - reused) if embeds else 0
     characters = size // max(1, chunks) + overlap * CHARACTERS_A_TOKEN

@@ -266,7 +266,7 @@ class Providers:
         self.chain = chain
         """The providers in their order: which is in use, and one real call to it."""
         self.approvals = approvals
-        """What was agreed about this workspace."""
+        """The approvals of this workspace."""
         self._plan = plan
         self._reader = reader
         self._changed = changed
@@ -339,7 +339,7 @@ class Providers:
         waits for nothing, ApprovalUnsaved.
         """
         members = self.members()
-        waiting = [member for member in members if not member.agreed]
+        waiting = [member for member in members if not member.approved]
         chosen = next((member for member in waiting if member.name == name), None) if name else self.chain.proposal
         if name and chosen is None:
             known = next((member for member in members if member.name == name), None)
@@ -373,7 +373,7 @@ class Providers:
         return f"{member.name} has your approval to get these notes at {member.host}{since}."
 
     def revoke(self, name: str = "", *, sync: bool = True) -> tuple[Approval, ...]:
-        """Take back what was agreed about `name`, or everything; returns it. Nothing is sent there from now on.
+        """Take back the approval of `name`, or all; returns them. Nothing is sent there from now on.
 
         Raises ApprovalUnsaved.
         """

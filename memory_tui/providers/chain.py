@@ -299,12 +299,12 @@ class Chain:
 
     @property
     def proposal(self) -> MemberState | None:
-        """The provider that would be used if the person agreed that it gets the notes; None when that is not it."""
+        """The provider that would be used once a person approves it; None when that is not it."""
         with self._lock:
             if self.name == NONE:
                 return None
             members = self._all()
-            waiting = [state for state in self._passed_over if not state.agreed]
+            waiting = [state for state in self._passed_over if not state.approved]
             if members[0].lacks_approval:
                 return members[0].show(self._active == 0, self._active > 0)
         return waiting[0] if waiting else None
@@ -349,7 +349,7 @@ class Chain:
         for name in registry.automatic():
             # What was said about endpoint and key is for one provider, and must not be sent to another one.
             taken = any(registry.sends(member.name) for member in found) or any(
-                not state.agreed for state in self._passed_over
+                not state.approved for state in self._passed_over
             )
             settings = self.settings.for_provider(name) if taken else replace(self.settings, requested=name)
             member = self._member(name, "automatic", settings)
@@ -368,7 +368,7 @@ class Chain:
                         cause=state_of(error).value,
                         host=member.host,
                         model=member.model,
-                        agreed=state_of(error) is not Cause.NEEDS_APPROVAL,
+                        approved=state_of(error) is not Cause.NEEDS_APPROVAL,
                     )
                 )
         return found

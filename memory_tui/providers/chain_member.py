@@ -26,8 +26,8 @@ class MemberState:
     `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
     its last call failed), "paused" (the same, not asked before `next_try`, in epoch seconds) or "given up" (another
     one has its place). `error` and `next_step` are about its last failure, `failed_at` (epoch seconds) is when it was.
-    `last_ms` is the time of its last call. `agreed` tells whether notes may be sent to `host`; nothing has to be
-    agreed about this machine, where `host` is empty or loopback.
+    `last_ms` is the time of its last call. `approved` tells whether notes may be sent to `host`; nothing has to be
+    approved for this machine, where `host` is empty or loopback.
     """
 
     name: str
@@ -44,7 +44,7 @@ class MemberState:
     calls: int = 0
     texts: int = 0
     model: str = ""
-    agreed: bool = True
+    approved: bool = True
     worked: bool = False
     """Whether it has answered this process, a test call included."""
 
@@ -54,7 +54,7 @@ class ProviderPreview:
     """What can be told of a provider before it is asked anything: which one, where, and the space of its vectors.
 
     `key` is empty for a local model, and `dims` 0 where only an answer tells. `elsewhere` says that text leaves this
-    machine, `agreed` that it may.
+    machine, `approved` that it may.
     """
 
     provider: str
@@ -64,7 +64,7 @@ class ProviderPreview:
     dims: int
     max_input_bytes: int
     elsewhere: bool
-    agreed: bool
+    approved: bool
 
     @property
     def identity(self) -> Identity:
@@ -115,7 +115,7 @@ class ChainMember:
         return self._breaker.next_try if self._breaker else None
 
     def make(self) -> None:
-        """Make the provider, once. Raises ProviderError, also when nobody agreed that it gets notes."""
+        """Make the provider, once. Raises ProviderError, also when nobody approved it."""
         require_approval(self.name, self.host, self.settings)
         self._create()
 
@@ -141,7 +141,7 @@ class ChainMember:
 
     @property
     def lacks_approval(self) -> bool:
-        """Whether nothing may be sent, because nobody agreed to it."""
+        """Whether nothing may be sent, because nobody approved it."""
         return not may_send(self.name, self.host, self.settings)
 
     def _create(self) -> Provider:
@@ -212,7 +212,7 @@ class ChainMember:
             calls=self.calls,
             texts=self.texts,
             model=self.model,
-            agreed=not self.lacks_approval,
+            approved=not self.lacks_approval,
             worked=self.worked,
         )
 

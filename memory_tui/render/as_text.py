@@ -332,7 +332,7 @@ def status(value: Status, *, as_json: bool) -> None:
             _print(f"  {state}: {one_line(item.path)}  {one_line(item.detail)}")
     for left in fresh.left_out:
         _print(f"  left out: {one_line(left.path)}  {one_line(left.reason)}")
-    waiting = [link for link in value.links if not link.agreed and value.requested_provider == "auto"]
+    waiting = [link for link in value.links if not link.approved and value.requested_provider == "auto"]
     if waiting:
         _print(
             f"{one_line(waiting[0].name)} at {one_line(waiting[0].host)} needs your approval before it can embed "

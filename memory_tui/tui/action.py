@@ -41,7 +41,7 @@ class Context:
     """The configuration has more than one agent."""
     proposal: bool = False
     """A provider waits for approval."""
-    agreed: bool = False
+    approved: bool = False
     """Notes may be sent to a provider elsewhere."""
     shrink: bool = False
     """So many notes vanished that they are kept until a person agrees."""
@@ -72,7 +72,7 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "agents": ("agents", "The configuration lists no other agent."),
         "zoomed": ("zoomed", "No pane is enlarged; + enlarges this one."),
         "proposal": ("proposal", "No provider needs your approval."),
-        "agreed": ("agreed", "You approved no provider, so there is no approval to withdraw."),
+        "approved": ("approved", "You approved no provider, so there is no approval to withdraw."),
         "shrink": ("shrink", "No notes vanished at once, so there is nothing to forget."),
     }
 )

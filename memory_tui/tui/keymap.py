@@ -185,7 +185,9 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     Action("accept", "do", "index", "forget the notes that vanished, after asking", "", ("shrink",)),
     *opening("index", "go tables", "compare", "go flush"),
     Action("open", "do", "providers", "approve the provider that needs it (asks first)", "Approve", ("proposal",)),
-    Action("revoke", "remove", "providers", "withdraw this workspace's approvals (asks first)", "Revoke", ("agreed",)),
+    Action(
+        "revoke", "remove", "providers", "withdraw this workspace's approvals (asks first)", "Revoke", ("approved",)
+    ),
     Action(
         "open",
         "do",

@@ -192,7 +192,7 @@ def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play: Pl
     assert "To approve this provider: memory-tui index --yes" in out
     assert SECRET not in out
     assert play.asked == []
-    assert json.loads(run("index", "--dry-run", "--json")[1])["agreed"] is False
+    assert json.loads(run("index", "--dry-run", "--json")[1])["approved"] is False
 
 
 def test_naming_the_provider_in_a_dry_run_is_no_word(play: Play, run: Run, workspace: Path) -> None:
@@ -213,7 +213,7 @@ def test_the_dry_run_is_right_about_what_is_sent_then(play: Play, run: Run, work
     assert sum(len(text.encode()) for text in texts) == before["bytes"]
     assert max(request.size for request in play.asked) < 200_000
     after = json.loads(run("index", "--dry-run", "--json")[1])
-    assert (after["cached"], after["send"], after["agreed"]) == (before["send"], 0, True)
+    assert (after["cached"], after["send"], after["approved"]) == (before["send"], 0, True)
 
 
 def test_a_dry_run_on_this_machine_says_that_nothing_leaves_it(run: Run) -> None:
@@ -255,20 +255,20 @@ def told(run: Run, *words: str) -> Any:
 
 def test_the_command_shows_agrees_and_takes_back(play: Play, run: Run) -> None:
     before = told(run)
-    assert [(link["name"], link["agreed"], link["cause"]) for link in before["links"]] == [
+    assert [(link["name"], link["approved"], link["cause"]) for link in before["links"]] == [
         ("openai", False, "needs approval")
     ]
     assert "openai needs your approval" in run("provider")[1]
-    assert told(run, "--approve")["agreed"]["host"] == "embed.example"
-    assert told(run)["links"][0]["agreed"] is True
+    assert told(run, "--approve")["approved"]["host"] == "embed.example"
+    assert told(run)["links"][0]["approved"] is True
     assert "Approved: openai at embed.example may get these notes" in run("provider")[1]
     assert [made["provider"] for made in told(run, "--revoke")["revoked"]] == ["openai"]
-    assert told(run)["agreements"] == []
+    assert told(run)["approvals"] == []
     assert play.asked == []
 
 
 def test_who_agrees_for_nothing_is_told_why(run: Run, config: Path) -> None:
-    assert told(run, "--approve")["agreed"]
+    assert told(run, "--approve")["approved"]
     assert "openai has your approval to get these notes at embed.example, since " in run("provider", "--approve")[1]
     config.write_text(
         '{agents: {defaults: {memorySearch: {provider: "ollama", remote: {baseUrl: "http://127.0.0.1:9"}}}}}'

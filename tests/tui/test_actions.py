@@ -200,7 +200,7 @@ def test_refusals_are_sentences(action: tui_action.Action) -> None:
         deletes=True,
         moves=True,
         proposal=True,
-        agreed=True,
+        approved=True,
         shrink=True,
         written=True,
     )

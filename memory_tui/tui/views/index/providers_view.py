@@ -70,7 +70,7 @@ class ProvidersView(View):
         found = self.listing.found
         return {
             "proposal": found is not None and found.proposal is not None,
-            "agreed": found is not None and bool(found.approvals),
+            "approved": found is not None and bool(found.approvals),
         }
 
     def _choose_used(self, found: ProvidersListing) -> None:
