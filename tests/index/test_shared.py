@@ -149,8 +149,8 @@ class App:
             bool(now)
             and (now["chunks"], now["pending"], now["asked"]) == (NOTES, 0, NOTES)
             and now["recalled"] > 0
-            and now["header"].startswith("HYBRID")
-            and f"{NOTES} chunks in {NOTES} files" in now["header"]
+            and "HYBRID" in now["header"]
+            and f" {NOTES} chunks" in now["header"]
         )
 
     @property

@@ -43,13 +43,13 @@ def test_a_tiny_terminal_says_so_and_a_larger_one_works(tmp_path: Path) -> None:
         terminal.until("needs")
         at = len(terminal.read())
         terminal.resize(80, 24)
-        terminal.until("chunks in", after=at)
+        terminal.until("chunks", after=at)
         leaves(terminal)
 
 
 def test_a_storm_of_resizes_is_survived(tmp_path: Path) -> None:
     with opened(tmp_path, 80, 24) as terminal:
-        terminal.until("chunks in")
+        terminal.until("chunks")
         for step in range(120):
             terminal.resize(20 + step * 7 % 140, 5 + step * 5 % 50)
             terminal.read(0.0)
@@ -71,7 +71,7 @@ def test_the_app_is_usable_or_says_why_not(tmp_path: Path, env: dict[str, str]) 
             assert "cannot show the app" in terminal.text()
             assert "\x1b" not in terminal.output.decode()
             return
-        terminal.until("chunks in")
+        terminal.until("chunks")
         leaves(terminal)
 
 

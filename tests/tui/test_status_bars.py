@@ -79,7 +79,7 @@ def test_a_deleted_index_folder_is_made_again(workspace: Path, tmp_path: Path) -
         for part in tmp_path.glob("index.sqlite*"):
             shutil.move(part, moved / part.name)
         await until(lambda: index.exists() and index.stat().st_ino != inode)
-        await until(lambda: "3 chunks in 3 files" in first_line(app) and "HYBRID" in first_line(app))
+        await until(lambda: "3 chunks" in first_line(app) and "HYBRID" in first_line(app))
         await until(lambda: "Recalled 3 of 3" in text_of(app))
 
     drive(app, steps)
