@@ -10,8 +10,9 @@ from memory_tui.core.settings import Settings
 from memory_tui.curate.changes import Change
 from memory_tui.providers.provider_protocol import Provider
 from memory_tui.search.corpus import Corpus
+from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.rank import rank
-from memory_tui.search.retrieve import Dates, SearchContext, gather
+from memory_tui.search.retrieve import SearchContext, gather
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.source.protocol import ChunkSource, Trial
 

@@ -10,8 +10,9 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.provider_setup import withheld_question
 from memory_tui.openclaw import own_rows
 from memory_tui.search.corpus import Corpus
+from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.rank import rank
-from memory_tui.search.retrieve import Dates, SearchContext, gather
+from memory_tui.search.retrieve import SearchContext, gather
 from memory_tui.search.trace import Trace
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Identity
     from memory_tui.providers.serving import ServingProvider
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.retrieve import Asked, IndexInMemory
+    from memory_tui.search.index_in_memory import IndexInMemory
+    from memory_tui.search.retrieve import Asked
 
 Outcome = TypeVar("Outcome")
 
@@ -261,7 +262,7 @@ class Queries:
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
-        from memory_tui.search.retrieve import IndexInMemory
+        from memory_tui.search.index_in_memory import IndexInMemory
 
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.

@@ -6,6 +6,8 @@
 - evidence: Evidence is all that one query retrieves, before any knob applies. -> Evidence
 - formulas: The formulas of scoring: one pure function each, with its source. -> mmr
 - gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate
+- index_in_memory: An index in memory between queries: its chunks, the dates of its files, its postings.
+  -> IndexInMemory
 - keyword: Keyword search: OpenClaw's way, ours, or word by word without vectors. -> Matcher
 - lexical: Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts. -> search
 - passages: Passages are what a chunk is made of: its lines, windows of whole lines, its letters. -> cut

@@ -147,7 +147,7 @@ class _Search:
             found.append(
                 Hit(
                     row,
-                    self.place(row),
+                    self.order_of(row),
                     self.levels.get(file, 0),
                     True,
                     boosted(score, gain),
@@ -166,7 +166,7 @@ class _Search:
         for hit in self.seen.paths.search(query, self.query, self.has_chunk):
             row = self.first_row(hit.file)
             score = 1.0 if hit.level else hit.score
-            place = self.place(row)
+            place = self.order_of(row)
             found.append(Hit(row, place, hit.level, False, score, 0.0, hit.score, np.nan, NO_BOOST, term))
         found.sort(key=Hit.order)
         exact = [hit for hit in found if hit.level]
@@ -193,7 +193,7 @@ class _Search:
             found = self.gains[rowid] = boost(self.asked, text, counts[rowid], self.in_path[file])
         return found
 
-    def place(self, row: int) -> tuple[str, int, int, str]:
+    def order_of(self, row: int) -> tuple[str, int, int, str]:
         found = self.places.get(row)
         if found is None:
             corpus = self.matcher.corpus
@@ -208,4 +208,4 @@ class _Search:
         return np.flatnonzero(self.matcher.corpus.file_of == file).tolist()
 
     def first_row(self, file: int) -> int:
-        return min(self.rows_of(file), key=lambda row: self.place(row)[1:])
+        return min(self.rows_of(file), key=lambda row: self.order_of(row)[1:])

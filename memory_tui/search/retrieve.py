@@ -6,7 +6,6 @@ import datetime as dt
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.question_dates import Time, time_in
@@ -24,103 +24,13 @@ from memory_tui.search.rank import ZERO_VECTOR
 from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Rejected, Withheld
-from memory_tui.workspace import chunking_2026_9, transcripts
-from memory_tui.workspace.notes import NoteDate, note_date, note_date_2026_9, shown_day
+from memory_tui.workspace import chunking_2026_9
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""
 _DAY_SECONDS = 86_400.0
 _ROUNDING = 1e-6
 """More than single precision loses in a cosine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dates:
-    """What each file of a corpus is aged from, by both rules: epoch seconds (NaN: evergreen) and the basis."""
-
-    openclaw: Floats
-    openclaw_basis: Sequence[Literal["name", "mtime", "evergreen"]]
-    shown: Floats
-    shown_basis: Sequence[Literal["name", "mtime", "evergreen"]]
-    newest: Floats
-    """By the rule of OpenClaw 2026.9, by which transcripts age too."""
-    newest_basis: Sequence[Literal["name", "mtime", "evergreen"]]
-    days: Sequence[str]
-    """The ISO day in each file's name, empty without one."""
-    files: int
-    """How many files have a chunk."""
-
-    @classmethod
-    def of(cls, corpus: Corpus) -> Dates:
-        """The dates of every file of `corpus`; depends on names, sources and modification times alone.
-
-        A transcript never ages in OpenClaw 2026.3, which looks for its file in the workspace, where there is none.
-        """
-        told = [name == transcripts.SOURCE for name in corpus.files.sources]
-        theirs = [
-            NoteDate(None, "evergreen") if is_told else note_date(path)
-            for path, is_told in zip(corpus.files.paths, told, strict=True)
-        ]
-        shown = [None if is_told else shown_day(path) for path, is_told in zip(corpus.files.paths, told, strict=True)]
-        times = corpus.files.mtimes
-        newest = [
-            NoteDate(None, "mtime") if is_told else note_date_2026_9(path)
-            for path, is_told in zip(corpus.files.paths, told, strict=True)
-        ]
-        return cls(
-            np.array(
-                [
-                    _midnight(d.day) if d.day else times[i] if d.basis == "mtime" else np.nan
-                    for i, d in enumerate(theirs)
-                ],
-                dtype=np.float64,
-            ),
-            [d.basis for d in theirs],
-            np.array(
-                [_midnight(day) if day else times[i] if told[i] else np.nan for i, day in enumerate(shown)],
-                dtype=np.float64,
-            ),
-            ["name" if day else "mtime" if told[i] else "evergreen" for i, day in enumerate(shown)],
-            np.array(
-                [
-                    _midnight(d.day) if d.day else times[i] // 1e-3 / 1e3 if d.basis == "mtime" else np.nan
-                    for i, d in enumerate(newest)
-                ],
-                dtype=np.float64,
-            ),
-            [d.basis for d in newest],
-            [day.isoformat() if day else "" for day in shown],
-            len(distinct(corpus.file_of)),
-        )
-
-
-def _midnight(day: dt.date) -> float:
-    return dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp()
-
-
-@dataclass(frozen=True, slots=True)
-class IndexInMemory:
-    """What of an index stays in memory between queries, all of one generation.
-
-    A command that asks `once` has no `lists`: it lets FTS5 weigh the matches, and need not read the chunks' lengths.
-    """
-
-    corpus: Corpus
-    dates: Dates
-    lists: PostingLists | None
-
-    @classmethod
-    def load(cls, store: ChunkSource, *, once: bool) -> IndexInMemory:
-        """Read it all. Raises IndexUnavailable, Cancelled."""
-        corpus = Corpus.load_once(store) if once else Corpus.load(store)
-        return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store))
-
-    def refresh(self, store: ChunkSource) -> IndexInMemory:
-        """The same as it is now: this one if nothing changed, else another whose making costs what changed."""
-        corpus, lists = self.corpus.refresh(store), self.lists.refresh(store) if self.lists else None
-        if corpus is self.corpus and lists is self.lists:
-            return self
-        return IndexInMemory(corpus, self.dates if corpus is self.corpus else Dates.of(corpus), lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,24 +131,10 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     found = replace(found, active=context.projects)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
-    cosine = None if vector is None else _cosine(context, vector, kept, matched)
-    nearest = np.empty(0, dtype=np.int64)
-    if vector is not None and cosine is not None:
-        nearest = _best(cosine)
-        if zeros := int(np.count_nonzero(corpus.embedded & ~corpus.has_vector)):
-            notices.append(
-                Notice(
-                    ZERO_VECTOR,
-                    f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
-                    "Their cosine counts 0 here; OpenClaw counts it 1.",
-                )
-            )
-        precise = distinct(np.concatenate([nearest, theirs.postings.rows[:MOST_CANDIDATES]]))
-        precise = precise[~np.isnan(cosine[precise])]
-        cosine[precise] = formulas.cosine(vectors_of(context.store, corpus, precise), vector)
-        # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
-        nearest = np.sort(nearest)
-        nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
+    cosine, nearest = None, np.empty(0, dtype=np.int64)
+    if vector is not None:
+        cosine, nearest = _vector_side(context, vector, kept, matched, theirs.postings.rows[:MOST_CANDIDATES])
+        notices += _zero_vectors(corpus)
     clock.lap("vector")
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
@@ -354,6 +250,20 @@ def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
     return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
 
 
+def _vector_side(
+    context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int], by_words: Rows
+) -> tuple[Floats, Rows]:
+    """The cosine of every row, precise for the nearest and for `by_words`; and the nearest rows, greatest first."""
+    cosine = _cosine(context, vector, kept, matched)
+    nearest = _best(cosine)
+    precise = distinct(np.concatenate([nearest, by_words]))
+    precise = precise[~np.isnan(cosine[precise])]
+    cosine[precise] = formulas.cosine(vectors_of(context.store, context.corpus, precise), vector)
+    # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
+    nearest = np.sort(nearest)
+    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
+
+
 def _cosine(context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]) -> Floats:
     """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`."""
     corpus = context.corpus
@@ -381,6 +291,16 @@ def _best(cosine: Floats) -> Rows:
 
 
 # --- what is missing ------------------------------------------------------------------------------------------------
+
+
+def _zero_vectors(corpus: Corpus) -> list[Notice]:
+    """How many chunks have a vector that points nowhere, if any has."""
+    zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector))
+    text = (
+        f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
+        "Their cosine counts 0 here; OpenClaw counts it 1."
+    )
+    return [Notice(ZERO_VECTOR, text)] if zeros else []
 
 
 def _cut(different: int) -> Notice:

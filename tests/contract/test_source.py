@@ -23,9 +23,10 @@ from memory_tui.explain import verdicts as verdict_types
 from memory_tui.providers.wires.scripted import Scripted, hash_vector
 from memory_tui.search import postings as postings_in_memory
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
+from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.rank import rank
-from memory_tui.search.retrieve import Dates, SearchContext, gather
+from memory_tui.search.retrieve import SearchContext, gather
 from memory_tui.search.trace import ChunkRef
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import ChunkCounts, ChunkPage, CosineRank

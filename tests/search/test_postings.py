@@ -18,9 +18,10 @@ from memory_tui.search import postings
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Postings
 from memory_tui.search.formulas import MOST_CANDIDATES
+from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.rank import rank
-from memory_tui.search.retrieve import Dates, SearchContext, gather
+from memory_tui.search.retrieve import SearchContext, gather
 from tests.support.stores import SqliteMade, cut_note, vectors_for
 
 WORDS = ["a'b", "Ü", "rose", "roses", "garden", "gardens", "tomato", "snake_case", "咖啡店", "the", "of", "and", "oak"]
