@@ -49,7 +49,7 @@ def test_the_app_opens_with_what_an_agent_reads_first(workspace: Path) -> None:
         assert "There is no memory/2026-03-19.md yet." in text_of(app)
         await press(pilot, "e")
         assert said(app).endswith("There is no note under the cursor.") or "terminal" in said(app)
-        await press(pilot, "T")
+        await press(pilot, "g", "t")
         assert shown_path(app) == "memory/2026-03-20.md"
         await press(pilot, "right_square_bracket")
         assert shown_path(app) == "memory/2031-01-01.md"
@@ -106,9 +106,9 @@ def test_links_are_followed_and_lead_back(workspace: Path) -> None:
         await enter(pilot, "house")
         await press(pilot, "enter")
         assert (shown_path(app), reader_of(app).cursor) == ("memory/house.md", 4)
-        await press(pilot, "-", "g", "enter")
+        await press(pilot, "-", "g", "g", "enter")
         assert said(app) == "There is no link in this line."
-        await press(pilot, "L")
+        await press(pilot, "g", "i")
         pane = app.screen.query_one(AboutPane)
         pane.go(next(row for row in range(pane.count()) if pane._rows[row].label == "→"))
         await press(pilot, "enter")
@@ -123,7 +123,7 @@ def test_a_narrow_screen_shows_what_is_known_in_place_of_the_note(workspace: Pat
 
     async def steps(pilot: Pilot[int]) -> None:
         assert not app.screen.query_one(AboutPane).display
-        await press(pilot, "L")
+        await press(pilot, "g", "i")
         assert isinstance(app.focused, AboutPane)
         assert "evergreen, does not fade" in text_of(app)
         await press(pilot, "escape")
@@ -231,8 +231,8 @@ def test_text_is_looked_for_in_the_note(workspace: Path) -> None:
 
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "tab", "n")
-        assert said(app) == "No search text yet. Press / in the reader to find text."
-        await press(pilot, "/")
+        assert said(app) == "No search text yet. Press f in the reader to find text."
+        await press(pilot, "f")
         await enter(pilot, "vlan")
         assert said(app) == "3 places in this note."
         await press(pilot, "enter")
@@ -246,7 +246,7 @@ def test_text_is_looked_for_in_the_note(workspace: Path) -> None:
         assert reader_of(app).cursor == seen[0]
         await press(pilot, "N")
         assert reader_of(app).cursor == max(seen)
-        await press(pilot, "/")
+        await press(pilot, "f")
         await enter(pilot, "zzz")
         assert said(app) == '"vlanzzz" is not in this note.'
         await press(pilot, "escape")
@@ -381,9 +381,9 @@ def test_without_colour_the_marks_of_the_reader_are_still_told_apart(
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
-        for keys in (["tab", "/"], ["enter", "V", "j"], ["p"], ["n", "i"], ["escape", "H"]):
+        for keys in (["tab", "f"], ["enter", "V", "j"], ["p"], ["n", "i"], ["escape", "g", "h"]):
             await press(pilot, *keys)
-            if keys == ["tab", "/"]:
+            if keys == ["tab", "f"]:
                 await enter(pilot, "vlan")
             strips = app.screen._compositor.render_strips()
             assert all(

@@ -155,7 +155,7 @@ def test_markup_is_shown_as_typed(tmp_path: Path) -> None:
         for text in MARKUP:
             assert paint_over(text) in shown, text
 
-    drive(app, steps, LARGE)
+    drive(app, steps, (120, 60))
 
 
 def test_markup_in_a_question_is_shown_as_typed(tmp_path: Path) -> None:

@@ -133,14 +133,16 @@ def test_the_arithmetic_on_screen_adds_up(workspace: Path, profile: str) -> None
             shown = ["".join(text for text, _ in row) for row in sum_rows(explain(candidate, trace), 60)]
             total = 0.0
             for line in shown:
-                found = re.search(r"([+x=]) (\d[\d.]*)$", line) if len(line) == 60 else None
+                found = re.search(r"  ([-+x=]) (\d[\d.]*)$", line) if len(line) == 60 else None
                 operation, value = found.groups() if found else ("", "")
                 if operation == "+":
                     total += float(value)
+                elif operation == "-":
+                    total -= float(value)
                 elif operation == "x":
                     total *= float(value)
                 elif operation == "=":
-                    assert total == pytest.approx(float(value), abs=0.003), shown
+                    assert total == pytest.approx(float(value), abs=0.003), "\n".join(shown)
             assert total == pytest.approx(candidate.score, abs=0.003)
 
     drive(app, steps)

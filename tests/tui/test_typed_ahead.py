@@ -200,18 +200,18 @@ def test_enter_asks_about_the_line_that_the_list_shows(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         for keys in ([], ["down", "down", "up"]):
-            await press(pilot, "o", *keys)
+            await press(pilot, "W", *keys)
             assert isinstance(app.screen, Prompt)
             proposals = app.screen.query_one(OptionList)
             assert proposals.highlighted is not None
             shown = str(proposals.get_option_at_index(proposals.highlighted).prompt)
             await press(pilot, "escape")
-            await burst(pilot, "o", *keys, "enter")
+            await burst(pilot, "W", *keys, "enter")
             assert isinstance(app.screen, WhyNotView)
             assert shown in text_of(app)
             await press(pilot, "escape")
         # A place that is no note is offered as it is typed.
-        await burst(pilot, "o", *"memory/nope.md:3", "enter")
+        await burst(pilot, "W", *"memory/nope.md:3", "enter")
         assert "NOT RECALLED (no such file)" in text_of(app)
 
     drive(app, steps)

@@ -86,7 +86,7 @@ def _working(progress: IndexingProgress | None) -> Iterator[BarStatement]:
         yield BarStatement(left, left.rpartition(", ")[2], 60, "$quiet")
     if progress.lacking and progress.total:
         asked, lacking = f"{progress.asked:,}", f"{progress.lacking:,}"
-        yield BarStatement(f"vectors for {asked} of {lacking} chunks", f"vectors {asked}/{lacking}", 61, "$quiet")
+        yield BarStatement(f"vectors for {asked} of {lacking} chunks", f"vectors {asked}/{lacking}", 72, "$quiet")
 
 
 def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarStatement]:
