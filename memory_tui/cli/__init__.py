@@ -7,7 +7,7 @@
 - connect: Commands that make an agent program use this memory: `connect`, `disconnect`. -> COMMANDS
 - curate: Commands that change notes: each change is shown first; `undo` reverses it. -> COMMANDS
 - hooks: Commands that a host calls around a session: prompt, flush, hook. -> COMMANDS
-- main: The table of commands: the one that is asked for is imported, run. -> COMMANDS
+- main: The table of commands: one row for each, with the module below that has it. -> COMMANDS
 - measure: Commands that explain or measure recall: why, eval, tune, noise. -> COMMANDS
 - provider: The command `provider` lists embedding providers, tests one, approves one. -> COMMANDS
 """

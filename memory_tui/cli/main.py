@@ -1,4 +1,4 @@
-"""The table of commands: the one that is asked for is imported, run."""
+"""The table of commands: one row for each, with the module below that has it."""
 
 from __future__ import annotations
 

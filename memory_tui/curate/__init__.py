@@ -1,7 +1,5 @@
 """Change notes: each change is shown first, written in one step, journaled, undone on request.
 
-- atomic_swap: A note is replaced in one step, inside a folder that stays open so that no link takes its place. ->
-  replace
 - budget: The budget of a note: how much of it its host puts before the agent, where it cuts. -> measure
 - changes: A change of notes: the bytes before, the bytes after, file by file. -> Change
 - curator: The curator plans a change, shows it, makes it, undoes it. -> Curator
@@ -12,7 +10,10 @@
 - links: Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5. ->
   LinkIndex
 - merge: Three-way merge of a note by lines; a conflict remains where both sides changed the same lines. -> merge
-- note_write: One note goes from its old text to its new text, merged with what others write meanwhile. -> write
+- note_bytes: The bytes of a note change here: replaced, created, removed or appended, in a folder that stays open. ->
+  replace
+- note_write: A write decides what new text a note gets: merged with what others wrote meanwhile, or tried again. ->
+  write
 - planner: The planner turns a wish (capture, promote, move, delete, archive) into a change of notes. -> Planner
 - promote: Promoting copies or moves lines of a daily log into MEMORY.md, below a heading. -> promote
 - recover: Recovery finishes or forgets a change that a crash cut off. -> recover

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 from memory_tui.config import places
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.curate import atomic_swap, recover
-from memory_tui.curate.atomic_swap import parent
+from memory_tui.curate import note_bytes, recover
 from memory_tui.curate.budget import HostLimit
 from memory_tui.curate.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.git import History
 from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, journal_folder
 from memory_tui.curate.links import LinkIndex
+from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import (
     RECENT_SECONDS,
     STAY_SECONDS,
@@ -362,7 +362,7 @@ class Curator:
         if any(time.time() - mtime_ns / 1e9 < RECENT_SECONDS for _, mtime_ns in was):
             time.sleep(STAY_SECONDS)
             written = [
-                stay(self.roots, one, atomic_swap.tag(entry.id, number), until) for number, one in enumerate(written)
+                stay(self.roots, one, note_bytes.tag(entry.id, number), until) for number, one in enumerate(written)
             ]
         written += [WrittenNote(file.path, file.before, file.after) for file in files if nothing]
         made = tuple(replace(file, before=w.before, after=w.after) for file, w in zip(files, written, strict=True))
@@ -386,14 +386,14 @@ class Curator:
                 require_whole(file.path, file.before, file.after)
             with parent(self.roots, file.path) as (folder, name):
                 if folder is not None:
-                    atomic_swap.refuse_unwritable(folder, name, file.path)
+                    note_bytes.refuse_unwritable(folder, name, file.path)
         return files
 
     def _write(self, entry: JournalEntry, files: tuple[FileChange, ...], until: float) -> list[WrittenNote]:
         written: list[WrittenNote] = []
         try:
             for number, file in enumerate(files):
-                written.append(write(self.roots, file, atomic_swap.tag(entry.id, number), until))
+                written.append(write(self.roots, file, note_bytes.tag(entry.id, number), until))
         except SameLinesChanged:
             self._take_back(entry, written, "another program changed the same lines")
             raise
@@ -425,7 +425,7 @@ class Curator:
         for number, file in reversed(list(enumerate(written))):
             try:
                 write(
-                    self.roots, FileChange(file.path, file.after, file.before), atomic_swap.tag(entry.id, number) + "b"
+                    self.roots, FileChange(file.path, file.after, file.before), note_bytes.tag(entry.id, number) + "b"
                 )
             except SameLinesChanged as news:
                 half = f"; {file.path} keeps its part, because it has changed again"
@@ -477,11 +477,11 @@ class Curator:
             with parent(self.roots, file.path) as (folder, _):
                 if folder is None:
                     continue
-                hidden = atomic_swap.tag(entry.id, number)
+                hidden = note_bytes.tag(entry.id, number)
                 if number >= len(written) or written[number].final:
                     with contextlib.suppress(OSError):
                         # What cannot be removed is looked at again by the next start.
-                        atomic_swap.clear(folder, hidden)
+                        note_bytes.clear(folder, hidden)
                         # Else they may come back when the power goes, and nobody would look for them.
                         folder.sync()
                 left += folder.names(hidden)

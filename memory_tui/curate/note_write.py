@@ -1,4 +1,4 @@
-"""One note goes from its old text to its new text, merged with what others write meanwhile."""
+"""A write decides what new text a note gets: merged with what others wrote meanwhile, or tried again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from memory_tui.core.errors import EditRefused
-from memory_tui.curate import atomic_swap
-from memory_tui.curate.atomic_swap import Folder, NoteChanged, parent
+from memory_tui.curate import note_bytes
 from memory_tui.curate.changes import FileChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.merge import Merge, common_head, merge
+from memory_tui.curate.note_bytes import Folder, NoteChanged, parent
 from memory_tui.workspace.roots import Roots
 
 DEADLINE_SECONDS = 4.0
@@ -149,10 +149,10 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
     with parent(roots, change.path, make=change.after is not None) as (folder, name):
         if folder is None:
             raise EditRefused(f"The folder of {change.path} is gone.", "Look at the list of files.")
-        atomic_swap.refuse_unwritable(folder, name, change.path)
+        note_bytes.refuse_unwritable(folder, name, change.path)
         try:
             return _rounds(folder, name, change, hidden, until)
-        except atomic_swap.TornWrite as torn:
+        except note_bytes.TornWrite as torn:
             raise Unfinished(
                 f"{_refused(torn, change.path).message} A part of the text stands in {change.path} and could not be "
                 f"taken out again: {torn.stays.strerror}.",
@@ -178,7 +178,7 @@ def _rounds(
                 and _only_adds(folder, name, now.before, now.after)
             ):
                 return WrittenNote(
-                    change.path, *atomic_swap.append(folder, name, now.before, now.after[len(now.before) :])
+                    change.path, *note_bytes.append(folder, name, now.before, now.after[len(now.before) :])
                 )
             now, found = _once(folder, name, hidden, now, insist=number > _PATIENCE, late=late)
         except NoteChanged as news:
@@ -193,7 +193,7 @@ def _rounds(
 
 
 def _joined(
-    folder: Folder, name: str, done: FileChange, hidden: str, found: atomic_swap.SwapResult, until: float, *, late: bool
+    folder: Folder, name: str, done: FileChange, hidden: str, found: note_bytes.SwapResult, until: float, *, late: bool
 ) -> WrittenNote:
     """What others wrote between the comparison and the exchange, and what was written here, in one text."""
     both = merge(done.before, done.after, found.displaced, mine_first=late or _half(done.before, found.displaced))
@@ -237,19 +237,19 @@ def _give_back(folder: Folder, name: str, change: FileChange, hidden: str, until
 
 def _once(
     folder: Folder, name: str, hidden: str, change: FileChange, *, insist: bool, late: bool
-) -> tuple[FileChange, atomic_swap.SwapResult]:
+) -> tuple[FileChange, note_bytes.SwapResult]:
     """One attempt: the change as it came to be, and the file it displaced. Raises NoteChanged, SameLinesChanged.
 
     With `insist` a note that is written all the time is exchanged as it is, because what was displaced is merged in.
     """
-    atomic_swap.clear(folder, hidden)
+    note_bytes.clear(folder, hidden)
     if change.after is None:
-        return change, atomic_swap.remove(folder, name, hidden, change.before or b"")
-    atomic_swap.write_beside(folder, hidden, change.after, folder.status(name), change.mode, change.mtime_ns)
+        return change, note_bytes.remove(folder, name, hidden, change.before or b"")
+    note_bytes.write_beside(folder, hidden, change.after, folder.status(name), change.mode, change.mtime_ns)
     if change.before is None:
-        atomic_swap.create(folder, name, hidden)
-        return change, atomic_swap.SwapResult(None)
-    atomic_swap.copy_attributes(folder, name, hidden)
+        note_bytes.create(folder, name, hidden)
+        return change, note_bytes.SwapResult(None)
+    note_bytes.copy_attributes(folder, name, hidden)
     made = change
 
     def remake(theirs: bytes, stays: bool) -> bool:
@@ -260,11 +260,11 @@ def _once(
         if after is None or after == theirs:
             return False
         made = replace(change, before=theirs, after=after)
-        atomic_swap.write_beside(folder, hidden, after, folder.status(name))
-        atomic_swap.copy_attributes(folder, name, hidden)
+        note_bytes.write_beside(folder, hidden, after, folder.status(name))
+        note_bytes.copy_attributes(folder, name, hidden)
         return True
 
-    found = atomic_swap.replace(folder, name, hidden, change.before, remake)
+    found = note_bytes.replace(folder, name, hidden, change.before, remake)
     return made, found
 
 

@@ -22,7 +22,6 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate import budget
 from memory_tui.curate import promote as curate_promote
-from memory_tui.curate.atomic_swap import parent
 from memory_tui.curate.budget import Budget, HostLimit
 from memory_tui.curate.changes import (
     HEADING,
@@ -37,6 +36,7 @@ from memory_tui.curate.changes import (
     end_of,
 )
 from memory_tui.curate.links import LinkIndex, Names, NoteLink, links
+from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
 from memory_tui.workspace.notes import shown_day

@@ -6,12 +6,12 @@ import os
 from dataclasses import replace
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
-from memory_tui.curate import atomic_swap, lease
-from memory_tui.curate.atomic_swap import Folder, contents, parent
+from memory_tui.curate import lease, note_bytes
 from memory_tui.curate.changes import FileChange, ThreeWay
 from memory_tui.curate.journal import Journal, JournalEntry
 from memory_tui.curate.lease import WriterState
 from memory_tui.curate.merge import merge
+from memory_tui.curate.note_bytes import Folder, contents, parent
 from memory_tui.curate.note_write import SameLinesChanged, current, write
 from memory_tui.workspace.roots import Roots
 
@@ -62,7 +62,7 @@ def is_made(change: FileChange, now: bytes | None) -> bool:
 def _settled(roots: Roots, journal: Journal, entry: JournalEntry) -> JournalEntry:
     try:
         change = journal.change_of(entry)
-        files = [_with_late(roots, file, atomic_swap.tag(entry.id, n)) for n, file in enumerate(change.files)]
+        files = [_with_late(roots, file, note_bytes.tag(entry.id, n)) for n, file in enumerate(change.files)]
         torn = [_without_part(roots, file) for file in files]
         made = [is_made(file, current(roots, file.path)) for file in files]
         if not any(made):
@@ -70,7 +70,7 @@ def _settled(roots: Roots, journal: Journal, entry: JournalEntry) -> JournalEntr
         else:
             state, reason = _finish(roots, journal, entry, files, made)
         for number, file in enumerate(files):
-            _clear(roots, file.path, atomic_swap.tag(entry.id, number))
+            _clear(roots, file.path, note_bytes.tag(entry.id, number))
         if state == "refused":
             return journal.settle(entry, "refused", reason=reason)
         return journal.settle(entry, "done", [_as_it_is(roots, file) for file in files], reason=reason)
@@ -87,7 +87,7 @@ def _finish(
     try:
         for number, (file, done) in enumerate(zip(files, made, strict=True)):
             if not done:
-                write(roots, file, atomic_swap.tag(entry.id, number) + "f")
+                write(roots, file, note_bytes.tag(entry.id, number) + "f")
         return "done", FINISHED
     except (SameLinesChanged, MemoryTuiError) as stopped:
         if isinstance(stopped, SameLinesChanged):
@@ -96,7 +96,7 @@ def _finish(
         for number, file in enumerate(files):
             if is_made(file, current(roots, file.path)):
                 back = replace(file, before=file.after, after=file.before)
-                write(roots, back, atomic_swap.tag(entry.id, number) + "b")
+                write(roots, back, note_bytes.tag(entry.id, number) + "b")
         return "refused", TAKEN_BACK
     except SameLinesChanged:
         return "done", HALF
@@ -110,7 +110,7 @@ def _without_part(roots: Roots, file: FileChange) -> bool:
             return False
         found = part_of(file, now)
         if found is not None:
-            atomic_swap.take_out(folder, name, *found)
+            note_bytes.take_out(folder, name, *found)
         return found is not None
 
 
@@ -158,7 +158,7 @@ def _with_late(roots: Roots, file: FileChange, hidden: str) -> FileChange:
 
 def _replaced(folder: Folder, hidden: str, file: FileChange) -> list[bytes]:
     """The texts of whole hidden files that are neither the text before nor the text after."""
-    names = [name for name in folder.names(hidden) if name.endswith((atomic_swap.NEW, atomic_swap.OLD))]
+    names = [name for name in folder.names(hidden) if name.endswith((note_bytes.NEW, note_bytes.OLD))]
     texts = [folder.read(name) for name in names]
     return [text for text in texts if text is not None and text not in (file.before, file.after)]
 
@@ -166,7 +166,7 @@ def _replaced(folder: Folder, hidden: str, file: FileChange) -> list[bytes]:
 def _clear(roots: Roots, path: str, hidden: str) -> None:
     with parent(roots, path) as (folder, _):
         if folder is not None:
-            atomic_swap.clear(folder, hidden)
+            note_bytes.clear(folder, hidden)
 
 
 def _as_it_is(roots: Roots, file: FileChange) -> FileChange:

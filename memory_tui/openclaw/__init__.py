@@ -1,4 +1,4 @@
-"""OpenClaw's own files: its index, its sessions, read only, beside what it tells its agents.
+"""OpenClaw's own files are only read here; session notes alone are written.
 
 - compare: A comparison of OpenClaw's own index with the notes on disk, file by file. -> compare
 - dreaming: Dreaming is what OpenClaw 2026.9 writes into notes at night, between markers that it looks for again. ->

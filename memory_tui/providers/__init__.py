@@ -4,7 +4,7 @@
 - batch: A batch service turns a file of texts into a file of vectors. -> BatchService
 - batch_format: The wire format of a batch service, as data: how a job is written, where its answers hold what. ->
   BatchFormat
-- chain: The chain of providers: the one in use, then its fallback. -> Chain
+- chain: The chain of providers decides when the fallback takes the place of the one in use. -> Chain
 - chain_member: A chain member is one provider with its health, its failures, its pauses. -> ChainMember
 - download: The download of a model file: resumed after a break, checked by size, by checksum. -> fetch
 - failures: Why a provider gave no vectors: a closed set of states, each with its remedy. -> ProviderFailure
@@ -15,7 +15,8 @@
   ProviderSettings
 - provider_row: A provider row holds every fact of one provider: hosts, key variables, models, prices, wire format. ->
   ProviderRow
-- registry: The table of providers, of which one is created by its name. -> TABLE
-- serving: The serving provider: which one was asked for, which one answers, why. -> ServingProvider
+- registry: The table of providers: one line for each file of `wires`, by its name. -> TABLE
+- serving: The serving provider as a status reports it: which one was asked for, which one answers, why. ->
+  ServingProvider
 - wires: One file for each provider: its row with hosts, key variables, models, prices, wire format.
 """

@@ -1,4 +1,4 @@
-"""The chain of providers: the one in use, then its fallback.
+"""The chain of providers decides when the fallback takes the place of the one in use.
 
 A provider is never replaced within a call, and never silently: the vectors of two are not comparable, so the index
 has to be made again with the other one, which has another identity.

@@ -1,4 +1,4 @@
-"""The table of providers, of which one is created by its name."""
+"""The table of providers: one line for each file of `wires`, by its name."""
 
 from __future__ import annotations
 

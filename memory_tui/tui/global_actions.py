@@ -1,4 +1,4 @@
-"""A pressed key runs its action: the nearest pane's do_ method, or the reason why not."""
+"""Global actions work in every view; the nearest pane's `do_` method comes first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keymap lists every key once: bindings, hints, help, palette, README are made from it."""
+"""The keymap decides which action a key runs at which place; hints, help, palette are made from it."""
 
 from __future__ import annotations
 

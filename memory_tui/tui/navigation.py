@@ -54,7 +54,7 @@ class Opener:
 class OverlayView:
     """A view over another one: `target` is its class, which is given the view below.
 
-    `group` is the place whose keys it is listed with, `needs` names what has to hold (see actions),
+    `group` is the place whose keys it is listed with, `needs` names what has to hold (see `action`),
     `renew` what the key r does in it, with its hint.
     """
 

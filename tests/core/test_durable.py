@@ -57,7 +57,7 @@ def texts(notes: Path) -> dict[str, bytes]:
 def _nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the rest of a line, or for a late program, is no part of these tests."""
     monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr("memory_tui.curate.atomic_swap.HALF_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.curate.note_bytes.HALF_SECONDS", 0.0)
 
 
 def at_work(notes: Path) -> Curator:

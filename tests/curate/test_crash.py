@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.curate import atomic_swap, recover
+from memory_tui.curate import note_bytes, recover
 from memory_tui.curate.changes import FileChange
 from tests.support.curate import curator, hidden, put, workspace
 from tests.support.paths import ROOT
@@ -24,7 +24,7 @@ sys.path.insert(0, sys.argv[1])
 from tests.support.curate import curator
 from memory_tui.core import atomic
 from memory_tui.curate import curator as curators, journal, lease
-from memory_tui.curate import atomic_swap as folder, atomic_swap as swap, note_write as write
+from memory_tui.curate import note_bytes as folder, note_bytes as swap, note_write as write
 from memory_tui.curate.changes import Change, FileChange
 
 seen = 0
@@ -162,7 +162,7 @@ def test_lines_that_came_before_the_next_start_stay(cut_off, tmp_path, point):
     assert cut_off(notes, change, point) == -signal.SIGKILL
     with (notes / "MEMORY.md").open("ab") as file:
         file.write(b"- theirs\n")
-    replaced = notes / f".memory-tui-1-0{atomic_swap.NEW}"
+    replaced = notes / f".memory-tui-1-0{note_bytes.NEW}"
     if point != "settle:before:1":
         # Somebody was on the way into the file that was replaced.
         assert replaced.read_bytes() == BEFORE["MEMORY.md"]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.core.errors import EditRefused, PathRefused
-from memory_tui.curate import atomic_swap, journal, lease, note_write
+from memory_tui.curate import journal, lease, note_bytes, note_write
 from memory_tui.curate.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from tests.support.curate import agent, curator, hidden, put, workspace
 from tests.support.waiting import LONG
@@ -37,15 +37,15 @@ def folder(tmp_path):
 def _quick_disk(monkeypatch):
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
     monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr(atomic_swap, "HALF_SECONDS", 0.0)
+    monkeypatch.setattr(note_bytes, "HALF_SECONDS", 0.0)
 
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch):
     """Nor is how long a program is waited for that has a note open, or the lock, and gets no turn on a busy machine."""
-    late = (atomic_swap, "_LATE_SECONDS")
+    late = (note_bytes, "_LATE_SECONDS")
     for place, name in (
-        (atomic_swap, "WAIT_SECONDS"),
+        (note_bytes, "WAIT_SECONDS"),
         late,
         (note_write, "DEADLINE_SECONDS"),
         (journal, "_LOCK_SECONDS"),
@@ -233,14 +233,14 @@ def test_a_change_of_two_notes_is_made_whole_or_not_at_all(folder):
 def test_the_second_note_fails_late_and_the_first_is_taken_back(folder, monkeypatch):
     one = curator(folder)
     before = one.read("MEMORY.md")
-    real = atomic_swap.replace
+    real = note_bytes.replace
 
     def full(folder, name, *rest):
         if name == "a.md":
             raise OSError(28, "No space left on device")
         return real(folder, name, *rest)
 
-    monkeypatch.setattr(atomic_swap, "replace", full)
+    monkeypatch.setattr(note_bytes, "replace", full)
     (folder / "memory" / "a.md").write_bytes(b"old\n")
     with pytest.raises(EditRefused, match="full"):
         one.apply(
@@ -304,12 +304,12 @@ def test_a_writer_between_the_exchange_and_the_last_look_is_merged_in(folder, mo
     one = curator(folder)
     note = folder / "MEMORY.md"
     before = note.read_bytes()
-    displaced, quiet = atomic_swap._displaced, lease.quiet
+    displaced, quiet = note_bytes._displaced, lease.quiet
     old_names: list[str] = []
 
     def exchanged(folder, hidden):
         if not note.read_bytes().endswith(b"- late\n"):
-            old_names.append(hidden + atomic_swap.NEW)
+            old_names.append(hidden + note_bytes.NEW)
         return displaced(folder, hidden)
 
     def write_late(descriptor, seconds):
@@ -319,7 +319,7 @@ def test_a_writer_between_the_exchange_and_the_last_look_is_merged_in(folder, mo
                 file.write(b"- late\n")
         return quiet(descriptor, seconds)
 
-    monkeypatch.setattr(atomic_swap, "_displaced", exchanged)
+    monkeypatch.setattr(note_bytes, "_displaced", exchanged)
     monkeypatch.setattr(lease, "quiet", write_late)
     one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- two")))
     assert note.read_bytes() == before.replace(b"- one", b"- two") + b"- late\n"
@@ -385,7 +385,7 @@ def test_two_curators_at_once_lose_nothing(folder):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
 def test_a_note_that_somebody_keeps_open_to_write_is_left_alone(folder, monkeypatch):
-    monkeypatch.setattr(atomic_swap, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(note_bytes, "WAIT_SECONDS", 0.05)
     one = curator(folder)
     before = one.read("MEMORY.md")
     with (folder / "MEMORY.md").open("ab"), pytest.raises(Busy):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from memory_tui.core.errors import EditRefused, PathRefused
-from memory_tui.curate import atomic_swap
+from memory_tui.curate import note_bytes
 from memory_tui.curate.changes import Conflict
 from memory_tui.tui import external
 from memory_tui.tui.app import MemoryApp
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
     monkeypatch.setattr("memory_tui.curate.curator.STAY_SECONDS", 0.0)
-    monkeypatch.setattr(atomic_swap, "HALF_SECONDS", 0.0)
+    monkeypatch.setattr(note_bytes, "HALF_SECONDS", 0.0)
 
 
 def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.curate import atomic_swap, journal
+from memory_tui.curate import journal, note_bytes
 from memory_tui.curate import note_write as curating
 from memory_tui.curate.journal import left
 from memory_tui.tui.views.notes.browse import BrowseView
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is how long a program waits for another one that gets no turn on a busy machine."""
-    for place, name in ((atomic_swap, "WAIT_SECONDS"), (curating, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
+    for place, name in ((note_bytes, "WAIT_SECONDS"), (curating, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
         monkeypatch.setattr(place, name, LONG)
 
 

@@ -1,4 +1,4 @@
-"""A note is replaced in one step, inside a folder that stays open so that no link takes its place.
+"""The bytes of a note change here: replaced, created, removed or appended, in a folder that stays open.
 
 Where the system allows it the folder is opened component by component below its root, and every name is used
 relative to it.
