@@ -64,7 +64,7 @@ def test_json_has_the_documented_shape(run: Callable) -> None:
     code, out, _ = run("search", "--json", "--explain", "omada router")
     answer = json.loads(out)
     assert code == 0
-    shown = {"results", "provider", "model", "profile", "mode", "fallback", "empty", "notices", "roots"}
+    shown = {"results", "provider", "model", "profile", "mode", "fallback", "answerLevel", "empty", "notices", "roots"}
     assert set(answer) == {*shown, "trace"}
     assert set(json.loads(run("search", "--json", "omada router")[1])) == shown
     assert set(answer["results"][0]) == {
@@ -590,6 +590,7 @@ def test_every_global_option_is_taken_after_every_command() -> None:
         "promote": ["a:1"],
         "archive": ["--older-than", "3"],
         "hook": ["claude-code"],
+        "inject": ["a"],
     }
     for command in main.COMMANDS:
         for option, value in GLOBAL.items():

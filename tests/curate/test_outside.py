@@ -282,7 +282,7 @@ def test_an_edit_in_the_editor_is_undone_on_screen(
         assert note.read_bytes() == before + b"- written elsewhere\n"
         assert said(app).startswith("Edit MEMORY.md in the outside editor python")
         assert said(app).endswith("kept as change 1; u undoes it.")
-        await press(pilot, "H")
+        await press(pilot, "g", "h")
         assert "Edit MEMORY.md in the outside editor python" in text_of(app)
         assert "written elsewhere" in text_of(app)
         assert "What the note held when the editor opened" in text_of(app)

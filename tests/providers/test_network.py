@@ -234,7 +234,7 @@ def test_a_provider_that_fails_half_way_leaves_no_vector_among_the_fallbacks(
 ) -> None:
     """Both make vectors of 256 numbers, so that nothing but their identity tells them apart."""
     for number in range(120):
-        (notes / f"n{number}.md").write_text(f"Note {number}: {'cake and tea ' * 40}\n")
+        (notes / f"n{number}.md").write_text(f"Note {number}: {'cake and tea ' * 400}\n")
     play.say(well, well)
     play.usual = status(500, {"error": {"message": "overloaded"}})
     with Engine.open(options(tmp_path, fallback="builtin", **at(play.url))) as engine:

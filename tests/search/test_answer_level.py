@@ -51,9 +51,9 @@ def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper()
 def test_what_is_near_in_meaning_is_never_nothing() -> None:
     # "What happened on July 20th?" over the log of that day: no word in common, and the right answer.
     asked = signals(0.0, 0.0, 0.0, 0.54)
-    assert level_of(asked, 0.07, 0.01).level == "nearby only"
-    assert level_of(signals(0.0, 0.0, 0.0, 0.4), 0.07, 0.01).level == NOTHING
-    assert level_of(signals(0.0, 0.0, 0.0, None), 0.07, 0.01).level == NOTHING
+    assert level_of(asked, bounds(0.07, 0.01)).level == "nearby only"
+    assert level_of(signals(0.0, 0.0, 0.0, 0.4), bounds(0.07, 0.01)).level == NOTHING
+    assert level_of(signals(0.0, 0.0, 0.0, None), bounds(0.07, 0.01)).level == NOTHING
 
 
 def test_the_words_of_a_level_hold_its_numbers() -> None:

@@ -15,7 +15,7 @@ from memory_tui.plan import Options
 from memory_tui.providers.provider_protocol import Identity, identity_key
 from memory_tui.providers.wires import scripted
 from memory_tui.providers.wires.scripted import Scripted
-from memory_tui.search.trace import NothingMatched, Trace
+from memory_tui.search.trace import Elsewhere, NothingMatched, Trace
 from tests.support.index import integrity
 
 NOTES = {
@@ -116,7 +116,7 @@ def test_rare_letters_weigh_more_in_recommended_and_the_arithmetic_holds(place, 
     text = evidence.texts[trace.recalled[0].chunk.rowid]
     assert why.count_terms(trace.plan, text, trace.profile).counts == {"printer": 1, "cellar": 1}
     gone = asked(place, "zebra", provider="none", profile="recommended")
-    assert gone.empty == NothingMatched(("zebra",), "OR")
+    assert gone.empty == NothingMatched(("zebra",), "OR", Elsewhere(looked=("zebra",)))
 
 
 def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> None:
@@ -361,7 +361,7 @@ def test_an_index_of_the_first_version_is_taken_over_as_it_is(place) -> None:
     old = apsw.Connection(str(place / "index.sqlite"))
     old.execute(
         "DROP TABLE batch_jobs; DROP TABLE batch_texts; DROP TABLE withheld; DROP TABLE refused; "
-        "DROP TABLE annotations; "
+        "DROP TABLE annotations; DROP TABLE word_counts; "
         "DELETE FROM meta WHERE key = 'full_text'; PRAGMA user_version = 1; UPDATE meta SET "
         "value = json_remove(value, '$.ftsTokenizer') WHERE key = 'memory_index_meta_v1'"
     )

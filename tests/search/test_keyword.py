@@ -13,7 +13,7 @@ from memory_tui.explain import wording
 from memory_tui.explain.why import explain
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import AllBelowGate, NothingMatched, NoUsableWord, Trace
+from memory_tui.search.trace import AllBelowGate, Elsewhere, NothingMatched, NoUsableWord, Trace
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -120,7 +120,7 @@ def test_age_counts_nothing_and_the_floor_is_min_score(ask) -> None:
 
 def test_an_empty_answer_says_why(ask) -> None:
     trace = ask("zebra giraffe", "openclaw-2026.3")
-    assert trace.empty == NothingMatched(("zebra", "giraffe"), "OR")
+    assert trace.empty == NothingMatched(("zebra", "giraffe"), "OR", Elsewhere(looked=("zebra", "giraffe")))
     assert isinstance(ask("?!", "openclaw-2026.3").empty, NoUsableWord)
 
 

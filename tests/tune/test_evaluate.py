@@ -113,6 +113,8 @@ def test_bad_weights_fail_against_a_baseline_and_name_what_broke(run: Run, place
         "query.hybrid.textWeight=0",
         "--set",
         "query.hybrid.vectorWeight=1",
+        "--set",
+        "secondStage.weight=0",
     )
     worse = measured(run, place, *bad)
     assert worse["code"] == 3
