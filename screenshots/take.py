@@ -1,4 +1,4 @@
-"""Makes the pictures of the README from the sample workspace: python screenshots/take.py [FOLDER]."""
+"""Makes the pictures of the README from the sample workspace: python -m screenshots.take [FOLDER]."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
+from tests.support.tui import settled
 
 TODAY = dt.date(2026, 11, 20)
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 QUESTION = "how is the omada vlan set up"
 SHOTS = {
     "browse-120x36": ((120, 36), "", ()),
-    "promote-120x36": ((120, 36), "", ("T", "tab", "down", "down", "down", "p")),
+    "promote-120x36": ((120, 36), "", ("g", "t", "tab", "down", "down", "down", "p")),
     "search-120x36": ((120, 36), QUESTION, ("escape", "down", "down")),
     "why-120x36": ((120, 36), QUESTION, ("escape", *"jjjjjjj", "w")),
     "sides-120x36": ((120, 36), QUESTION, ("escape", "c")),
-    "noise-120x36": ((120, 36), QUESTION, ("escape", "t", "k", "l", "escape", "N")),
+    "noise-120x36": ((120, 36), QUESTION, ("escape", "t", "k", "l", "escape", "z", "n")),
     "search-80x24": ((80, 24), QUESTION, ("escape", "down")),
     "tune-120x36": ((120, 36), QUESTION, ("escape", "t", "l", "j", "j", *"lllllllll")),
     "index-120x36": ((120, 36), "", ("3",)),
@@ -48,26 +49,16 @@ def keep_labels(workspace: Path) -> None:
 async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:
     """One picture: open, ask, press, wait until nothing moves, export."""
     size, query, keys = SHOTS[name]
-    engines: list[Engine] = []
-
     def opener(listener):  # noqa: ANN001, ANN202
         options = Options(workspace=str(workspace), index=str(index), now=NOON, changes=(("sync.watch", "off"),))
-        engines.append(Engine.open(options, listener))
-        return engines[0]
+        return Engine.open(options, listener)
 
     app = MemoryApp(opener, name="demo", query=query)
     async with app.run_test(size=size) as pilot:
-        async with asyncio.timeout(60):
-            while not engines or app.facts is None:
-                await pilot.pause(0.05)
-            await asyncio.to_thread(engines[0].wait_idle, 30)
-            while query and not getattr(app.screen, "trace", None):
-                await pilot.pause(0.05)
+        await settled(pilot)
         for key in keys:
             await pilot.press(key)
-        await pilot.pause(0.5)
-        while app.bridge.busy:
-            await pilot.pause(0.2)
+            await settled(pilot)
         app.save_screenshot(f"{name}.svg", path=str(folder))
 
 
