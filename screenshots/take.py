@@ -49,6 +49,7 @@ def keep_labels(workspace: Path) -> None:
 async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:
     """One picture: open, ask, press, wait until nothing moves, export."""
     size, query, keys = SHOTS[name]
+
     def opener(listener):  # noqa: ANN001, ANN202
         options = Options(workspace=str(workspace), index=str(index), now=NOON, changes=(("sync.watch", "off"),))
         return Engine.open(options, listener)

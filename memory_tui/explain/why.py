@@ -427,7 +427,10 @@ def floor_of(candidate: Candidate, trace: Trace) -> float:
 
 
 def in_a_line(candidate: Candidate, trace: Trace) -> str:
-    """The whole arithmetic as one formula: `.40 x 0.854 + .60 x 0.818 = 0.832 + 0.020 age = 0.852 >= 0.35`."""
+    """The whole arithmetic as one formula: `.40 x 0.854 + .60 x 0.818 = 0.832 + 0.020 age = 0.852 >= 0.35`.
+
+    With a second stage it begins with the sum of both sides, so that its end is seen on a narrow screen.
+    """
     age, digits = candidate.age, Digits.of(candidate, trace)
     sides = " + ".join(
         " x ".join(reversed(product_shown(part.score, part.weight, part.points, digits.points)))
@@ -436,6 +439,7 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
     if (second := candidate.second) is not None:
+        formula = f"{candidate.hybrid:.{digits.total}f}"
         more += f" x {candidate.first_share:.{digits.total}f} first + {second.points:.{digits.total}f} second"
         more += f" - {second.lost:.{digits.total}f} beside" if second.lost else ""
     if is_named(candidate):

@@ -202,11 +202,19 @@ def check_formula(formula: str) -> None:
     sums, sign, floor = re.split(" (>=|<) ", formula)
     assert (float(sums.rpartition(" ")[2]) >= float(floor.split()[0])) == (sign == ">="), formula
     first, *rest = sums.split(" = ")
+    if " second" in first:
+        _check_steps([first, *rest], formula)
+        return
     one, other = (float(a) * float(b) for a, b in re.findall(rf"{NUMBER} x {NUMBER}", first))
     digits = len(rest[0].split()[0].partition(".")[2])
     # Two products that are not printed: each is rounded once where the longer form prints it.
     assert abs(one + other - float(rest[0].split()[0])) <= 2 * 10.0**-digits, formula
-    for before, after in itertools.pairwise(rest):
+    _check_steps(rest, formula)
+
+
+def _check_steps(sums: list[str], formula: str) -> None:
+    """Each sum is what the one before it comes to, from left to right."""
+    for before, after in itertools.pairwise(sums):
         start, *steps = before.split()
         value = float(start)
         for sign, number, _name in zip(steps[::3], steps[1::3], steps[2::3], strict=True):
