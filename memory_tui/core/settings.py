@@ -1,8 +1,7 @@
 """Every knob: its key, range, step, default, unit, help.
 
-Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus the few that
-only memory-tui has (`recency.*`, `dateBoost`, `secondStage.*`, `answer.*`,
-`questionTime.*`). Command line, tune strip, help and manual read this one table.
+Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus those that
+only memory-tui has, which are marked `own`. Command line, tune strip, help and manual read this one table.
 """
 
 from __future__ import annotations

@@ -133,10 +133,10 @@ class View(Screen[None]):
     """
 
     PLACE = ""
+    """The view's place in the keymap."""
     SCROLLED = ""
     """Selects the pane that J and K scroll while another has the focus."""
     SCROLL_LINES = 3
-    """The view's place in the action table."""
     MORE_PLACES: ClassVar[tuple[str, ...]] = ("notes",)
     """Places between the pane in focus and the view itself."""
     _following = False
