@@ -152,7 +152,7 @@ def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof
     except NoAnswer as error:
         raise NoAnswer(
             f"{title} is connected, but the server that it starts gives no answer: {error.message}",
-            f"{error.next_step} memory-tui {_way_back(made)} takes the connection back.".lstrip(),
+            f"{error.next_step} memory-tui {_way_back(made)} undoes the connection.".lstrip(),
         ) from error
 
 

@@ -208,7 +208,7 @@ def _line(entry: JournalEntry, undoable: set[int]) -> str:
         entry.state, ""
     )
     if entry.state == "done" and not entry.undoes and not entry.redoes and entry.id not in undoable:
-        state = " (taken back)"
+        state = " (undone)"
     return f"{entry.id:>4}  {when}  {entry.title}{state}{f': {entry.reason}' if entry.reason else ''}"
 
 
@@ -293,7 +293,7 @@ def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) 
         as_text.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
         as_text.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
     of = f" of the kind {kind}" if kind else ""
-    as_text.text([f"{len(found)} to look at{of}." if found else f"Nothing{of} needs attention."])
+    as_text.text([f"Open suggestions{of}: {len(found)}." if found else f"Nothing{of} needs attention."])
 
 
 def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
@@ -356,7 +356,7 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
 
 def _declare_trust(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
-    one.add_argument("--approve", action="store_true", help="let edits made here move the ledger's hash along")
+    one.add_argument("--approve", action="store_true", help="let edits made here update the ledger's hash")
     one.add_argument("--withdraw", action="store_true", help="only read the ledger from now on")
     one.add_argument("--repair", metavar="PATH", help="show a whole note, and trust it again by its name")
 
@@ -400,7 +400,7 @@ def _repair(trust: Trust, curator: Curator, given: argparse.Namespace) -> int:
     if sys.stdin.readline().strip() != path:
         raise EditRefused("Nothing was changed: the name was not typed.", f"It is {path}.")
     trust.repair(path, data)
-    as_text.text([f"{path} is agent again."])
+    as_text.text([f"{path} is trusted again (agent)."])
     return 0
 
 

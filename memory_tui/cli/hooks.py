@@ -52,7 +52,9 @@ def _declare_hook(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", metavar="TEXT", help="session-memory: what ended it, such as /new")
     parser.add_argument("--messages", type=positive, metavar="N", help="how many messages (default: as configured)")
     parser.add_argument(
-        "--settings", action="store_true", help="print what settings.json of Claude Code, hooks.json of Codex needs"
+        "--settings",
+        action="store_true",
+        help="print the hook entries for Claude Code's settings.json or Codex's hooks.json",
     )
 
 

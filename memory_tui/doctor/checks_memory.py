@@ -165,7 +165,7 @@ def _trust(engine: Engine) -> CheckOutcome:
     if found is None or not found.ledger:
         return skipped("OpenClaw keeps no ledger of these notes.")
     if found.problem:
-        return warning(f"Trust cannot be told: {found.problem}", found.next_step)
+        return warning(f"Trust is unknown: {found.problem}", found.next_step)
     bad = [file for file in found.files if file.state in ("untrusted", "edited", "ignored", "unknown")]
     if bad or found.remarks:
         said = [*found.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
@@ -352,7 +352,8 @@ def _weights(engine: Engine) -> CheckOutcome:
         return warning("Both weights are 0; 0.7 and 0.3 are used.", "Set one of them.")
     if abs(vector + text - 1) > 1e-6:
         return warning(
-            f"The weights {vector:g} and {text:g} do not add up to 1; they are made to.", "Write what they come to."
+            f"The weights {vector:g} and {text:g} do not add up to 1, so they are scaled.",
+            "Set weights that add up to 1.",
         )
     return ok(f"Meaning counts {vector:g}, words count {text:g}.")
 

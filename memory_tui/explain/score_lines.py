@@ -84,7 +84,8 @@ def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
         return []
     share = ScoreLine("first", "share of the first stage", "x", candidate.first_share, digits)
     if not part.measures:
-        return [share, ScoreLine("second", "not among the first candidates, which are looked into", "+", 0.0, digits)]
+        nothing = "not among the first candidates, so the second stage adds nothing"
+        return [share, ScoreLine("second", nothing, "+", 0.0, digits)]
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     places = len(score.partition(".")[2])
     shown = _added([one.points for one in part.measures], float(score), places)
@@ -128,4 +129,4 @@ def neighbour_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
     part = candidate.second
     if part is None or part.beside is None:
         return []
-    return [ScoreLine("beside", f"stands beside {part.beside.citation}, which is better", "+", -part.lost, digits)]
+    return [ScoreLine("next to", f"{part.beside.citation}, which scores higher", "+", -part.lost, digits)]

@@ -47,7 +47,7 @@ def parts(candidate: Candidate) -> dict[str, float]:
         "vector": candidate.vector.points * factor * candidate.first_share,
         "text": candidate.text.points * factor * candidate.first_share,
         "second": candidate.second.points if candidate.second else 0.0,
-        "beside": -candidate.second.lost if candidate.second else 0.0,
+        "next to": -candidate.second.lost if candidate.second else 0.0,
         "path": 0.0,
         "age": candidate.age.points,
         "day": candidate.date_points,

@@ -132,7 +132,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         for one in _counted(candidate)
     ]
     if not candidate.hybrid and candidate.merit and not is_named(candidate):
-        lines.append(ScoreLine("order", f"0 points; it stands by its words alone, {candidate.merit:.3f}"))
+        lines.append(ScoreLine("order", f"0 points; its words alone place it, {candidate.merit:.3f}"))
     if candidate.date_points:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
@@ -155,7 +155,7 @@ def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
     middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
     return [
         ScoreLine("order", f"among such notes by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}"),
-        ScoreLine("path", f"{how}: that raises it to 1, whatever it holds", "+", 1.0 - candidate.hybrid, digits),
+        ScoreLine("path", f"{how}: that raises its score to 1", "+", 1.0 - candidate.hybrid, digits),
     ]
 
 
@@ -441,7 +441,7 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     if (second := candidate.second) is not None:
         formula = f"{candidate.hybrid:.{digits.total}f}"
         more += f" x {candidate.first_share:.{digits.total}f} first + {second.points:.{digits.total}f} second"
-        more += f" - {second.lost:.{digits.total}f} beside" if second.lost else ""
+        more += f" - {second.lost:.{digits.total}f} neighbour" if second.lost else ""
     if is_named(candidate):
         formula = f"named by the question: {1:.{digits.total}f}"
     elif profiles.get(trace.profile).age == "multiply" and age.factor != 1.0:

@@ -98,7 +98,7 @@ def reason(verdict: Verdict) -> str:
         case Recalled(relaxed=relaxed):
             return "recalled, relaxed" if relaxed else "recalled"
         case BelowMinScore():
-            return f"{margin(verdict.margin)} short"
+            return f"{margin(verdict.margin)} below"
         case LoweredByDecay():
             return f"decay, {verdict.age_days:.0f}d old"
         case DisplacedByMmr():
@@ -166,20 +166,20 @@ def sentence(fate: Fate) -> str:
                 how = ", although it is below minScore: words found it and meaning did not"
             return f"Recalled as the {ordinal(fate.place)} hit{how}."
         case BelowMinScore():
-            return f"Its score is {margin(fate.margin)} short of {_floor(fate)}."
+            return f"Its score is {margin(fate.margin)} below {_floor(fate)}."
         case LoweredByDecay():
             return (
-                f"Its age took it below {_floor(fate)}: {fate.age_days:.0f} days old, its score was multiplied by "
-                f"{fate.factor:.3f} and is {margin(fate.margin)} short."
+                f"Age lowered its score below {_floor(fate)}. The note is {fate.age_days:.0f} days old, so its score "
+                f"was multiplied by {fate.factor:.3f}; it lacks {margin(fate.margin)}."
             )
         case DisplacedByMmr():
             return (
                 f"By its score it is among the first {fate.limit}, but it shares {fate.similarity:.0%} of its words "
-                f"with {fate.twin.citation}, which MMR chose before it. It came {ordinal(fate.place)}; the limit is "
-                f"{plural(fate.limit, 'result')}."
+                f"with {fate.twin.citation}, which MMR chose before it. MMR ranks it {ordinal(fate.place)}; the limit "
+                f"is {plural(fate.limit, 'result')}."
             )
         case BeyondLimit():
-            return f"It passed minScore as the {ordinal(fate.place)}, but only {fate.limit} are recalled."
+            return f"It ranked {ordinal(fate.place)}; the limit is {plural(fate.limit, 'result')}."
         case (
             OutsideVectorPool()
             | NoVector()
@@ -199,8 +199,8 @@ def sentence(fate: Fate) -> str:
                 f"recall it: {fate.detail}"
             )
         case NotDelivered():
-            bound = f"fit in {fate.most_characters:,} characters" if fate.most_characters else "went out"
-            return f"It was ranked {ordinal(fate.place)}, but only the first {plural(fate.delivered, 'hit')} {bound}."
+            bound = f"fit in {fate.most_characters:,} characters" if fate.most_characters else "were delivered"
+            return f"It ranked {ordinal(fate.place)}, but only the first {plural(fate.delivered, 'hit')} {bound}."
         case _ as never:
             assert_never(never)
 
@@ -214,7 +214,8 @@ def without(claim: StoppedByAlone | StillLostWithout) -> str:
     """What becomes of a line without the gate that stopped it, as a sentence."""
     if isinstance(claim, StoppedByAlone):
         return f"With {claim.gate} off it would be recalled ({ordinal(claim.place)})."
-    return f"With {claim.gate} off it would not be recalled either ({reason(claim.then)})."
+    floor = " minScore" if isinstance(claim.then, BelowMinScore) else ""
+    return f"With {claim.gate} off it would not be recalled either ({reason(claim.then)}{floor})."
 
 
 def account(answer: WhyNot) -> str:
@@ -262,8 +263,8 @@ def _pool_sentence(fate: PoolGate) -> str:
     match fate:
         case OutsideVectorPool():
             return (
-                f"By meaning it is only the {ordinal(fate.rank)} of {fate.of:,} (cosine {fate.cosine:.3f}); "
-                f"candidates are the {fate.pool} nearest (down to {fate.edge:.3f}). By words: {_text(fate.text)}."
+                f"By meaning it ranks {ordinal(fate.rank)} of {fate.of:,} (cosine {fate.cosine:.3f}); only the "
+                f"{fate.pool} nearest are candidates (down to {fate.edge:.3f}). By words: {_text(fate.text)}."
             )
         case NoVector():
             return f"Meaning could not find it: {fate.cause}. By words: {_text(fate.text)}."
@@ -295,7 +296,7 @@ def _text(gate: TextGate) -> str:
             return f"{every} needed, and {_lacked(gate)}{_nowhere(gate)}"
         case OutsideTextPool():
             return (
-                f"it is only the {ordinal(gate.rank)} by bm25 ({-gate.bm25:.2f}), and the {gate.pool} best are "
+                f"it ranks {ordinal(gate.rank)} by bm25 ({-gate.bm25:.2f}), and only the {gate.pool} best are "
                 f"candidates (down to {-gate.edge:.2f})"
             )
         case _ as never:
@@ -420,13 +421,13 @@ def doubt(found: Doubt) -> str:
             )
         case BelowNoise():
             return (
-                f"minScore {found.min_score:g} lets {found.share:.0%} of unrelated questions through; the best hit "
-                f"of the middle one scores {found.median:.3f}."
+                f"minScore {found.min_score:g} lets {found.share:.0%} of unrelated questions through; the median "
+                f"of their best hits is {found.median:.3f}."
             )
         case AboveRight():
             return (
-                f"minScore {found.min_score:g} shuts out what is right: only {found.share:.0%} of the right chunks "
-                f"pass, the middle one scores {found.median:.3f}."
+                f"minScore {found.min_score:g} shuts out right chunks: only {found.share:.0%} of them pass; the "
+                f"median of their scores is {found.median:.3f}."
             )
         case RelativeScores():
             return (
@@ -435,7 +436,7 @@ def doubt(found: Doubt) -> str:
             )
         case Inseparable():
             return (
-                f"No minScore tells nonsense from what is right: the best still lets {found.nonsense:.0%} of "
+                f"No minScore separates noise from right chunks: the best one still lets {found.nonsense:.0%} of "
                 f"unrelated questions through and keeps {found.related:.0%} of the right chunks."
             )
         case _ as never:
@@ -453,7 +454,7 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
     """Why nothing was recalled under `profile`, and what to do next."""
     match reason:
         case BlankQuery():
-            return "Nothing was asked.", "Type a question."
+            return "The query is empty.", "Type a query."
         case EmptyIndex():
             if reason.pending:
                 return (
@@ -469,7 +470,7 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
         case NoUsableWord(pointless=True):
             return (
                 "The query has no word to search for, and the embedding model knows nothing in it.",
-                "Ask with a word.",
+                "Add a word.",
             )
         case NoUsableWord():
             return "The query has no word to search for, and there are no vectors to go by.", "Add a word."

@@ -86,7 +86,7 @@ def passed(entry: NoteItem, today: dt.date) -> str:
     ahead = _ahead(entry.text) if days and max(days) < today else None
     if ahead is not None:
         ago = (today - ahead).days
-        return f"It speaks of {ahead} as still to come, {plural(ago, 'day')} ago."
+        return f"{ahead} reads as a date to come, but it was {plural(ago, 'day')} ago."
     relative = _RELATIVE.search(entry.text) if not days else None
     return f"“{relative[0]}” in a note without a date means another day each time it is read." if relative else ""
 
@@ -141,7 +141,7 @@ def impossible(path: str, today: dt.date) -> tuple[str, str]:
     if day is None or day.year < 100:
         return "Invalid date: this note never fades.", better
     if day > today + dt.timedelta(days=1):
-        return f"The day is {(day - today).days} days ahead, so that the note counts as new until then.", better
+        return f"Its date is {(day - today).days} days ahead. The note counts as new until then.", better
     return "", ""
 
 
@@ -352,15 +352,13 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
     InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted),
     InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
-    InboxCheck("bad date", "a date that cannot be", "warning", ("rename", *_LATER), _bad_dates),
+    InboxCheck("bad date", "an invalid date", "warning", ("rename", *_LATER), _bad_dates),
     InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
-    InboxCheck(
-        "near duplicate", "said twice in nearly the same words", "warning", ("merge", *_LATER), _near_duplicates
-    ),
-    InboxCheck("paraphrase", "perhaps the same in other words", "hint", ("keep", "merge", "snooze"), _paraphrases),
+    InboxCheck("near duplicate", "said twice in similar words", "warning", ("merge", *_LATER), _near_duplicates),
+    InboxCheck("paraphrase", "perhaps the same fact twice", "hint", ("keep", "merge", "snooze"), _paraphrases),
     InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),
     InboxCheck("dead path", "names a file that is not there", "warning", ("keep", "delete", "snooze"), _dead_paths),
-    InboxCheck("over budget", "beyond what a session reads", "warning", ("demote", *_LATER), _over_budget),
+    InboxCheck("over budget", "cut off at session start", "warning", ("demote", *_LATER), _over_budget),
     InboxCheck("junk", "looks like output of a tool", "warning", ("delete", *_LATER), _junk),
     InboxCheck(
         "never recalled", "never recalled so far", "hint", ("archive note", "trash note", *_LATER), _never_recalled

@@ -172,9 +172,7 @@ class Watcher:
             self._give_sign(_SILENT_SECONDS)
             if not self.armed.is_set():
                 folders = plural(len(view.folders), "folder")
-                self.detail = (
-                    f"listing {folders} over and over: {self._trouble}" if self._trouble else f"watching {folders}"
-                )
+                self.detail = f"polling {folders}: {self._trouble}" if self._trouble else f"watching {folders}"
                 self.armed.set()
             now = _View.of(self._roots)
             named = _named(changes)

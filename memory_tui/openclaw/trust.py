@@ -264,7 +264,7 @@ class Trust:
         if found.state == "edited":
             return f"{path} is {found.words}. memory-tui trust --repair {path} changes that."
         if approved:
-            return f"{path} stays agent: its hash in OpenClaw's ledger moves along."
+            return f"{path} stays agent: memory-tui updates its hash in OpenClaw's ledger."
         return (
             f"the agent's next write to {path} will make it untrusted: {_LOSS}. "
             "memory-tui trust --approve lets edits made here keep it."
@@ -331,7 +331,7 @@ class Trust:
             return self._approvals.approve(*_APPROVAL, how)
         except ApprovalUnsaved as error:
             raise ApprovalUnsaved(
-                "The approval to move OpenClaw's ledger along cannot be saved.", error.next_step
+                "The approval to update OpenClaw's ledger cannot be saved.", error.next_step
             ) from error
 
     def withdraw(self) -> bool:

@@ -84,7 +84,7 @@ class ServingProvider:
             case "ok" | "not indexed":
                 return f"{self.answers or self.requested} ok"
             case "needs approval":
-                return f"{self.requested} waits for you"
+                return f"{self.requested} needs approval"
             case "failed":
                 return f"{self.requested} failed"
             case "other model":

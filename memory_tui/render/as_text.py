@@ -51,7 +51,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
     if changes is not None:
         yield from _changes(changes)
     if questions:
-        yield f"Question: {'   or '.join(wording.rephrased(found) for found in questions)}"
+        yield f"Query: {'   or '.join(wording.rephrased(found) for found in questions)}"
     for other in value.others:
         yield f"Also holds the line: {other.chunk.citation}  {wording.label(other.fate)}"
     if value.more:
@@ -355,7 +355,7 @@ def trust_summary(value: TrustReport) -> str:
     counts = Counter(file.state for file in value.files)
     words = {"edited": "agent, edited since", "unrecorded": "not recorded yet", "ignored": "a link"}
     told = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
-    kept = "edits made here move the ledger along" if value.approved else "the ledger is only read"
+    kept = "edits made here update the ledger" if value.approved else "the ledger is only read"
     return f"{told or 'no note is covered'}; {kept}"
 
 

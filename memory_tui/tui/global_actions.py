@@ -325,7 +325,7 @@ class GlobalActions(App[int]):
             return
         from memory_tui.tui.views.dialogs import Prompt
 
-        self.push_screen(Prompt(f"Why not line {line}?", "the question that it should answer"), look)
+        self.push_screen(Prompt(f"Why not line {line}?", "the query that it should answer"), look)
 
     def do_cite(self) -> None:
         """Copy the citation."""

@@ -306,7 +306,7 @@ def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict
 
         cases = {}
         for done, query in enumerate(queries):
-            tell(JobProgress("asking saved questions", done, len(queries)))
+            tell(JobProgress("asking saved queries", done, len(queries)))
             cases[query.text] = Case.of(query, engine.queries.gather(query.text))
         return cases
 
@@ -412,7 +412,7 @@ def search_knobs(
         known = {case.query.text: case for case in cases}
         found = []
         for done, query in enumerate(queries):
-            tell(JobProgress("asking saved questions", done, len(queries)))
+            tell(JobProgress("asking saved queries", done, len(queries)))
             found.append(known.get(query.text) or Case.of(query, engine.queries.gather(query.text)))
         return knob_search.tune(found, settings, metric, progress=lambda words: tell(JobProgress(words)))
 

@@ -79,7 +79,7 @@ def of_file(file: FileRow, aging: Aging, lines: int, state: str) -> list[Stateme
 def _age(file: FileRow, aging: Aging) -> str:
     days, factor = aging.days(file), aging.factor(file)
     if days is None:
-        return "evergreen, does not fade"
+        return "evergreen, never fades"
     words = plural(int(days), "day")
     if factor is None:
         return f"{words}; decay is off"

@@ -61,9 +61,9 @@ class Aging:
 
 
 def age_word(days: float | None) -> str:
-    """An age in four characters at most: `ever`, `0d`, `170d`, `3y`."""
+    """An age in four characters at most: `none`, `0d`, `170d`, `3y`."""
     if days is None:
-        return "ever"
+        return "none"
     if days < 1000:
         return f"{int(days)}d"
     return f"{int(days / 365.25)}y"
@@ -165,7 +165,8 @@ class Facts:
         if shrink is None:
             return ""
         return (
-            f"{shrink.missing:,} of {shrink.known:,} notes vanished at once: they stay in the index until you agree (a)"
+            f"{shrink.missing:,} of {shrink.known:,} notes vanished at once: they stay in the index until you "
+            "agree (enter in this pane)"
         )
 
     @property

@@ -307,7 +307,7 @@ def test_a_process_without_handles_lists_instead_and_says_so(tmp_path):
         assert "Too many open files" in child.stdout.readline()
         assert child.stdout.readline() == "ready\n"
         (tmp_path / "memory" / "new.md").write_text("a zebra")
-        assert child.stdout.readline().startswith("True listing 1 folder over and over")
+        assert child.stdout.readline().startswith("True polling 1 folder")
     finally:
         child.kill()
         child.communicate()

@@ -226,7 +226,7 @@ def test_when_nothing_passes_the_nearest_misses_say_what_they_lack(make: Callabl
     assert answer["empty"]["reason"] == "all_below_gate"
     best = answer["nearestMisses"][0]
     assert best["path"] == "MEMORY.md"
-    assert "short of minScore 1" in best["reason"]
+    assert "below minScore 1" in best["reason"]
     assert 0 < best["score"] < 1
     assert len(answer["nearestMisses"]) == 3
 

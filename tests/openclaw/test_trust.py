@@ -157,7 +157,7 @@ def test_with_approval_the_agent_stays_the_author(ledger: HostLedger, trust: Tru
     trust.approve("test")
     before = ledger.row("MEMORY.md") or {}
     (said,) = edit(curator, "- the router is an Omada\n- mine\n")
-    assert said == "Trust: MEMORY.md stays agent: its hash in OpenClaw's ledger moves along."
+    assert said == "Trust: MEMORY.md stays agent: memory-tui updates its hash in OpenClaw's ledger."
     after = ledger.row("MEMORY.md") or {}
     assert {key for key in before if before[key] != after[key]} == {"fileHash", "reservationId"}
     assert list(before) == list(after)

@@ -264,14 +264,14 @@ def test_decisions_and_changes_are_taken_back_in_their_order(app: MemoryApp, wor
 def test_one_kind_alone(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "4", "f")
-        await enter(pilot, "nearly")
+        await enter(pilot, "similar")
         await press(pilot, "enter")
-        assert "Inbox: 1 of 7, said twice in nearly" in text_of(app)
+        assert "Inbox: 1 of 7, said twice in similar" in text_of(app)
         assert "password" not in "\n".join(lines_of(app))
         await press(pilot, "x")
         assert "Nothing more of this kind. esc shows all kinds." in text_of(app)
         await press(pilot, "escape")
-        assert "Inbox: 6 to look at" in text_of(app)
+        assert "Inbox: 6 open" in text_of(app)
 
     drive(app, steps)
 

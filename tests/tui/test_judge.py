@@ -221,7 +221,7 @@ def test_the_metrics_on_screen_are_those_of_the_evaluation(workspace: Path) -> N
             evaluate.by_question(evaluate.score(cases, tuning.settings)),
         )
         assert view.judge.evaluation.compared == expected
-        assert "4 labelled: nDCG" in text_of(app)
+        assert "4 judged: nDCG" in text_of(app)
         assert "  ".join(judging.words(expected)[:3]) in text_of(app)
 
     drive(app, steps)

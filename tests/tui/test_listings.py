@@ -179,7 +179,7 @@ def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace
         assert "memory/gone.md" in text_of(app)
         for key in ("c", "enter"):
             await press(pilot, "G", key)
-            assert "there is no question to ask" in said(app)
+            assert "there is no query to ask" in said(app)
             assert isinstance(app.view, RecallsView), "a note that was read is no question to be asked again"
         await press(pilot, "g", "g", "enter")
         await until(lambda: isinstance(app.view, SearchView) and app.view.question.startswith("xylophone"))

@@ -125,7 +125,7 @@ def test_a_narrow_screen_shows_what_is_known_in_place_of_the_note(workspace: Pat
         assert not app.screen.query_one(AboutPane).display
         await press(pilot, "g", "i")
         assert isinstance(app.focused, AboutPane)
-        assert "evergreen, does not fade" in text_of(app)
+        assert "evergreen, never fades" in text_of(app)
         await press(pilot, "escape")
         assert isinstance(app.focused, Reader)
         assert not app.screen.query_one(AboutPane).display

@@ -350,7 +350,7 @@ def test_age_is_what_a_search_counts() -> None:
     adds = Aging("add", True, 30, now, 0.3)
     assert [effect_word(multiply, f) for f in (None, 1.0, 0.5, 0.0)] == ["", "×1", "×.50", "×.00"]
     assert effect_word(adds, adds.factor(slug)) == "+.15", "what is added says how much, not a share"
-    assert [age_word(days) for days in (None, 0.4, 30, 1500)] == ["ever", "0d", "30d", "4y"]
+    assert [age_word(days) for days in (None, 0.4, 30, 1500)] == ["none", "0d", "30d", "4y"]
 
 
 def document(text: str) -> Document:

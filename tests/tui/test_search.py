@@ -93,7 +93,7 @@ def test_losers_stand_below_the_line_with_their_reason(workspace: Path) -> None:
         assert all(isinstance(row, HitRow) and row.recalled for row in results.rows[:line])
         assert all(isinstance(row, HitRow) and not row.recalled for row in results.rows[line + 1 :])
         assert "not recalled: under minScore 0.35" in text_of(app)
-        assert " short" in text_of(app)
+        assert " below " in text_of(app)
         trace = view_of(app).trace
         assert trace is not None
         assert line == len(trace.recalled)

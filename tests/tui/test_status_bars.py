@@ -93,7 +93,7 @@ def test_a_watcher_that_lists_folders_is_not_said_to_be_on(workspace: Path, monk
     app = make_app(workspace, watch=True)
 
     async def steps(_pilot: Pilot[int]) -> None:
-        await until(lambda: "watching by listing" in first_line(app))
+        await until(lambda: "watching by polling" in first_line(app))
         assert "inotify" in first_line(app)
         assert "watching  " not in first_line(app)
         (workspace / "memory" / "new.md").write_text("found by listing\n")

@@ -43,15 +43,15 @@ _CHUNKS = [
     ("•", "a line that some search recalled"),
 ]
 _LISTED = [
-    ("12d ×.76 1.2k 3c", "age in days (ever: never fades), what age leaves of its score, bytes, chunks"),
+    ("12d ×.76 1.2k 3c", "age in days (none: never fades), what age leaves of its score, bytes, chunks"),
     ("+.02", "instead of ×.76 where the profile adds to the score of what is recent"),
 ]
 _HITS = [
     (draw.VECTOR, "points for meaning (vector)"),
     (draw.TEXT, "points for words (text)"),
-    (draw.ADDED, "points added for a recent day, or a day that the question names"),
+    (draw.ADDED, "points added for a recent day, or a day that the query names"),
     (draw.LOST, "points that age took away"),
-    ("ever", "evergreen: the note has no date, so it never fades"),
+    ("none", "evergreen: the note has no date, so it never fades"),
     ("+2 -1 =", "places up, down, or the same as under the baseline"),
     ("*", "a knob changed since the app opened or since the last write"),
     ("new out", "recalled only now, or no longer"),
@@ -72,7 +72,7 @@ SIGNS_OF = {
 
 WORDS_OF = {
     "editor": "ctrl+s saves the note. What others wrote to other lines meanwhile is kept; where they changed the same "
-    "lines, you see both and choose. ctrl+t watches a question: what saving does to its answer.",
+    "lines, you see both and choose. ctrl+t watches a query: what saving does to its hits.",
     "history": "Every change made with memory-tui, newest first, with its effect; u undoes it. Texts that could "
     "not be written are kept here too. Commits of git stand between, where there are any.",
     "browse": "Notes are the Markdown files the agent remembers. Each is cut into chunks, the pieces a search finds.",
@@ -90,15 +90,15 @@ WORDS_OF = {
     "faded already. Each day is ranked as a whole, because other hits fade too.",
     "write": "The values that would be written and where, then the difference line by line. Comments stay, a backup is "
     "kept, and a file that somebody changed meanwhile is left alone.",
-    "knob_search": "Knobs are searched on one half of the questions you judged, and judged on the other half. A gain "
-    "that chance could have made is no evidence.",
+    "knob_search": "One half of your judged queries is searched for better knobs; the other half tests them. A gain "
+    "that may be chance is no evidence.",
     "side_by_side": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, "
     "or the baseline; a chunk that one side loses shows the reason there.",
-    "saved_queries": "Questions that you saved, and how the knobs do on them: under the baseline, and as they are now. "
+    "saved_queries": "Your saved queries with their scores: under the baseline, and with the current knobs. "
     "nDCG, recall and MRR are best at 1; noise counts the hits without a correct line, best at 0. Broke: a "
     "correct line is no longer recalled.",
     "whynot": "What became of one line: the first gate that stopped it, its arithmetic, the smallest turn of each knob "
-    "that recalls it with what else that brings in and pushes out, and words to add to the question.",
+    "that recalls it with what else that brings in and pushes out, and words to add to the query.",
 }
 
 

@@ -77,7 +77,7 @@ def _watched(facts: Facts) -> tuple[str, str]:
     """What is said of the watcher, and the style."""
     detail = facts.status.watch_detail
     if facts.status.watching:
-        return ("on", "") if detail in ("on", "") else (f"on, by listing folders over and over: {detail}", "warn")
+        return ("on", "") if detail in ("on", "") else (f"on, {detail}", "warn")
     cause = "" if detail == "off" else f": {detail}"
     return f"off{cause}; r looks for changes, P on this row switches it on", "warn"
 

@@ -163,8 +163,8 @@ _VERDICTS: dict[Cut, type[Verdict]] = {
 }
 
 WORDS: dict[Cut, str] = {
-    "pool": "Not proposed by either side",
-    "age": "Under minScore only by age",
+    "pool": "Not a candidate by meaning or words",
+    "age": "Under minScore because of age",
     "minScore": "Under minScore",
     "mmr": "Displaced by mmr",
     "limit": "Over the limit",

@@ -334,7 +334,7 @@ def _age(candidate: Candidate, now: float) -> str:
     days = candidate.age.age_days
     if candidate.age.basis == "off" and (day := shown_day(candidate.chunk.path)) is not None:
         days = (datetime.fromtimestamp(now).date() - day).days
-    return "ever" if days is None else wording.age(days)
+    return "none" if days is None else wording.age(days)
 
 
 def _place(candidate: Candidate, room: int, *, short: bool = False) -> str:

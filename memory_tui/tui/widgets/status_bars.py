@@ -173,9 +173,7 @@ def _watch(facts: Facts) -> BarStatement:
         return BarStatement("not watching", "not watching", 78, "$warn")
     if facts.status.watch_detail in ("on", ""):
         return BarStatement("watching", "watching", 42, "$quiet")
-    return BarStatement(
-        f"watching by listing: {one_line(facts.status.watch_detail, 60)}", "watching by listing", 77, "$warn"
-    )
+    return BarStatement(f"watching by {one_line(facts.status.watch_detail, 60)}", "watching by polling", 77, "$warn")
 
 
 def _left(progress: IndexingProgress) -> str:

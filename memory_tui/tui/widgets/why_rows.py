@@ -241,9 +241,9 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
     alone = wording.none_alone(changes.not_alone) if changes is not None else ""
     said = [(alone, "muted")] if alone else []
     if subject.questions:
-        said.append((f"question: {'  or '.join(one_line(wording.rephrased(q)) for q in subject.questions)}", "good"))
+        said.append((f"query: {'  or '.join(one_line(wording.rephrased(q)) for q in subject.questions)}", "good"))
     elif subject.questions is not None and changes is not None and not recalled:
-        said.append(("question: adding a word of the chunk does not recall it", "muted"))
+        said.append(("query: adding a word of the chunk does not recall it", "muted"))
     if subject.working:
         said.append((f"{subject.working} ...", "muted"))
     for text, style in said:

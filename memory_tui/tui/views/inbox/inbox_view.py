@@ -190,7 +190,7 @@ class InboxView(View):
         from memory_tui.inbox.checks import BY_KIND
 
         count = len(self.open)
-        words = f"Inbox: {count:,} to look at" if self._known else "Inbox"
+        words = f"Inbox: {count:,} open" if self._known else "Inbox"
         if self.kind is not None:
             some = sum(one.kind == self.kind for one in self.open)
             words = f"Inbox: {some:,} of {count:,}, {BY_KIND[self.kind].title}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.recalls.rerun import Rerun
 
 
-NOTE_READ = "The agent read a note here; there is no question to ask."
+NOTE_READ = "The agent read a note here; there is no query to ask."
 NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
 
 
@@ -141,7 +141,7 @@ class RecallsView(View):
                 self._letters = letters
                 self.listing.show()
 
-        self.app.push_screen(Prompt("Show which questions?", "letters that they hold", self._letters), take)
+        self.app.push_screen(Prompt("Show which queries?", "letters that they hold", self._letters), take)
 
     def back(self) -> bool:
         """Show all again, else back to the view below."""

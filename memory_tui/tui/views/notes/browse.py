@@ -128,7 +128,7 @@ class BrowseView(View):
         facts, looked = self.home.facts, "An agent looks for it when a session starts."
         if facts is None or facts.unwritable:
             return looked
-        line = ", and a adds a line to it" if file.day == facts.today else ""
+        line = "; a adds a line to it" if file.day == facts.today else ""
         return f"{looked} i begins it{line}."
 
     @property

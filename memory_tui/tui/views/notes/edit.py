@@ -110,7 +110,7 @@ class Moves(RowList):
         ]
 
 
-NO_QUESTION = "No question to watch. Press ctrl+t to see how your edit changes an answer."
+NO_QUESTION = "No query to watch. Press ctrl+t to see how your edit changes its hits."
 
 
 class Impact(Vertical):
@@ -118,7 +118,7 @@ class Impact(Vertical):
 
     def __init__(self, asked: str) -> None:
         super().__init__(id="impact")
-        self.question = QuestionInput(placeholder="a question to watch while you write (ctrl+t)", id="watched")
+        self.question = QuestionInput(placeholder="a query to watch while you write (ctrl+t)", id="watched")
         self.question.value = asked
 
     def compose(self) -> ComposeResult:

@@ -155,7 +155,7 @@ class NoiseView(View):
         """What the right chunks were told by."""
         if self.noise is None:
             return ""
-        return "right chunks by your labels" if self.noise.floor.labelled else "right chunks by lines from the notes"
+        return "right chunks by your judgments" if self.noise.floor.labelled else "right chunks by lines from the notes"
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
@@ -406,7 +406,7 @@ class KnobSearchView(View):
     def __init__(self, below: View) -> None:
         super().__init__(below)
         self.search = cast("SearchView", below)
-        self.report = Report(self, self, "Better knobs by your labels")
+        self.report = Report(self, self, "Better knobs by your judgments")
         self.parts = (KnobHistory(self), self.report)
         self.outcome: Outcome | None = None
         self._applied = False
@@ -424,12 +424,13 @@ class KnobSearchView(View):
 
     def summary(self) -> str:
         """What is raised."""
-        return f"raising {METRIC}; half of the questions are held out"
+        return f"raising {METRIC}; half of the queries are held out"
 
     def report_lines(self, width: int) -> Sequence[Line]:
         """The verdict, the knobs to turn, before and after, and what minScore and results trade."""
         if self.outcome is None:
-            return text("Knobs are tried on one half of the saved questions; the other half judges.", width, "muted")
+            said = "One half of the saved queries is searched for better knobs; the other half tests them."
+            return text(said, width, "muted")
         from memory_tui.render import evaluation
         from memory_tui.tune.knob_search import Better
 

@@ -60,7 +60,7 @@ class SavedQueriesView(View):
         said = evaluation.progress and f"{evaluation.progress} ..."
         if evaluation.compared is not None:
             said = f"mean: {'  '.join(judging.words(evaluation.compared))}"
-        self.query_one(Rows).show(self._lines, f"Saved questions  {len(queries):,}", said)
+        self.query_one(Rows).show(self._lines, f"Saved queries  {len(queries):,}", said)
         self.update_hints()
 
     def _lines(self, width: int) -> list[Line]:
@@ -113,7 +113,7 @@ class SavedQueriesView(View):
         question = self.chosen
         query = self._judge.evaluation.query(question)
         if query is None:
-            self.show_message("No question is under the cursor.")
+            self.show_message("No query is under the cursor.")
             return
 
         def answer(yes: bool | None) -> None:

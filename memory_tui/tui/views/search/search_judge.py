@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SETTLES = 10
 """Questions after which what was gathered is settled: it stays for as long as it is measured, and looking through it
 for garbage would stop the screen."""
-NO_LABELS = "Press v to judge a hit; each turn is then measured on your judged questions"
+NO_LABELS = "Press v to judge a hit. Your judged queries then measure each knob you turn."
 
 
 class Judge(Part):
@@ -158,12 +158,12 @@ class Judge(Part):
             return [f"{evaluation.progress} ..."]
         if evaluation.compared is None:
             count = len(evaluation.judged)
-            return [f"{count} labelled; t turns the knobs and measures them"] if count else [NO_LABELS]
+            return [f"{count} judged; t turns the knobs and measures them"] if count else [NO_LABELS]
         sums = judging.words(evaluation.compared)
         asked = [change.text for change in evaluation.compared.changes]
         own = judging.words(evaluation.compared, question) if question in asked and len(asked) > 1 else []
-        parts = [f"{len(evaluation.compared.changes)} labelled: {sums[0]}", *sums[1:]]
-        return [*parts, *([f"this question: {own[0]}", *own[1:]] if own else [])]
+        parts = [f"{len(evaluation.compared.changes)} judged: {sums[0]}", *sums[1:]]
+        return [*parts, *([f"this query: {own[0]}", *own[1:]] if own else [])]
 
     def events_came(self, events: Sequence[Event], /) -> None:
         """Notes changed, so what the index knows about the saved questions is out of date."""
@@ -196,7 +196,7 @@ class Judge(Part):
         if grade == UNKNOWN:
             self.change_notebook(
                 judging.keep(question, unanswerable=True),
-                "Saved. The notes do not answer this question, so every hit is noise.",
+                "Saved. The notes do not answer this query, so every hit is noise.",
             )
         elif grade == TAKEN_BACK:
             self.change_notebook(judging.vote(question, hit.chunk, None), "Mark removed.")
@@ -247,7 +247,7 @@ class Vote(ModalScreen[int | None]):
     def compose(self) -> ComposeResult:
         """What is judged, and a button for each choice."""
         with Vertical(id="vote") as frame:
-            frame.border_title = Content("Is this hit right for the question?")
+            frame.border_title = Content("Is this hit right for the query?")
             yield Static(Content(fit_path(safe(self._place), 70)), id="voted")
             with Vertical(id="choices"):
                 yield from self._buttons()

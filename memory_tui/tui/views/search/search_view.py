@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memory_tui.search.trace import Trace
     from memory_tui.workspace.root_state import RootState
 
-INVITATION = "Type a question; the answer appears while you type."
+INVITATION = "Type a query; the hits appear while you type."
 HOW = "The agent's hits come first. Below a line are the chunks it does not get, each with the reason."
 
 
@@ -105,7 +105,7 @@ class SearchView(View):
     def _invite(self) -> None:
         facts, results = self.home.facts, self.query_one(HitList)
         if self.home.engine is None:
-            results.show_sentences("Opening the index ...", "You can type your question already.")
+            results.show_sentences("Opening the index ...", "You can type your query already.")
         elif facts is not None and not facts.rows and facts.lost_notes is not None:
             results.show_sentences(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
         elif facts is not None and not facts.rows:
