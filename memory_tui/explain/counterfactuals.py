@@ -310,7 +310,7 @@ def one_by_one(evidence: Evidence, settings: Settings, row: int, with_profile: W
     searched: list[SearchedRange] = []
     for key in TUNE_KEYS:
         outcome = search.along(BY_KEY[key]) if key != TEXT else None
-        searched += [_range_of(BY_KEY[key], evidence)] if key != TEXT else []
+        searched += [_range_of(BY_KEY[key], evidence, settings)] if key != TEXT else []
         if isinstance(outcome, Flip):
             found.append(outcome)
         elif isinstance(outcome, NotAlone) and not search.now.recalled:
@@ -324,10 +324,11 @@ def one_by_one(evidence: Evidence, settings: Settings, row: int, with_profile: W
         )
 
 
-def _range_of(knob: Knob, evidence: Evidence) -> SearchedRange:
-    """The values of `knob` that are tried: those of its slider."""
+def _range_of(knob: Knob, evidence: Evidence, settings: Settings) -> SearchedRange:
+    """The values of `knob` that are tried: those of its slider, the other profiles."""
     if knob.choices:
-        return SearchedRange(knob.key, 0, 0, 0, tuple(name for name in profiles.PROFILES if can_rank(evidence, name)))
+        others = (name for name in profiles.PROFILES if name != settings.word(knob.key) and can_rank(evidence, name))
+        return SearchedRange(knob.key, 0, 0, 0, tuple(others))
     if isinstance(knob.default, bool):
         return SearchedRange(knob.key, 0, 1, 1)
     return SearchedRange(knob.key, knob.low, knob.high, knob.fine)

@@ -352,9 +352,10 @@ def score(parts: Components, rules: Sequence[Rules]) -> Scores:
     if not rules[0].profile.exact_paths:
         second = _look_into(parts, rules, hybrid, recency + date)
         if second is None:
-            return Scores(hybrid, factor, recency, date, merit, hybrid, merit)
+            return Scores(hybrid, factor, recency, date, merit, fresh, merit)
         total = _both_stages(rules, hybrid, second.score) + recency + date - second.lost
-        return Scores(hybrid, factor, recency, date, total, hybrid, total, second)
+        # Where age only adds, it takes nothing from anybody.
+        return Scores(hybrid, factor, recency, date, total, total, total, second)
     # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
     named, empty = parts.terms["project"], hybrid == 0
     total = np.where(parts.level > 0, named, np.where(empty, 0.0, merit))
