@@ -76,7 +76,7 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
             await strike(pilot, "slash")
             assert said(app) == "The index is still being opened."
             await strike(pilot, "2")
-            assert "You can type your question already." in text_of(app)
+            assert "You can type your query already." in text_of(app)
             await strike(pilot, *"vlan")
             release.set()
             await settled(pilot)

@@ -154,7 +154,7 @@ def test_help_is_short_and_finds_keys_of_every_view(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "?")
         assert "draw the screen again" not in text_of(app)
-        await press(pilot, "f", *"saved quest")
+        await press(pilot, "f", *"saved quer")
         assert "gq" in text_of(app)
         assert "[Search (2)]" in text_of(app)
         await press(pilot, "escape")

@@ -173,7 +173,8 @@ def _watch(facts: Facts) -> BarStatement:
         return BarStatement("not watching", "not watching", 78, "$warn")
     if facts.status.watch_detail in ("on", ""):
         return BarStatement("watching", "watching", 42, "$quiet")
-    return BarStatement(f"watching by {one_line(facts.status.watch_detail, 60)}", "watching by polling", 77, "$warn")
+    why = one_line(facts.status.watch_detail.removeprefix("polling "), 60)
+    return BarStatement(f"watching by polling: {why}", "watching by polling", 77, "$warn")
 
 
 def _left(progress: IndexingProgress) -> str:
