@@ -230,7 +230,7 @@ _SHARE = 4
 
 
 class IndexChanges:
-    """What is known of the index at `path`, and whether that is still so."""
+    """Return what is known of the index at `path`, and whether it still holds."""
 
     def __init__(self, path: Callable[[], Path]) -> None:
         self._path = path

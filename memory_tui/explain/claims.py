@@ -151,7 +151,7 @@ class WordsLeftOut:
 
 
 LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | WordsLeftOut
-"""What is said of a line beside its verdict."""
+"""The claims about a line, besides its verdict."""
 
 GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(
     {"decay": "query.hybrid.temporalDecay.enabled", "mmr": "query.hybrid.mmr.enabled"}

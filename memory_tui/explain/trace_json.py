@@ -150,7 +150,7 @@ def claim(value: WordClaim | LineClaim) -> dict[str, Any]:
 
 
 def _claims(value: WhyNot, changes: Flips | None) -> Iterator[LineClaim]:
-    """What is said of a line beside its verdict."""
+    """The claims about a line, besides its verdict."""
     if value.without is not None:
         yield value.without
     if changes is not None and changes.none is not None:

@@ -9,7 +9,6 @@ against those of other people's notes; no hit, no score, no knob of the ranking 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,9 +34,6 @@ class AnswerSignals:
 _COVERAGE, _LINE, _WINDOW, _COSINE, _BIAS = 5.39, 3.43, 2.44, 7.07, -9.84
 _USUAL_COSINE = 0.5
 """Between the cosines of questions that are answered and of those that are not."""
-MOST_DOUBTED = 0.1
-"""The share of questions with an answer that may be doubted."""
-_CAUGHT = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +80,3 @@ def level_of(signals: AnswerSignals, settings: Settings) -> AnswerLevel:
     if value < min(nothing_below, doubt_below) and not near:
         level = "nothing holds these words"
     return AnswerLevel(level, value, signals, doubt_below, nothing_below)
-
-
-def fitted(nonsense: Sequence[float], related: Sequence[float], otherwise: float) -> float:
-    """The bound below which answers of this memory are doubted, by the likelihoods of unrelated and related questions.
-
-    It is the least that catches nearly all of the nonsense, and never doubts more of what is related than it may;
-    `otherwise` without either.
-    """
-    if not nonsense or not related:
-        return otherwise
-    caught = sorted(nonsense)[min(len(nonsense) - 1, math.ceil(_CAUGHT * len(nonsense)) - 1)]
-    most = sorted(related)[math.floor(MOST_DOUBTED * len(related))]
-    return min(math.nextafter(caught, 1.0), most)

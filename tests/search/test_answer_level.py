@@ -1,4 +1,4 @@
-"""The level of an answer: what it goes by, what it does not, and how it is fitted to a memory."""
+"""The level of an answer: what it goes by, what it does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
-from memory_tui.search.answer_level import AnswerSignals, fitted, level_of, likelihood
+from memory_tui.search.answer_level import AnswerSignals, level_of, likelihood
 from memory_tui.search.trace import Trace
 from tests.support.tui import NOW, sample
 
@@ -62,22 +62,6 @@ def test_the_words_of_a_level_hold_its_numbers() -> None:
     assert "25%" in said
     assert "0.31" in said
     assert "cosine" not in level_of(signals(cosine=None), bounds(0.0, 0.0)).sentence
-
-
-@given(st.lists(SHARES, min_size=1, max_size=60), st.lists(SHARES, min_size=1, max_size=60))
-def test_a_fitted_bound_doubts_a_tenth_at_most_and_else_catches_nearly_all(
-    nonsense: list[float], related: list[float]
-) -> None:
-    bound = fitted(nonsense, related, 0.07)
-    doubted = sum(value < bound for value in related) / len(related)
-    caught = sum(value < bound for value in nonsense) / len(nonsense)
-    assert doubted <= 0.1
-    assert caught >= 0.95 or bound == sorted(related)[len(related) // 10]
-
-
-def test_without_questions_the_bound_stays() -> None:
-    assert fitted([], [0.4], 0.07) == 0.07
-    assert fitted([0.1], [], 0.07) == 0.07
 
 
 def asked(engine: Engine, question: str, **changes: object) -> Trace:
