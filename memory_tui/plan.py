@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -58,6 +58,10 @@ class Options:
     """Notes and folders of notes besides those that the configuration names."""
     projects: tuple[str, ...] = ()
     """Keys of the projects that the agent works on, as a person writes them."""
+    backend: str = ""
+    """Who searches: builtin or qmd."""
+    qmd_home: str | None = None
+    """Folder of QMD's configuration and index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,25 @@ class Choices:
     provider: str
     provider_origin: str
     index: Path
+    backend_values: Mapping[str, object]
+    """Documented values of memory.backend and memory.qmd that were asked for now, by key."""
+
+    @property
+    def backend(self) -> str:
+        """Who was chosen to search: builtin or qmd."""
+        return str(self.backend_value(keys.BACKEND))
+
+    @property
+    def backend_origin(self) -> str:
+        """Who chose the backend, in words."""
+        if keys.BACKEND in self.backend_values:
+            return "--backend"
+        entry = self.config.entries.get(keys.BACKEND)
+        return str(entry.places[-1]) if entry else "default"
+
+    def backend_value(self, key: str) -> object:
+        """The value of memory.backend or of a key below memory.qmd: as asked for now, as configured, or the default."""
+        return self.backend_values[key] if key in self.backend_values else self.config.value(key)
 
     @property
     def agent(self) -> Agent:
@@ -168,9 +191,15 @@ def choose(options: Options) -> Choices:
     if not options.workspace and options.config and config.workspace:
         given = None
     chosen = {}
+    backend_values: dict[str, object] = {}
     for name, text in options.changes:
+        if (key := keys.of_backend(name)) is not None:
+            backend_values[key.path] = configuration.typed(key, text)
+            continue
         knob = _knob(name)
         chosen[knob.key] = Value(parse(knob, text), "the command line")
+    if options.backend:
+        backend_values[keys.BACKEND] = configuration.typed(keys.BY_PATH[keys.BACKEND], options.backend)
     own = _own_rules(config)
     asked = chosen.get("profile") or config.values.get("profile")
     provider = options.provider or config.provider
@@ -198,6 +227,7 @@ def choose(options: Options) -> Choices:
             options.extra,
             profiles.get(settings.word("profile")).chunking,
         ),
+        backend_values=backend_values,
     )
 
 
@@ -238,6 +268,7 @@ def plan(options: Options) -> Plan:
         provider=choices.provider,
         provider_origin=choices.provider_origin,
         index=choices.index,
+        backend_values=choices.backend_values,
         roots=_roots(choices),
         read_only=options.read_only,
         now=options.now,
@@ -263,7 +294,8 @@ def _roots(choices: Choices) -> Roots:
     sources = [str(name) for name in asked] if isinstance(asked, tuple) else []
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
-    folder = places.state_folder() / "agents" / choices.agent.id / "sessions"
+    copied = "sessions" in sources and places.agent_database(choices.agent.id).is_file()
+    folder = (places.session_copies if copied else places.session_folder)(choices.agent.id)
     return Roots.open(
         choices.workspace,
         (*config.extra_paths, *choices.asked.extra),

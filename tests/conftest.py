@@ -39,6 +39,8 @@ for _name in (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
+    # The tests start hundreds of processes; none should compile what the one before it did.
+    "PYTHONDONTWRITEBYTECODE",
 ):
     os.environ.pop(_name, None)
 # The servers of the tests are on loopback: no proxy of this machine is on the way to them.
@@ -133,6 +135,12 @@ def oracle_workspace(oracle_data: Path, tmp_path_factory: pytest.TempPathFactory
         stdout=subprocess.DEVNULL,
     )
     return out
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Three processes for two cores, because many tests wait for a child, a timer or a disk."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + cores // 2
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -8,6 +8,11 @@
 - curate: Commands that change notes: each change is shown first; `undo` reverses it. -> COMMANDS
 - hooks: Commands that a host calls around a session: prompt, flush, hook. -> COMMANDS
 - main: The table of commands: one row for each, with the module below that has it. -> COMMANDS
-- measure: Commands that explain or measure recall: why, eval, tune, noise. -> COMMANDS
+- measure: Commands that measure recall: eval, tune, noise. -> COMMANDS
+- past: Commands that explain: why, why-never, replay. -> COMMANDS
+- qmd: Commands of QMD: its upkeep, its state, its answers beside those of the built-in index. -> COMMANDS
 - provider: The command `provider` lists embedding providers, tests one, approves one. -> COMMANDS
+- shell_words: The words of the command line for a shell's completion, for the man page; both come from the parser.
+  -> script
+- show: Commands that show memory-tui to others: report, completion, man. -> COMMANDS
 """

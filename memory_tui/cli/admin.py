@@ -117,7 +117,7 @@ def _doctor(given: argparse.Namespace) -> int:
         engine.indexer.catch_up()
         results = sorted(
             runner.examine(engine, deadline=given.deadline),
-            key=lambda result: [check.key for check in runner.CHECKS].index(result.check.key),
+            key=lambda result: [check.key for check in runner.checks_of(engine)].index(result.check.key),
         )
     code = runner.verdict(results)
     if hasattr(given, "json"):

@@ -175,16 +175,14 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
 
 def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
     from memory_tui.explain import trace_json, why_not
-    from memory_tui.explain.counterfactuals import flips, of_answer
+    from memory_tui.explain.rephrase import remedies
     from memory_tui.recalls import recalled_lines, rerun
     from memory_tui.render import as_text
 
     path, line = why_not.parse(given.why)
     answer = rerun.as_delivered(found, engine.queries.why(found.evidence, path, line, found.settings))
-    changes = (
-        None if answer.row is None else flips(answer.evidence, found.settings, answer.row, engine.plan.with_profile)
-    )
-    questions = of_answer(functools.partial(engine.queries.gather, now=rerun.clock_of(found.entry)), answer)
+    ask = functools.partial(engine.queries.gather, now=rerun.clock_of(found.entry))
+    changes, questions = remedies(answer, found.settings, engine.plan.with_profile, ask, None)
     if hasattr(given, "json"):
         place = rerun.delivered_line(found.entry, answer.place.path, line)
         log = {"delivered": place, "rebuilt": not found.impossible, "impossible": found.impossible or None}

@@ -35,8 +35,15 @@ def _declare_search(parser: argparse.ArgumentParser) -> None:
         "--stdin", action="store_true", help='one query, or {"id","query","options"}, a line; one JSON answer a line'
     )
     parser.add_argument("-n", "--max-results", type=positive, metavar="N", help="how many hits")
+    parser.add_argument(
+        "--max-characters",
+        type=positive,
+        metavar="N",
+        help="print passages around what matched, of so many characters in all, as agents get them",
+    )
     parser.add_argument("--min-score", metavar="F", help="what a hit has to score")
     parser.add_argument("--source", choices=["memory", "sessions"], help="only hits of this source")
+    parser.add_argument("--full", action="store_true", help="on a terminal: the whole text of each hit")
     parser.add_argument(
         "--explain",
         action="store_true",
@@ -111,8 +118,19 @@ def _search(given: argparse.Namespace) -> int:
         query = query_of(given)
         if query is None:
             raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
+        if (found := engine.backend.ask(query, source=source)) is not None:
+            as_text.of_qmd(found, as_json=as_json, explain=hasattr(given, "explain"))
+            return 0
         engine.indexer.catch_up()
-        as_text.search(engine, query, source, as_json=as_json, explain=hasattr(given, "explain"))
+        as_text.search(
+            engine,
+            query,
+            source,
+            as_json=as_json,
+            explain=hasattr(given, "explain"),
+            characters=getattr(given, "max_characters", 0),
+            full=hasattr(given, "full"),
+        )
     return 0
 
 
@@ -193,7 +211,7 @@ def _compare_index(given: argparse.Namespace) -> int:
 
 
 def _own_answer(given: argparse.Namespace, database: Path) -> int:
-    from memory_tui.engine.own_answer import own_answer
+    from memory_tui.engine.openclaw_answer import own_answer
     from memory_tui.render import host_text
 
     with opened(given) as engine:
@@ -210,7 +228,7 @@ def _declare_inject(parser: argparse.ArgumentParser) -> None:
 def _inject(given: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from memory_tui.engine.injected import injected
+    from memory_tui.engine.openclaw_answer import injected
     from memory_tui.render import as_text, host_text
 
     with opened(given) as engine:

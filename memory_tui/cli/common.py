@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options
 
-_PASSED = ("workspace", "config", "agent", "index", "provider", "profile")
 _SWITCHES = ("read_only", "log_recalls", "no_prompts", "no_resources")
 
 
@@ -88,10 +87,12 @@ def options(given: argparse.Namespace) -> Options:
         changes.append(("profile", given.profile))
     if hasattr(given, "max_results"):
         changes.append(("query.maxResults", str(given.max_results)))
+    if hasattr(given, "max_characters"):
+        changes.append(("query.maxCharacters", str(given.max_characters)))
     if hasattr(given, "min_score"):
         changes.append(("query.minScore", given.min_score))
     named = getattr(given, "path", "") if given.command == "open" else ""
-    workspace, extra = _with_claude_code(given, named or getattr(given, "workspace", None))
+    workspace, extra = _with_codex(given, *_with_claude_code(given, named or getattr(given, "workspace", None)))
     return Options(
         workspace=workspace,
         extra=extra,
@@ -103,30 +104,26 @@ def options(given: argparse.Namespace) -> Options:
         changes=tuple(changes),
         agent=getattr(given, "agent", ""),
         projects=tuple(getattr(given, "active_project", ())),
+        backend=getattr(given, "backend", ""),
+        qmd_home=getattr(given, "qmd_home", None),
         once=given.command == "search" and not {"stdin", "source"} & vars(given).keys(),
     )
 
 
 def passed_on(given: argparse.Namespace) -> list[str]:
     """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
-    from pathlib import Path
+    from dataclasses import replace
 
     from memory_tui import plan
+    from memory_tui.hosts import server_arguments
 
-    words: list[str] = []
+    asked = options(given)
     if not {"workspace", "agent", "config"} & vars(given).keys():
-        words += ["--workspace", str(plan.plan(options(given)).workspace.absolute())]
-    for name in (*_PASSED, "citations", "session_key", "max_chars"):
+        asked = replace(asked, workspace=str(plan.plan(asked).workspace))
+    words = server_arguments.words_of(asked)
+    for name in ("citations", "session_key", "max_chars"):
         if hasattr(given, name):
-            value = str(getattr(given, name))
-            is_path = name in ("workspace", "config", "index")
-            words += [f"--{name.replace('_', '-')}", str(Path(value).expanduser().absolute()) if is_path else value]
-    for item in getattr(given, "set", ()):
-        words += ["--set", item]
-    for project in getattr(given, "active_project", ()):
-        words += ["--active-project", project]
-    for extra in options(given).extra:
-        words += ["--extra", str(Path(extra).expanduser().absolute())]
+            words += [f"--{name.replace('_', '-')}", str(getattr(given, name))]
     return words + [f"--{name.replace('_', '-')}" for name in _SWITCHES if hasattr(given, name)]
 
 
@@ -148,6 +145,31 @@ def _with_claude_code(given: argparse.Namespace, workspace: str | None) -> tuple
         )
     own = claude_code.workspace(project)
     return str(own) if workspace is None or own == memory else workspace, (*extra, str(memory))
+
+
+def _with_codex(
+    given: argparse.Namespace, workspace: str | None, extra: tuple[str, ...]
+) -> tuple[str | None, tuple[str, ...]]:
+    """The workspace and the extra paths with Codex's memory, where `--codex` asks for it or it is the workspace."""
+    from pathlib import Path
+
+    if not hasattr(given, "codex"):
+        if workspace is None or Path(workspace).name != "memories":
+            return workspace, extra
+        from memory_tui.hosts import codex_memory
+
+        return workspace, (*extra, str(codex_memory.folder())) if codex_memory.is_memory(Path(workspace)) else extra
+    from memory_tui.hosts import codex_memory
+
+    memory = codex_memory.folder()
+    if not memory.is_dir():
+        raise SettingError(
+            f"Codex remembers nothing yet: there is no {memory}.", "Switch its memories on first, or leave --codex out."
+        )
+    own = any((Path.cwd() / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
+    if workspace is None and not own and not {"agent", "config"} & vars(given).keys():
+        workspace = str(memory)
+    return workspace, (*extra, str(memory))
 
 
 def moment(given: argparse.Namespace) -> float | None:

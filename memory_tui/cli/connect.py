@@ -7,13 +7,14 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, confirmed, options, passed_on
+from memory_tui.cli.common import Command, confirmed, passed_on
 from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.hosts.connection import HostConnection, PlannedFile
     from memory_tui.hosts.proof import Proof
     from memory_tui.hosts.wiring import Host, Scope, Wiring
+    from memory_tui.recalls.recall_log import RecallEntry
 
 
 def _declare(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +28,11 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 def _declare_connect(parser: argparse.ArgumentParser) -> None:
     _declare(parser)
     parser.add_argument("--status", action="store_true", help="ask every connected host's server, and write nothing")
+    parser.add_argument(
+        "--log-recalls",
+        action="store_true",
+        help="write down on this machine what the agent asks and gets; without it you are asked",
+    )
     parser.add_argument("--question", metavar="TEXT", help="what the proof asks (default: a line of MEMORY.md)")
 
 
@@ -40,7 +46,7 @@ def _connect(given: argparse.Namespace) -> int:
     if hasattr(given, "status"):
         return _status(given)
     row, scope = _asked(given)
-    wiring = _wiring(given, row, scope)
+    wiring = _wiring(given, row, scope, log=_log_wanted(given, row.title))
     files = connection.planned(row, wiring)
     changed = [file for file in files if file.now != file.then]
     report: dict[str, Any] = {
@@ -48,6 +54,7 @@ def _connect(given: argparse.Namespace) -> int:
         "scope": scope,
         "command": list(row.start(wiring).words),
         "profile": wiring.profile,
+        "log": wiring.log,
         "files": [_file(file) for file in files],
         "written": False,
     }
@@ -89,33 +96,31 @@ def _asked(given: argparse.Namespace) -> tuple[Host, Scope]:
     return row, scope
 
 
-def _wiring(given: argparse.Namespace, row: Host, scope: Scope) -> Wiring:
+def _wiring(given: argparse.Namespace, row: Host, scope: Scope, *, log: bool) -> Wiring:
     """What the host is to start for the memory that `given` names. Raises MemoryTuiError."""
     from memory_tui.core import profiles
-    from memory_tui.hosts import claude_code, wiring
+    from memory_tui.hosts import claude_code, openclaw, wiring
 
     named = bool({"workspace", "agent", "config"} & vars(given).keys())
     # Where memory-tui is the memory of an agent, its own ranking holds; the profiles of OpenClaw are for comparing.
     given.profile = getattr(given, "profile", profiles.OWN)
     if row.name == "openclaw":
-        words = _of_openclaw(given)
+        words = openclaw.arguments(given.profile)
     else:
         if row.name == "claude-code" and not named and (own := claude_code.workspace(Path.cwd())).is_dir():
             given.workspace = str(own)
-        words = passed_on(given)
-    return wiring.Wiring(scope, Path.cwd(), wiring.command(), tuple(words), given.profile)
+        words = tuple(passed_on(given))
+    return wiring.Wiring(scope, Path.cwd(), wiring.command(), words, given.profile, log)
 
 
-def _of_openclaw(given: argparse.Namespace) -> list[str]:
-    """The arguments with which the plugin starts the server of the default agent. Raises ConfigError."""
-    from memory_tui import plan
-    from memory_tui.config import places
-
-    path = places.openclaw_path()
-    if not path.is_file():
-        raise ConfigError(f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first.")
-    given.config = str(path)
-    return ["--workspace", str(plan.plan(options(given)).workspace.absolute()), "--profile", given.profile]
+def _log_wanted(given: argparse.Namespace, title: str) -> bool:
+    """Whether what the agent asks is written down: as said on the command line, else as a person answers."""
+    # The switch is the server's; the hooks, which get the other arguments too, do not know it.
+    if vars(given).pop("log_recalls", False):
+        return True
+    if {"yes", "json", "dry_run"} & vars(given).keys():
+        return False
+    return confirmed(f"Write down on this machine what {title} asks and gets, to see why it did not remember?", given)
 
 
 def _file(file: PlannedFile) -> dict[str, object]:
@@ -186,8 +191,10 @@ def _status(given: argparse.Namespace) -> int:
 
 
 def _row(title: str, made: HostConnection, given: argparse.Namespace) -> dict[str, object]:
+    from memory_tui.engine import connected_agents
     from memory_tui.hosts import connection
     from memory_tui.hosts.proof import prove
+    from memory_tui.hosts.wiring import LOG, host
 
     row: dict[str, object] = {
         "host": made.host,
@@ -197,14 +204,30 @@ def _row(title: str, made: HostConnection, given: argparse.Namespace) -> dict[st
         "profile": made.profile,
         "connected": True,
         "at": made.at,
+        "log": LOG in made.start.words,
         **({"project": str(made.project)} if made.scope == "project" else {}),
     }
     if lost := connection.wired(made):
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
+        asked, failed = connected_agents.newest(host(made.host), connected_agents.workspace_of(made))
+        row |= {"lastQuery": _logged(asked), "lastError": _logged(failed)}
         return {**row, "proof": _record(prove(made.start, _question(given, made)))}
     except MemoryTuiError as error:
         return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
+
+
+def _logged(entry: RecallEntry | None) -> dict[str, object] | None:
+    """A recall of the log as JSON-ready fields; None for none."""
+    if entry is None:
+        return None
+    return {
+        "query": entry.query,
+        "at": entry.at,
+        "ms": round(entry.ms, 1),
+        "hits": len(entry.hits),
+        "outcome": entry.outcome or None,
+    }
 
 
 def _lines(row: dict[str, Any]) -> list[str]:
@@ -215,10 +238,19 @@ def _lines(row: dict[str, Any]) -> list[str]:
         return [f"{row['title']}{where}: {row['error']}"]
     proof = row["proof"]
     hits = "1 hit" if proof["hits"] == 1 else f"{proof['hits']} hits"
+    asked, failed = row["lastQuery"], row["lastError"]
     return [
         f"{row['title']}{where}: connected, profile {proof['profile'] or row['profile']}, tools in "
-        f"{proof['toolsMs']:.0f} ms, {hits} in {proof['answerMs']:.0f} ms for {proof['question']!r}."
+        f"{proof['toolsMs']:.0f} ms, {hits} in {proof['answerMs']:.0f} ms for {proof['question']!r}.",
+        *([f"  Last query at {_moment(asked)}: {asked['query']}"] if asked else []),
+        *([f"  Last error at {_moment(failed)}: {failed['outcome']}"] if failed else []),
     ]
+
+
+def _moment(logged: dict[str, Any]) -> str:
+    from memory_tui.recalls.recalled_lines import moment
+
+    return moment(logged["at"])
 
 
 # --- disconnect ----------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -215,18 +216,23 @@ def _line(entry: JournalEntry, undoable: set[int]) -> str:
 def _budget(given: argparse.Namespace) -> int:
     from dataclasses import asdict
 
+    from memory_tui import plan
+    from memory_tui.curate import budget
     from memory_tui.render import as_text
 
     curator = _curator(given)
     name, found = curator.plan.memory(), curator.plan.budget()
+    prompt = budget.prompt_of(plan.plan(options(given)), curator.trust, curator.plan.clock())
     if hasattr(given, "json"):
-        as_text.data({"path": name, "hosts": [{**asdict(each), "sentence": each.sentence} for each in found]})
+        hosts = [{**asdict(each), "sentence": each.sentence} for each in found]
+        as_text.data({"path": name, "hosts": hosts, "prompt": asdict(prompt) if prompt else None})
     else:
         first = found[0]
         as_text.text(
             [
                 f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
                 *(f"{each.sentence} The limit is of {each.host.origin}." for each in found),
+                *([prompt.sentence, *(f"  {file.sentence}" for file in prompt.files)] if prompt else []),
             ]
         )
     return 0
@@ -399,12 +405,29 @@ def _repair(trust: Trust, curator: Curator, given: argparse.Namespace) -> int:
     as_text.text([f"Everything above goes into the agent's prompt again. To trust it, type its name: {path}"])
     if sys.stdin.readline().strip() != path:
         raise EditRefused("Nothing was changed: the name was not typed.", f"It is {path}.")
-    trust.repair(path, data)
-    as_text.text([f"{path} is trusted again (agent)."])
+    number = curator.repair(path, data).id
+    as_text.text([f"{path} is trusted again (agent); memory-tui undo {number} undoes it."])
     return 0
 
 
+def _dreaming(given: argparse.Namespace) -> int:
+    from memory_tui import plan
+    from memory_tui.config import places
+    from memory_tui.openclaw import promotion
+    from memory_tui.render import as_text, host_text
+
+    made = plan.plan(options(given))
+    now = time.time() if made.now is None else made.now
+    found = promotion.promotions(made.roots.workspace, places.state_database(), now)
+    if hasattr(given, "json"):
+        as_text.data({"problem": found.problem, "passages": [asdict(one) for one in found.passages]})
+    else:
+        as_text.text(host_text.promotions(found))
+    return 1 if found.problem else 0
+
+
 COMMANDS: dict[str, Command] = {
+    "dreaming": Command(_dreaming),
     "trust": Command(_trust, _declare_trust),
     "remember": Command(_remember, _declare_remember),
     "promote": Command(_promote, _declare_promote),

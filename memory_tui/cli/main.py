@@ -54,10 +54,10 @@ def _demo(given: argparse.Namespace) -> int:
         chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes)
         if chosen.index is None:
             chosen = replace(chosen, index=str(folder / "index.sqlite"))
-        return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED)
+        return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED, leads=True)
 
 
-def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
+def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
     from pathlib import Path
 
     from memory_tui import plan
@@ -79,7 +79,7 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = ()) -> int:
         )
     from memory_tui.tui.app import run
 
-    return run(chosen, query, suggestions)
+    return run(chosen, query, suggestions, leads=leads)
 
 
 def _declare_help(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +135,8 @@ _ASK, _MEASURE = "memory_tui.cli.ask:COMMANDS", "memory_tui.cli.measure:COMMANDS
 _AGENT, _HOOK = "memory_tui.cli.agent:COMMANDS", "memory_tui.cli.hooks:COMMANDS"
 _CURATE, _ADMIN = "memory_tui.cli.curate:COMMANDS", "memory_tui.cli.admin:COMMANDS"
 _PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
-_CONNECT = "memory_tui.cli.connect:COMMANDS"
+_SHOW, _PAST = "memory_tui.cli.show:COMMANDS", "memory_tui.cli.past:COMMANDS"
+_CONNECT, _QMD = "memory_tui.cli.connect:COMMANDS", "memory_tui.cli.qmd:COMMANDS"
 
 COMMANDS: dict[str, Row] = {
     "open": Row(_HERE, "open the app; the default, so that `memory-tui PATH` opens a workspace"),
@@ -148,7 +149,9 @@ COMMANDS: dict[str, Row] = {
     "why-file": Row(_ASK, "why a path is, or is not, part of the memory"),
     "compare-index": Row(_ASK, "what OpenClaw's own index holds of the notes; it is only read"),
     "inject": Row(_ASK, "which entries OpenClaw 2026.9 puts before its agent for a message, and why not the others"),
-    "why": Row(_MEASURE, "why a line of a note was, or was not, recalled for a query"),
+    "why": Row(_PAST, "why a line of a note was, or was not, recalled for a query"),
+    "why-never": Row(_PAST, "over many questions, which gate stops a line how often; or which lines none reached"),
+    "replay": Row(_PAST, "ask the questions of the last days again under other settings, or on another day"),
     "eval": Row(_MEASURE, "measure recall, MRR, nDCG and noise on labelled queries"),
     "tune": Row(_MEASURE, "search the knobs by labelled queries; changes nothing, and may find no evidence"),
     "noise": Row(_MEASURE, "what unrelated queries score, and which minScore keeps them out"),
@@ -160,6 +163,7 @@ COMMANDS: dict[str, Row] = {
     "journal": Row(_CURATE, "what was changed, newest first"),
     "budget": Row(_CURATE, "how much of MEMORY.md its hosts read, and where they cut"),
     "trust": Row(_CURATE, "whether OpenClaw 2026.9 still trusts each note, and what keeps it so"),
+    "dreaming": Row(_CURATE, "what OpenClaw 2026.9 promotes next into MEMORY.md, and which gate holds the rest"),
     "archive": Row(_CURATE, "move old logs to memory/archive/memory/, where they are still found and still age"),
     "mcp": Row(_AGENT, "serve memory_search and memory_get to an agent (MCP over standard input and output)"),
     "recall-log": Row(_AGENT, "what agents asked, what they got, and what they would get now"),
@@ -170,7 +174,12 @@ COMMANDS: dict[str, Row] = {
     "inbox": Row(_CURATE, "list notes that need a decision: repeats, secrets, passed dates, dead paths, junk"),
     "connect": Row(_CONNECT, "make an agent use this memory: openclaw, claude-code or codex; proves that it answers"),
     "disconnect": Row(_CONNECT, "bring a host's files back to what they were before connect"),
+    "qmd": Row(_QMD, "QMD as the backend: update, embed, status, reset, approve"),
+    "compare-qmd": Row(_QMD, "the answers of QMD beside those of the built-in index, and why they differ"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
+    "report": Row(_SHOW, "write one file about a query: hits, sums, misses, profiles side by side, doctor"),
+    "completion": Row(_SHOW, "print the completion script of bash, zsh or fish"),
+    "man": Row(_SHOW, "print the manual page, for man -l -"),
     "help": Row(_HERE, "list the pages of the manual, or print one"),
 }
 """Every command in the order of --help; only the one that is asked for is imported."""
@@ -188,8 +197,17 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--agent",), {"metavar": "ID", "help": "an agent of OpenClaw: its workspace and its own settings"}),
     (("--extra",), {"metavar": "PATH", "action": "append", "help": "one more note or folder of notes; repeatable"}),
     (("--claude-code",), {"action": "store_true", "help": "also what Claude Code remembers of this project"}),
+    (("--codex",), {"action": "store_true", "help": "also what Codex remembers; by itself in ~/.codex/memories"}),
     (("--index",), {"metavar": "FILE", "help": "index file to use (default: in the user's cache folder)"}),
     (("--provider",), {"metavar": "NAME", "help": "builtin (default), none, or one that gets your notes, like openai"}),
+    (
+        ("--backend",),
+        {"metavar": "NAME", "help": "who searches: builtin, or qmd, a program of its own (default: as configured)"},
+    ),
+    (
+        ("--qmd-home",),
+        {"metavar": "DIR", "help": "folder of QMD's configuration and index (default: beside the index)"},
+    ),
     (
         ("--profile",),
         {"metavar": "NAME", "help": "auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2"},
@@ -203,7 +221,7 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--read-only",), {"action": "store_true", "help": "never edit a note (the index is still kept up to date)"}),
     (("--json",), {"action": "store_true", "help": "print JSON"}),
 )
-_FLAGS = {"--read-only", "--claude-code", "--json", "--version", "--help", "-h"}
+_FLAGS = {"--read-only", "--claude-code", "--codex", "--json", "--version", "--help", "-h"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -282,7 +300,7 @@ def _mistyped(word: str, commands: Iterable[str]) -> None:
 
 
 _NO_ROOM = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
-"""What the loader of a compiled module says when there is no memory for it."""
+"""What the loader of a module says when there is no memory for it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -305,8 +323,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the answer has seen enough.
         sys.stderr.close()
         return 0
-    except (MemoryError, ImportError) as error:
-        if isinstance(error, ImportError) and not _NO_ROOM.search(str(error)):
+    except (MemoryError, ImportError, OSError) as error:
+        if not isinstance(error, MemoryError) and not _NO_ROOM.search(str(error)):
             raise
         return _fail(
             MemoryTuiError(

@@ -1,4 +1,4 @@
-"""Commands that explain or measure recall: why, eval, tune, noise."""
+"""Commands that measure recall: eval, tune, noise."""
 
 from __future__ import annotations
 
@@ -8,27 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.cli.common import Command, at_least, opened, query_of, spoken
-from memory_tui.core.errors import IndexUnavailable, LabelError, QueryError, SettingError
+from memory_tui.core.errors import LabelError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
+    from memory_tui.explain.noise import LevelRates
     from memory_tui.tune.evaluate import Case, Scorecard, ScoreComparison
     from memory_tui.tune.judgments import Notebook
 
 FELL_SHORT = 3
 """Exit code of an evaluation whose score is below the limit that the command line sets."""
-
-
-def _declare_why(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", type=spoken, help="the query")
-    parser.add_argument("place", metavar="PATH[:LINE]", help="a note, a line of it, or a citation such as PATH#L3-L9")
-    parser.add_argument(
-        "--openclaw-index",
-        nargs="?",
-        const="",
-        metavar="DB",
-        help="also look into OpenClaw's own index (default: that of its agent)",
-    )
 
 
 def _declare_eval(parser: argparse.ArgumentParser) -> None:
@@ -82,41 +71,6 @@ def _run(given: argparse.Namespace) -> int:
         return _ASK[given.command](given, engine)
 
 
-def _why(given: argparse.Namespace, engine: Engine) -> int:
-    from memory_tui.explain import trace_json, why_not
-    from memory_tui.explain.counterfactuals import flips, of_answer
-    from memory_tui.explain.why_not import against_their_index
-    from memory_tui.render import as_text
-
-    if query_of(given) is None:
-        raise QueryError("There is no query.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
-    path, line = why_not.parse(given.place)
-    answer = engine.queries.why(engine.queries.gather(given.query), path, line)
-    if hasattr(given, "openclaw_index"):
-        answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
-    row = answer.row
-    changes = None if row is None else flips(answer.evidence, engine.plan.settings, row, engine.plan.with_profile)
-    questions = of_answer(engine.queries.gather, answer)
-    if hasattr(given, "json"):
-        as_text.data(trace_json.why(answer, changes, questions))
-    else:
-        as_text.text(as_text.answer(answer, changes, questions))
-    return 0
-
-
-def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
-    """Why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
-    from memory_tui.openclaw import compare
-    from memory_tui.openclaw.host_index import HostProblem
-
-    plan = engine.plan
-    theirs = Path(path).expanduser() if path else compare.database(plan.config)
-    found = compare.compare_workspace(plan.roots, theirs, compare.wanted(plan.config, plan.settings, plan.roots))
-    if isinstance(found, HostProblem):
-        raise IndexUnavailable(found.detail, found.next_step)
-    return found.lacks
-
-
 # --- labels --------------------------------------------------------------------------------------------------------
 
 
@@ -153,6 +107,8 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     cases = evaluate.collect(engine.queries.gather, found)
     card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases))
     compared = _compared(given, engine, card, cases)
+    levels = _levels(engine, cases)
+    table = evaluate.rivals(cases, engine.plan.settings, engine.plan.with_profile)
     short = evaluate.shortfalls(card.mean, floors)
     if compared is not None and hasattr(given, "baseline"):
         short += evaluate.regressions(compared, given.tolerance)
@@ -160,12 +116,16 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
         as_text.data(
             {
                 **evaluation.scorecard_data(card, engine.plan.settings),
+                "levels": as_text.plain_levels(levels),
+                "table": evaluation.rival_data(table),
                 "failed": [{"metric": name, "value": value, "wanted": floor} for name, value, floor in short],
                 "comparison": evaluation.comparison_data(compared) if compared else None,
             }
         )
     else:
         as_text.text(evaluation.scorecard_lines(card))
+        as_text.text([levels.sentence] if levels else ())
+        as_text.text(evaluation.rival_lines(table))
         as_text.text(evaluation.comparison_lines(compared) if compared else ())
         as_text.text(evaluation.shortfall(*one) for one in short)
     return FELL_SHORT if short else 0
@@ -178,11 +138,24 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
     _known(given.metric)
     cases = evaluate.collect(engine.queries.gather, _notebook(given, engine))
     found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed)
+    levels = _levels(engine, cases)
     if hasattr(given, "json"):
-        as_text.data({"metric": given.metric, "questions": len(cases), **evaluation.outcome_data(found)})
+        told = {"metric": given.metric, "questions": len(cases), "levels": as_text.plain_levels(levels)}
+        as_text.data({**told, **evaluation.outcome_data(found)})
     else:
         as_text.text(evaluation.outcome_lines(found))
+        as_text.text([levels.sentence] if levels else ())
     return 0
+
+
+def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
+    """How often the level of an answer misleads; no knob of the ranking changes it."""
+    from memory_tui.explain import noise
+    from memory_tui.tune import evaluate
+
+    asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
+    engine.queries.unrelated.keep(asked, engine.plan.settings)
+    return noise.level_rates(asked, engine.plan.settings)
 
 
 def _noise(given: argparse.Namespace, engine: Engine) -> int:
@@ -193,6 +166,7 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     found = _notebook(given, engine)
     cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
     asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
+    engine.queries.unrelated.keep(asked, engine.plan.settings)
     floor = noise.measure(asked, engine.plan.settings)
     query = query_of(given)
     hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
@@ -261,14 +235,12 @@ def _write_qrels(path: str, found: Notebook) -> None:
 
 
 _ASK: dict[str, Callable[[argparse.Namespace, Engine], int]] = {
-    "why": _why,
     "eval": _eval,
     "tune": _tune,
     "noise": _noise,
 }
 
 COMMANDS: dict[str, Command] = {
-    "why": Command(_run, _declare_why),
     "eval": Command(_run, _declare_eval),
     "tune": Command(_run, _declare_tune),
     "noise": Command(_run, _declare_noise),

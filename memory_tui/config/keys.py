@@ -69,7 +69,7 @@ _NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
 _NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself"
 _NOTES_ONLY = "none here: only Markdown is indexed"
 _NO_AGENT = "none here: it is about what the running agent does; memory-tui runs none"
-_NO_QMD = "none here: memory-tui answers by OpenClaw's built-in rules and does not ask QMD"
+_NO_BRIDGE = "none here: memory-tui runs the program qmd itself and needs no bridge to it"
 
 SEARCH: tuple[Key, ...] = (
     Key("enabled", "switch", True, "whether the agent has memory search at all"),
@@ -110,7 +110,7 @@ SEARCH: tuple[Key, ...] = (
     Key("model", "text", None, "the provider's model; without it, its usual one"),
     Key("outputDimensionality", "whole", None, "length of the vectors, where a model has several", low=1),
     Key("inputType", "text", None, "what an embedded text is called (2026.8)"),
-    Key("queryInputType", "text", None, "the same, of a question (2026.8)"),
+    Key("queryInputType", "text", None, "the same, of a query (2026.8)"),
     Key("documentInputType", "text", None, "the same, of a note (2026.8)"),
     Key(
         "local.modelPath",
@@ -154,33 +154,40 @@ def _file(
 _FLUSH = "agents.defaults.compaction.memoryFlush."
 _HOOK = "hooks.internal.entries.session-memory."
 
+BACKEND = "memory.backend"
+QMD = "memory.qmd."
+"""How the keys of QMD begin."""
+
 _QMD: tuple[tuple[str, Kind, object, str, float], ...] = (
-    ("command", "text", "qmd", "the program", 0),
-    ("mcporter.enabled", "switch", False, "ask through the mcporter bridge", 0),
-    ("mcporter.serverName", "text", "qmd", "its name there", 0),
-    ("mcporter.startDaemon", "switch", True, "start the bridge", 0),
-    ("searchMode", "text", "search", "search, vsearch or query", 0),
-    ("searchTool", "text", None, "tool of the bridge", 0),
-    ("includeDefaultMemory", "switch", True, "the three usual collections", 0),
-    ("paths", "any", (), "more collections", 0),
-    ("sessions.enabled", "switch", False, "export transcripts", 0),
-    ("sessions.exportDir", "path", None, "where to", 0),
-    ("sessions.retentionDays", "whole", None, "for how long", 1),
-    ("update.interval", "text", "5m", "how often collections are brought up to date", 0),
-    ("update.debounceMs", "whole", 15_000, "and not sooner than this", 0),
-    ("update.onBoot", "switch", True, "at the start too", 0),
-    ("update.waitForBootSync", "switch", False, "and wait for it", 0),
-    ("update.startup", "text", None, "how the start is done (2026.5)", 0),
-    ("update.startupDelayMs", "whole", None, "and how long after it (2026.5)", 0),
-    ("update.embedInterval", "text", "60m", "how often texts are embedded", 0),
-    ("update.commandTimeoutMs", "whole", 30_000, "when a command is given up", 0),
-    ("update.updateTimeoutMs", "whole", 120_000, "when an update is given up", 0),
-    ("update.embedTimeoutMs", "whole", 120_000, "when embedding is given up", 0),
-    ("limits.maxResults", "whole", 6, "hits", 1),
-    ("limits.maxSnippetChars", "whole", 700, "characters of a hit", 1),
-    ("limits.maxInjectedChars", "whole", 4000, "characters altogether", 1),
+    ("command", "text", "qmd", "the program: a name, a path, or node and the path of its qmd.js", 0),
+    ("includeDefaultMemory", "switch", True, "search MEMORY.md, memory.md and memory/", 0),
+    ("paths", "any", (), "more folders to search, each with path, name and pattern", 0),
+    ("sessions.enabled", "switch", False, "export transcripts as notes, and search them", 0),
+    ("sessions.exportDir", "path", None, "folder of the exported transcripts", 0),
+    ("sessions.retentionDays", "whole", None, "days after which a transcript is exported no more", 1),
+    ("update.interval", "text", "5m", "how often QMD's index is brought up to date; 0 is never", 0),
+    ("update.debounceMs", "whole", 15_000, "the least time between two updates that nobody asked for", 0),
+    ("update.onBoot", "switch", True, "bring it up to date at the start too", 0),
+    ("update.waitForBootSync", "switch", False, "let searches wait for that", 0),
+    ("update.startup", "text", None, "off: no update at the start (2026.5)", 0),
+    ("update.startupDelayMs", "whole", None, "wait before the update at the start (2026.5)", 0),
+    ("update.embedInterval", "text", "60m", "how often new texts are embedded, where the mode needs vectors", 0),
+    ("update.commandTimeoutMs", "whole", 30_000, "when any other command is given up", 1),
+    ("update.updateTimeoutMs", "whole", 120_000, "when an update is given up", 1),
+    ("update.embedTimeoutMs", "whole", 120_000, "when embedding is given up", 1),
+    ("limits.maxResults", "whole", 6, "most hits", 1),
+    ("limits.maxSnippetChars", "whole", 700, "most characters of a hit", 1),
+    ("limits.maxInjectedChars", "whole", 4000, "most characters altogether", 1),
     ("limits.timeoutMs", "whole", 4000, "when a search is given up", 1),
-    ("scope", "any", None, "in which chats it may be asked", 0),
+    ("scope", "any", None, "in which chats it may be asked: default deny, direct chats allowed", 0),
+    ("server", "switch", False, "keep one server of QMD on loopback: faster, same results (memory-tui's own)", 0),
+)
+
+_MCPORTER: tuple[tuple[str, Kind, object, str], ...] = (
+    ("mcporter.enabled", "switch", False, "ask through the mcporter bridge"),
+    ("mcporter.serverName", "text", "qmd", "its name there"),
+    ("mcporter.startDaemon", "switch", True, "start the bridge"),
+    ("searchTool", "text", None, "tool of the bridge"),
 )
 
 _SHARED: tuple[tuple[str, Kind, str], ...] = (
@@ -211,8 +218,8 @@ FILE: tuple[Key, ...] = (
         "memory.backend",
         "choice",
         "builtin",
-        "who searches for the agent; qmd is a program of its own",
-        _NO_QMD,
+        "who searches for the agent: the built-in index, or the program QMD; --backend",
+        "",
         choices=("builtin", "qmd"),
     ),
     _file(
@@ -223,9 +230,18 @@ FILE: tuple[Key, ...] = (
         "",
         choices=("auto", "on", "off"),
     ),
+    *(_file(f"{QMD}{path}", kind, default, f"QMD: {meaning}", "", low) for path, kind, default, meaning, low in _QMD),
+    _file(
+        f"{QMD}searchMode",
+        "choice",
+        "search",
+        "QMD: search, vsearch or query",
+        "",
+        choices=("search", "vsearch", "query"),
+    ),
     *(
-        _file(f"memory.qmd.{path}", kind, default, f"QMD: {meaning}", _NO_QMD, low)
-        for path, kind, default, meaning, low in _QMD
+        _file(f"{QMD}{path}", kind, default, f"QMD: {meaning}", _NO_BRIDGE)
+        for path, kind, default, meaning in _MCPORTER
     ),
     _file("agents.defaults.compaction.reserveTokensFloor", "whole", 20_000, "room kept free in the context", ""),
     _file(
@@ -300,6 +316,12 @@ OWN: tuple[Key, ...] = (
 """Keys that only memory-tui's own configuration has."""
 
 BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH, *FILE, *OWN)})
+
+
+def of_backend(name: str) -> Key | None:
+    """The key called `name` where it chooses or configures the backend: `--set` takes those too."""
+    key = find(name)
+    return key if key is not None and (key.path == BACKEND or key.path.startswith(QMD)) else None
 
 
 def find(name: str) -> Key | None:

@@ -226,6 +226,19 @@ def checked(key: Key, node: Node, environment: Environment) -> object:
     return node.plain() if key.kind == "any" else None
 
 
+def typed(key: Key, text: str) -> object:
+    """The value of `key` that `text` of a command line stands for. Raises SettingError."""
+    source = SourceText(Path("--set"), text)
+    node = Node(text, source, 0, len(text))
+    if key.kind in ("switch", "whole", "any"):
+        try:
+            node = parse_json5(source)
+        except ConfigError:
+            # What is no JSON is text, which the check of its kind refuses by name.
+            return checked(key, node, Environment())
+    return checked(key, node, Environment())
+
+
 def _substituted(key: Key, node: Node, environment: Environment) -> object:
     value = node.value
     if not isinstance(value, str) or key.kind == "secret":
@@ -538,12 +551,6 @@ class _Layers:
             "memory-tui answers by the built-in rules, so that answers can differ",
         )
         self._about("enabled", lambda v: v is False, "Memory search is disabled: the agent recalls nothing.")
-        self._about(
-            "memory.backend",
-            lambda v: v == "qmd",
-            "OpenClaw asks QMD.",
-            "memory-tui answers by the built-in rules, so that answers can differ",
-        )
         weights = [self.entries.get(f"query.hybrid.{side}Weight") for side in ("vector", "text")]
         if all(weight is not None and weight.value == 0 for weight in weights):
             self._about("query.hybrid.textWeight", lambda _: True, "Both weights are 0.", "0.7 and 0.3 are used")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.config.json5 import Node
-from memory_tui.config.keys import FILE, OWN, SEARCH, Key, retired
+from memory_tui.config.keys import BACKEND, FILE, OWN, QMD, SEARCH, Key, retired
 from memory_tui.config.places import Environment, ExtraPath, default_workspace
 from memory_tui.config.secret_refs import FoundSecret, Secrets
 from memory_tui.core import profiles
@@ -274,7 +274,8 @@ def _effect(key: Key, config: Config, settings: Settings, providers: Sequence[st
         known = config.provider in ("", "auto", *providers)
         return "" if known else f"none: memory-tui has no provider {config.provider!r} and searches by words alone"
     if key.kind != "knob":
-        return key.effect
+        idle = key.path.startswith(QMD) and config.value(BACKEND) != "qmd"
+        return key.effect or ("none while memory.backend is builtin; --backend qmd asks QMD" if idle else "")
     profile = settings.word("profile")
     if why := profiles.get(profile).ignores.get(key.path):
         return f"none under profile {profile}: {why}"

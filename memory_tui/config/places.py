@@ -58,6 +58,26 @@ def state_database() -> Path:
     return state_folder() / "state" / "openclaw.sqlite"
 
 
+def session_folder(agent: str) -> Path:
+    """Where OpenClaw keeps the transcripts of `agent` that are files."""
+    return state_folder() / "agents" / agent / "sessions"
+
+
+def agent_database(agent: str) -> Path:
+    """The database in which OpenClaw from 2026.9 on keeps the sessions of `agent`, whether it exists or not."""
+    return state_folder() / "agents" / agent / "agent" / "openclaw-agent.sqlite"
+
+
+def session_copies(agent: str) -> Path:
+    """Where memory-tui keeps the transcripts that it copied out of the database of `agent`."""
+    import hashlib
+
+    import platformdirs
+
+    key = hashlib.sha256(os.fsencode(os.path.realpath(agent_database(agent)))).hexdigest()[:16]
+    return platformdirs.user_cache_path("memory-tui", appauthor=False) / "sessions" / key
+
+
 def openclaw_path() -> Path:
     """OpenClaw's configuration file, whether it exists or not: OPENCLAW_CONFIG_PATH, else in its state folder."""
     if named := _set("OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"):

@@ -6,7 +6,7 @@
 - events: Events tell a listener what the engine does; a listener runs on the engine's thread, so it returns at once.
   -> Event
 - files: The kind of file system that holds a file, as far as SQLite must know it. -> kind
-- formatting: How a count, a score, the name of a field is written. -> plural
+- formatting: How a count, a score, an age, the name of a field is written. -> plural
 - jsstring: String rules of JavaScript that chunk boundaries, ids, snippets depend on. -> sha256_hex
 - key_formats: The formats of secret keys, as their makers document them. -> FORMATS
 - keywords: The keywords of a query, chosen as OpenClaw chooses them without vectors. -> keywords
@@ -19,6 +19,7 @@
 - settings: Every knob: its key, range, step, default, unit, help. -> KNOBS
 - side_files: Side files: small files of ours beside another file, opened without following a link or waiting for a
   pipe. -> read_beside
+- spelling: Spelling: a word that no note holds is searched as the word that was meant. -> corrections
 - state_db: The state database: small facts that several processes change, one SQLite file in the user's state folder.
   -> Table
 - stop_signals: The signals that end the program, with the sentence for each. -> raised

@@ -110,6 +110,10 @@ class Calls:
         """Give `old` the second name `new`, which must be free."""
         os.link(old, new, src_dir_fd=at, dst_dir_fd=at)
 
+    def symlink(self, target: str | Path, path: str | Path) -> None:
+        """Make `path` a link to `target`; the name must be free."""
+        os.symlink(target, path)  # noqa: PTH211 - as the other calls
+
     def unlink(self, path: str | Path, at: int | None = None) -> None:
         """Take a name away."""
         os.unlink(path, dir_fd=at)

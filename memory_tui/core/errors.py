@@ -126,6 +126,12 @@ class IndexEmpty(IndexUnavailable):
     code = "index_empty"
 
 
+class IndexOutdated(IndexUnavailable):
+    """The index has the tables of an older version; whoever opens it to write brings them up to date."""
+
+    code = "index_outdated"
+
+
 class IndexBusy(IndexUnavailable):
     """Another process is writing the index, and what was asked for has to wait for it."""
 

@@ -115,7 +115,7 @@ class IndexChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class NotesChanged(Event):
-    """Notes differ from the index otherwise than before, as seen by an engine that leaves indexing to others."""
+    """Notes differ from the index otherwise than before, and nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +157,13 @@ class BatchNews(Event):
 @dataclass(frozen=True, slots=True)
 class Noticed(Event):
     """A sentence for the event log that fits nothing above, for instance an index moved aside."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackendChanged(Event):
+    """QMD answers again, or from other texts: what was asked before may be answered otherwise; `text` says why."""
 
     text: str
 

@@ -1,11 +1,15 @@
-"""How a count, a score, the name of a field is written."""
+"""How a count, a score, an age, the name of a field is written."""
 
 from __future__ import annotations
 
+import re
+
 
 def plural(count: int, noun: str) -> str:
-    """`1 file`, `2 files`, `12,345 files`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """`1 file`, `2 files`, `12,345 queries`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{count:,} {noun}s"
 
 
 def number(value: float) -> str:
@@ -17,3 +21,30 @@ def camel(name: str) -> str:
     """`start_line` as `startLine`."""
     head, *rest = name.split("_")
     return head + "".join(part.title() for part in rest)
+
+
+NEVER = "never fades"
+"""The age of a note that does not age."""
+
+
+def age_words(days: float | None) -> str:
+    """An age as a person says it: `today`, `14 days`, `10 months`, `3 years`, `in 2 days`; None never fades."""
+    if days is None:
+        return NEVER
+    if days < 0:
+        return f"in {plural(round(-days), 'day')}" if days <= -0.5 else "today"
+    whole = int(days)
+    if whole < 1:
+        return "today"
+    if whole < 100:
+        return plural(whole, "day")
+    return plural(round(days / 30.44), "month") if whole < 730 else plural(int(days / 365.25), "year")
+
+
+def short_age(days: float | None) -> str:
+    """An age in six cells: `∞` never fades, `today`, `14 d`, `10 mo`, `3 y`."""
+    if days is None:
+        return "∞"
+    words = age_words(days)
+    number, _, unit = words.partition(" ")
+    return f"{number} {'mo' if unit.startswith('month') else unit[0]}" if unit and number.isdigit() else words[:6]

@@ -69,6 +69,7 @@ _NO_ADDITIONS = {
     "dateBoost": "OpenClaw does not read dates in a query",
     "secondStage.weight": "OpenClaw does not look into its candidates",
     "secondStage.neighbour": "OpenClaw does not look into its candidates",
+    "query.maxCharacters": "OpenClaw gives the first 700 characters of each hit",
 }
 
 OPENCLAW_2026_3 = Profile(

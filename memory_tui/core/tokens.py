@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -174,8 +175,8 @@ def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunk
 
     Function words of the question's own language go. Of languages other than English there are only long stop-word
     lists, which hold many words that carry meaning: a word of theirs goes where it is frequent. A word of more than
-    half the chunks goes because bm25 gives it no weight. Something is always left. Of more than 256 different words
-    the rarest are kept.
+    half the chunks goes because bm25 gives it no weight, but not where notes hold no other pair of characters of the
+    question. Something is always left. Of more than 256 different words the rarest are kept.
     """
     words, grams = _split(query)
     every = words + grams
@@ -187,6 +188,9 @@ def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunk
     is_stop = _stop_rule(words)
     stops = tuple(word for word in words if is_stop(word, found[word] > chunks * STOP_SHARE))
     common = tuple(word for word in every if word not in stops and found[word] > chunks / 2)
+    if not any(found[word] for word in every if word not in stops and word not in common):
+        # Of a run of characters most pairs are no words: where notes hold the common ones alone, these are what counts.
+        common = tuple(word for word in common if not is_cjk(word))
     kept = tuple(word for word in every if word not in stops and word not in common)
     if not kept and common:
         return Terms(common, stops)
@@ -228,13 +232,18 @@ def _plain(text: str) -> list[tuple[str, int, int]]:
 
 def stems(text: str) -> list[tuple[str, int, int]]:
     """The porter stems of `text`, each with the start and end of its word in UTF-8 bytes."""
-    tokenizer = _tokenizer(*STEM_TOKENIZER)
+    return spans(text, stemmed=True)
+
+
+def spans(text: str, *, stemmed: bool) -> list[tuple[str, int, int]]:
+    """The tokens of `text` as `tokens` finds them, each with the start and end of its word in UTF-8 bytes."""
+    tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
     if tokenizer is None:
         return _plain(text)
     found: list[tuple[int, int, str]] = tokenizer(
         text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
     )  # type: ignore[assignment]
-    return [(stem, start, end) for start, end, stem in found]
+    return [(token, start, end) for start, end, token in found]
 
 
 def tokens(text: str, *, stemmed: bool) -> list[str]:
@@ -250,6 +259,44 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
         include_colocated=False,
     )  # type: ignore[assignment]
     return found
+
+
+_LONG = 64
+"""Characters of a word between spaces, mostly Chinese, beyond which it is not likely to come again."""
+_REMEMBERED_CHARACTERS = 600_000
+END_OF_LINE = -1
+"""Stands for a line end among the numbers of tokens."""
+
+
+class WordMemory:
+    """Numbers of the tokens of texts; `numbers` makes those of words, each of which it is mostly asked for once.
+
+    Neither a token of FTS5 nor one of BERT reaches over a space. Safe to call from several threads: what is remembered
+    never changes, and a full memory is replaced, not emptied.
+    """
+
+    def __init__(self, numbers: Callable[[list[str]], list[tuple[int, ...]]]) -> None:
+        self._numbers = numbers
+        self._known: dict[str, tuple[int, ...]] = {}
+        self._characters = 0
+
+    def of(self, text: str) -> list[int]:
+        """The numbers of the tokens of `text`, with END_OF_LINE where one is."""
+        words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
+        known = self._known
+        try:
+            return list(itertools.chain.from_iterable(map(known.__getitem__, words)))
+        except KeyError:
+            fresh = list({word for word in words if word not in known and word != "\n"})
+        found = {**dict(zip(fresh, self._numbers(fresh), strict=True)), "\n": (END_OF_LINE,)}
+        short = {word: made for word, made in found.items() if len(word) <= _LONG}
+        known.update(short)
+        self._characters += sum(map(len, short))
+        if self._characters > _REMEMBERED_CHARACTERS:
+            self._known, self._characters = {}, 0
+        if len(short) == len(found):
+            return list(itertools.chain.from_iterable(map(known.__getitem__, words)))
+        return list(itertools.chain.from_iterable(found[word] if word in found else known[word] for word in words))
 
 
 def trigrams(text: str) -> list[str]:

@@ -9,11 +9,17 @@ ends first; the K is taken as 1000 and the cut as at a line end, which is the sm
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memory_tui.config.model import Config
 from memory_tui.core import jsstring
+from memory_tui.workspace.roots import ROOT_NOTES_2026_9
+
+if TYPE_CHECKING:
+    from memory_tui.openclaw.trust import Trust
+    from memory_tui.plan import Plan
 
 MAX_CHARS = 20_000
 """OpenClaw's limit of one file where the configuration names none."""
@@ -25,6 +31,14 @@ _NEWER_HEAD, _NEWER_TAIL = 0.75, 0.25
 _FEWEST = 16
 """From 2026.8 on, a marker that would leave less than this is replaced by a short one."""
 _UNITS_PER_TOKEN = 4
+PROMPT_FILES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "BOOTSTRAP.md", "MEMORY.md")
+"""What OpenClaw 2026.9 puts into the prompt of a session, in this order."""
+USER_CHARS, PROMOTION_CHARS = 4_000, 10_000
+"""OpenClaw 2026.9's limit of USER.md, and the size of MEMORY.md from which promotion deletes its oldest sections."""
+_FEWEST_LEFT = 64
+"""With less room left, 2026.9 puts no further file into the prompt."""
+_SKIPPED_ABSENT = ("USER.md", "BOOTSTRAP.md", "MEMORY.md")
+"""Files of which an absent one is not named in the prompt; BOOTSTRAP.md goes when a workspace is set up."""
 _NEWER = "memory.search"
 """The place of the settings that tells a configuration of 2026.8 or later."""
 
@@ -84,6 +98,122 @@ class Budget:
         where = f"from line {self.cut.line}"
         until = f" to line {self.cut.until_line}" if self.cut.until_line else " on"
         return f"{state}: {where}{until} {self.cut.lost:,} {self.unit} are lost."
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """One file of OpenClaw's prompt: its characters, its limit with the room that earlier files left, those it takes.
+
+    `cut` is where it is cut; `remark` tells what else keeps it, or a part of it, out.
+    """
+
+    path: str
+    used: int
+    limit: int
+    taken: int
+    cut: Cut | None = None
+    remark: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The state in words."""
+        said = f"{self.path}: {self.taken:,} of {self.used:,} characters"
+        if self.cut is not None:
+            until = f" to {self.cut.until_line}" if self.cut.until_line else " on"
+            said += f", limit {self.limit:,}; lines {self.cut.line}{until} are cut"
+        return f"{said}; {self.remark}." if self.remark else f"{said}."
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBudget:
+    """The files of OpenClaw's prompt in their order, and how many of `limit` characters they take together."""
+
+    files: tuple[PromptFile, ...]
+    taken: int
+    limit: int
+
+    @property
+    def sentence(self) -> str:
+        """The sum in words."""
+        return f"All files of the prompt: {self.taken:,} of {self.limit:,} characters."
+
+
+def prompt_limits(config: Config) -> tuple[int, int]:
+    """OpenClaw 2026.9's limits of one file and of all, as `config` sets them."""
+    found = []
+    for key, usual in (("bootstrapMaxChars", MAX_CHARS), ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS)):
+        entry = config.entries.get(f"agents.defaults.{key}")
+        value = entry.value if entry is not None else usual
+        found.append(value if isinstance(value, int) and value > 0 else usual)
+    return found[0], found[1]
+
+
+def prompt(
+    read: Callable[[str], bytes | None],
+    limits: tuple[int, int],
+    where: Callable[[str], str],
+    excluded: Mapping[str, str],
+) -> PromptBudget:
+    """What OpenClaw 2026.9 puts into the prompt of a private session; `read` gives a file, None where it is not there.
+
+    `limits` are those of one file and of all, `where` gives a file's absolute path, `excluded` why a file stays out.
+    """
+    files: list[PromptFile] = []
+    left = limits[1]
+    for path in PROMPT_FILES:
+        data = read(path)
+        if data is None:
+            # OpenClaw says there where it expected the file.
+            taken = 0 if path in _SKIPPED_ABSENT else min(left, len(f"[MISSING] Expected at: {where(path)}"))
+            if taken:
+                files.append(PromptFile(path, 0, limits[0], taken, remark="it is not there, which the prompt says"))
+        else:
+            files.append(_prompt_file(path, data, limits[0], left, excluded.get(path, "")))
+        left -= files[-1].taken if files and files[-1].path == path else 0
+    return PromptBudget(tuple(files), limits[1] - left, limits[1])
+
+
+def prompt_of(
+    plan: Plan, trust: Trust | None, now: float, path: str = "", data: bytes | None = None
+) -> PromptBudget | None:
+    """What OpenClaw 2026.9 puts into the prompt over the notes of `plan`; with `data` as if the note `path` held that.
+
+    What the ledger `trust` keeps out at `now` (epoch seconds) takes no room. None where the configuration is of an
+    earlier release, whose rules differ.
+    """
+    if plan.config.layout != _NEWER:
+        return None
+    root, excluded = plan.roots.workspace, dict[str, str]()
+    for name in ROOT_NOTES_2026_9 if trust is not None else ():
+        known = trust.of(name, now) if trust is not None else None
+        if known is not None and known.state in ("untrusted", "ignored"):
+            excluded[name] = f"OpenClaw leaves it out: it is {known.words.partition(':')[0]}"
+
+    def read(name: str) -> bytes | None:
+        if name == path and data is not None:
+            return data
+        try:
+            return (root / name).read_bytes()
+        except OSError:
+            return None
+
+    return prompt(read, prompt_limits(plan.config), lambda name: str(root / name), excluded)
+
+
+def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) -> PromptFile:
+    limit = max(1, min(most, left, USER_CHARS if path == "USER.md" else most))
+    found = measure(data, HostLimit("openclaw", limit, newer=True), path)
+    if excluded:
+        return PromptFile(path, found.used, limit, 0, remark=excluded)
+    if left < _FEWEST_LEFT:
+        return PromptFile(path, found.used, limit, 0, remark="the files before it leave no room for it")
+    grown = path == "MEMORY.md" and found.used > PROMOTION_CHARS
+    remark = f"over {PROMOTION_CHARS:,}, so the next promotion deletes its oldest promoted sections" if grown else ""
+    if found.used <= limit:
+        return PromptFile(path, found.used, limit, found.used, remark=remark)
+    if path == "AGENTS.md":
+        return PromptFile(path, found.used, limit, limit, remark="cut to its head, its rules and its tail")
+    return PromptFile(path, found.used, limit, limit, found.cut, remark)
 
 
 def hosts(config: Config) -> tuple[HostLimit, ...]:

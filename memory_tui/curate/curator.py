@@ -24,7 +24,7 @@ from memory_tui.curate import note_bytes, recover
 from memory_tui.curate.budget import HostLimit
 from memory_tui.curate.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.git import History
-from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, journal_folder
+from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, journal_folder, repair_ledger, step_ledger
 from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import (
@@ -198,6 +198,8 @@ class Curator:
         Raises Conflict when a note has changed since; with `merging` only when the same lines have.
         """
         target, change = self._undo(number)
+        if target.ledger:
+            return AppliedChange(step_ledger(self.journal, self._ledger(), target, "undo"), change, ())
         return self._make(change, merging=merging, undoes=target.id)
 
     def planned_undo(self, number: int | None = None) -> Change:
@@ -207,11 +209,20 @@ class Curator:
     def redo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
         target, change = self._redo(number)
+        if target.ledger:
+            return AppliedChange(step_ledger(self.journal, self._ledger(), target, "redo"), change, ())
         return self._make(change, merging=merging, redoes=target.id)
 
     def planned_redo(self, number: int | None = None) -> Change:
         """What `redo` would do, for a preview. Raises EditRefused."""
         return self._redo(number)[1]
+
+    def repair(self, path: str, seen: bytes) -> JournalEntry:
+        """Write the class agent into OpenClaw's ledger for `path`, whose whole text a person has `seen`.
+
+        Raises EditRefused when the file has another text now, has no row, or the ledger cannot be written.
+        """
+        return repair_ledger(self.journal, self._ledger(), path, seen)
 
     def begin_external_edit(self, path: str) -> ExternalEdit:
         """The note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
@@ -287,6 +298,13 @@ class Curator:
         target = _chosen(self.redoable(), number, entries, "redo")
         last = _last(entries, target, undone=True)
         return target, self._back(last, "redo", f"Redo: {target.title}")
+
+    def _ledger(self) -> Trust:
+        if self.read_only:
+            raise ReadOnly(self.read_only, "Start without --read-only to change the ledger.")
+        if self.trust is None:
+            raise EditRefused("OpenClaw keeps no ledger of these notes.", "Nothing was changed.")
+        return self.trust
 
     def _back(self, entry: JournalEntry, kind: str, title: str) -> Change:
         """The change that takes `entry` back, last note first."""

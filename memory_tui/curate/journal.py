@@ -18,13 +18,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, IndexUnavailable
 from memory_tui.core.locks import WriterLock
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.changes import Busy, Change, FileChange, ThreeWay
+
+if TYPE_CHECKING:
+    from memory_tui.openclaw.trust import Trust
 
 KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
@@ -65,6 +68,8 @@ class JournalEntry:
     reason: str = ""
     trust: tuple[str, ...] = ()
     """Notes whose hash in OpenClaw's ledger moved along."""
+    ledger: tuple[str, str] | tuple[()] = ()
+    """The row of its note in OpenClaw's ledger, before and after, where it changed that alone."""
 
     def __post_init__(self) -> None:
         # Journals of earlier versions hold titles as they were.
@@ -319,6 +324,7 @@ def _parsed(line: bytes) -> JournalEntry | None:
             tuple(fields.get("left", ())),
             fields.get("reason", ""),
             tuple(fields.get("trust", ())),
+            (str(ledger[0]), str(ledger[1])) if (ledger := fields.get("ledger", ())) else (),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -332,6 +338,47 @@ def _broken(path: Path, error: OSError) -> EditRefused:
     return EditRefused(
         f"The journal cannot be used: {path}: {error.strerror or error}.", "Check the folder and the space on its disk."
     )
+
+
+# --- OpenClaw's ledger ---------------------------------------------------------------------------------------------
+
+_REPAIRED = "the class in OpenClaw's ledger became agent after the whole text was shown; the note stayed as it is"
+
+
+def repair_ledger(journal: Journal, trust: Trust, path: str, seen: bytes) -> JournalEntry:
+    """Write the class agent back for the note `path`, whose whole text a person has `seen`; undo takes it back.
+
+    Raises EditRefused when the file has another text now, has no row, or the ledger cannot be written.
+    """
+    change = Change("trust", f"Trust {path} again", (FileChange(path, seen, seen),))
+    with journal.locked():
+        was, becomes = trust.repaired_row(path, seen)
+        entry = journal.begin(change, [(0, 0)])
+        entry = journal.put(replace(entry, ledger=(was, becomes), reason=_REPAIRED))
+        return _exchanged(journal, trust, entry, was, becomes, seen)
+
+
+def step_ledger(journal: Journal, trust: Trust, target: JournalEntry, kind: str) -> JournalEntry:
+    """Take the ledger's row of `target` back ("undo"), or write it again. Raises EditRefused when it is another one."""
+    if not target.ledger:
+        raise EditRefused(f"Change {target.id} is none of the ledger.", "Nothing was changed.")
+    was, becomes = target.ledger if kind == "redo" else (target.ledger[1], target.ledger[0])
+    change = replace(journal.change_of(target), kind=kind, title=f"{kind.capitalize()}: {target.title}")
+    undoes, redoes = (target.id, 0) if kind == "undo" else (0, target.id)
+    with journal.locked():
+        entry = journal.begin(change, [(0, 0)], undoes=undoes, redoes=redoes)
+        return _exchanged(journal, trust, entry, was, becomes)
+
+
+def _exchanged(
+    journal: Journal, trust: Trust, entry: JournalEntry, was: str, becomes: str, seen: bytes | None = None
+) -> JournalEntry:
+    try:
+        trust.exchange(entry.files[0].path, was, becomes, seen)
+    except EditRefused as error:
+        journal.settle(entry, "refused", reason=error.message)
+        raise
+    return journal.settle(entry, "done", reason=entry.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5.
 
 A target is looked for beside the note, from the workspace and below memory/; a wiki title also by its name alone,
-whatever its case, with spaces and hyphens alike. What stands in fenced code is no link.
+whatever its case, with spaces and hyphens alike. A fact in Claude Code's memory is also found by the name that its
+front matter gives it. What stands in fenced code is no link.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import re
 import threading
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
-from urllib.parse import unquote
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, Protocol
+from urllib.parse import quote, unquote
 
 from memory_tui.core.errors import Unreadable
+from memory_tui.hosts import claude_memory
 from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.scan import Found
 
 _LINK = re.compile(
     r"\[\[(?P<wiki>[^\[\]\n|#]+)(?:#(?P<anchor>[^\[\]\n|]*))?(?:\|[^\[\]\n]*)?\]\]"
@@ -52,11 +57,11 @@ class NoteLink:
 
 
 class Names:
-    """The stored paths of all notes, found by how people write them."""
+    """The stored paths of all notes, found by how people write them; `called` are paths by names of their own."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], called: Mapping[str, str] = MappingProxyType({})) -> None:
         self._paths = frozenset(paths)
-        self._by_name: dict[str, str] = {}
+        self._by_name: dict[str, str] = {_plain(name): path for name, path in called.items()}
         # Of two notes with one name the one nearer to the top is meant.
         for path in sorted(self._paths, key=lambda path: (-path.count("/"), path), reverse=True):
             self._by_name[_plain(path.rpartition("/")[2])] = path
@@ -137,6 +142,110 @@ class NoteLinks:
     named: tuple[NoteLink, ...]
 
 
+class TextIndex(Protocol):
+    """What a full-text index knows of the notes."""
+
+    def holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
+        """The stored paths of the notes in which the words of any of `phrases` follow each other; None: it cannot tell.
+
+        Case and what stands between words do not count.
+        """
+        ...
+
+    def not_indexed(self, found: Iterable[Found]) -> frozenset[str]:
+        """The stored paths of those `found` that the index does not hold as they are."""
+        ...
+
+
+class IndexedLinks:
+    """The links of single notes: of the others only those are read that an index says hold the name of the note.
+
+    Any thread may ask.
+    """
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        self._lock = threading.Lock()
+        self._state: Hashable = None
+        self._found: dict[str, Found] = {}
+        self._names = Names(())
+        self._called: dict[str, str] = {}
+        self._waiting: frozenset[str] = frozenset()
+        self._texts: dict[str, tuple[tuple[int, int], str]] = {}
+
+    def about(self, path: str, index: TextIndex, state: Hashable = None) -> NoteLinks | None:
+        """All of a note's links, both ways; None where `index` cannot tell which notes hold its name.
+
+        `state` is that of `LinkIndex.about`.
+        """
+        name = _spelled(path)
+        holding = index.holding(_spellings(path))
+        if holding is None:
+            return None
+        with self._lock:
+            if state is None or state != self._state or path not in self._found:
+                self._look(index)
+                self._state = state
+            own = [name for name, at in self._called.items() if at == path]
+            holding |= (index.holding(own) if own else None) or frozenset()
+            every = sorted((holding | self._waiting | {path}) & self._found.keys())
+            texts = {other: self._text(other) for other in every}
+            names = self._names
+        leading = {other: links(other, text, names) for other, text in texts.items()}
+        back = [link for other in every if other != path for link in leading[other] if link.target == path]
+        named = (
+            () if _DAY.search(name) else [one for other in every for one in mentions(other, texts[other], name, path)]
+        )
+        return NoteLinks(leading.get(path, ()), tuple(back), tuple(named))
+
+    def _look(self, index: TextIndex) -> None:
+        found = {note.path: note for note in scan(self._roots).found if note.path.endswith(".md")}
+        called = _called(self._roots, found)
+        if found.keys() != self._found.keys() or called != self._called:
+            self._names = Names(found, called)
+        self._called = called
+        self._found, self._waiting = found, index.not_indexed(found.values())
+        self._texts = {path: known for path, known in self._texts.items() if path in found}
+
+    def _text(self, path: str) -> str:
+        """The text of a note as it is now; "" where nobody can read it."""
+        note = self._found[path]
+        try:
+            status = Path(note.absolute).lstat()
+            stamp = status.st_mtime_ns, status.st_size
+            known = self._texts.get(path)
+            if known is None or known[0] != stamp:
+                known = self._texts[path] = (stamp, notes.read(note).text)
+        except (OSError, Unreadable):
+            # The list of files says so; what nobody can read has no links.
+            return ""
+        return known[1]
+
+
+def _called(roots: Roots, found: Mapping[str, Found]) -> dict[str, str]:
+    """The paths of facts in Claude Code's memory by their names, which need not be those of their files."""
+    facts = claude_memory.facts(roots, {path: note.absolute for path, note in found.items()})
+    return {fact.name: path for path, fact in facts.items()}
+
+
+_DAY = re.compile(r"\d{4} \d{2} \d{2}")
+"""In the name of a day's log, which is not looked for in the words of other notes."""
+
+
+def _spellings(path: str) -> list[str]:
+    """How links spell the name of a note: case folds to other letters, and addresses are quoted, more or less."""
+    stem, folded = path.rpartition("/")[2].removesuffix(".md"), _spelled(path).casefold()
+    fully = "".join(quote(c) if c.isalnum() or not c.isascii() else f"%{ord(c):02X}" for c in stem)
+    return list(
+        dict.fromkeys([_spelled(path), folded, folded.replace("ss", "ß"), stem.replace(" ", "%20"), quote(stem), fully])
+    )
+
+
+def _spelled(path: str) -> str:
+    """The name of a note in words."""
+    return path.rpartition("/")[2].removesuffix(".md").replace("-", " ").replace("_", " ")
+
+
 class LinkIndex:
     """The links between all notes below `roots`, in memory; each look reads only what changed since the last one.
 
@@ -147,15 +256,24 @@ class LinkIndex:
         self._roots = roots
         self._lock = threading.Lock()
         self._texts: dict[str, tuple[tuple[int, int], str]] = {}
+        self._places: dict[str, str] = {}
+        self._state: Hashable = None
+        self._called: dict[str, str] = {}
         self._links: dict[str, tuple[NoteLink, ...]] = {}
         self._back: Mapping[str, tuple[NoteLink, ...]] = {}
         self._named: dict[str, tuple[NoteLink, ...]] = {}
         """By note, as far as anybody asked since something changed."""
 
-    def about(self, path: str) -> NoteLinks:
-        """All of a note's links, both ways, with one look at the disk."""
+    def about(self, path: str, state: Hashable = None) -> NoteLinks:
+        """All of a note's links, both ways, with one look at the disk.
+
+        `state` stands for all notes as somebody who watches them knows them: while it stays the same, only the note
+        itself is looked at. None where nobody watches.
+        """
         with self._lock:
-            self._refresh()
+            if state is None or state != self._state or self._moved(path):
+                self._refresh()
+            self._state = state
             links, back, named = self._links.get(path, ()), self._back.get(path, ()), self._named
         if path not in named:
             named[path] = self._mentions(path)
@@ -178,8 +296,8 @@ class LinkIndex:
         return self.about(path).named
 
     def _mentions(self, path: str) -> tuple[NoteLink, ...]:
-        name = path.rpartition("/")[2].removesuffix(".md").replace("-", " ").replace("_", " ")
-        if re.search(r"\d{4} \d{2} \d{2}", name):
+        name = _spelled(path)
+        if _DAY.search(name):
             return ()
         with self._lock:
             texts = [(other, text) for other, (_, text) in sorted(self._texts.items())]
@@ -204,6 +322,14 @@ class LinkIndex:
             self._refresh()
             return tuple(link for path in sorted(self._links) for link in self._links[path] if not link.target)
 
+    def _moved(self, path: str) -> bool:
+        """Whether a note is not the one that was read."""
+        try:
+            status = Path(self._places[path]).lstat()
+        except (KeyError, OSError):
+            return True
+        return (status.st_mtime_ns, status.st_size) != self._texts[path][0]
+
     def _refresh(self) -> None:
         found = {note.path: note for note in scan(self._roots).found if note.path.endswith(".md")}
         gone = self._texts.keys() - found.keys()
@@ -217,17 +343,20 @@ class LinkIndex:
         self._named = {}
         new = any(path not in self._texts for path in changed)
         for path in gone:
-            del self._texts[path]
+            del self._texts[path], self._places[path]
         for path in changed:
             note = found[path]
+            self._places[path] = note.absolute
             try:
                 self._texts[path] = ((note.mtime_ns, note.size), notes.read(note).text)
             except Unreadable:
                 # The list of files says so; what nobody can read has no links.
                 self._texts[path] = ((note.mtime_ns, note.size), "")
-        names = Names(self._texts)
+        called = _called(self._roots, found)
+        names = Names(self._texts, called)
         # A note that came or went can be what a link of any note means.
-        again = self._texts if gone or new else changed
+        again = self._texts if gone or new or called != self._called else changed
+        self._called = called
         for path in again:
             self._links[path] = links(path, self._texts[path][1], names)
         for path in gone:

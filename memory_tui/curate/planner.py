@@ -11,7 +11,7 @@ import datetime as dt
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -39,6 +39,7 @@ from memory_tui.curate.links import LinkIndex, Names, NoteLink, links
 from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
+from memory_tui.hosts import claude_memory, codex_memory
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
@@ -369,8 +370,10 @@ class Planner:
         return found
 
     def remember(self, text: str) -> Change:
-        """Append `text` with the time to today's log."""
+        """Append `text` with the time to today's log; Codex's memory gets a note of its own, which Codex takes up."""
         now = self.now()
+        if codex_memory.is_memory(self.roots.workspace):
+            return self._note_for_codex("capture", f"{_said(text)}\n")
         path = log_path(now.date())
         return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
 
@@ -404,8 +407,17 @@ class Planner:
         return curate_promote.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())
 
     def promote(self, spot: Spot, *, to: str = "", move: bool = False, target: str = "") -> Change:
-        """Copy or move lines to the curated note, below the heading `to` or the one that fits."""
+        """Copy or move lines to the curated note, below the heading `to` or the one that fits.
+
+        In Claude Code's memory they become a fact of the type `to`, and MEMORY.md points to it.
+        """
         target = self._stored(target or self.memory())
+        if codex_memory.is_memory(self.roots.workspace) and target in ROOT_NOTES:
+            body = "\n".join(line for run in spot.facts() for line in run)
+            return self._note_for_codex("promote", f"{body}\n\n(from {spot.path})\n")
+        if self._is_claude_index(target):
+            into = current(self.roots, target)
+            return self._budgeted(curate_promote.promote_fact(spot, target, into, self._is_free, kind=to, move=move))
         return self._budgeted(curate_promote.promote(spot, target, current(self.roots, target), to=to, move=move))
 
     def demote(self, spot: Spot, target: str, *, to: str = "", move: bool = True) -> Change:
@@ -435,8 +447,8 @@ class Planner:
         self._vacant(target)
         return self._relinked(rename(self._stored(path), target, self._note(path)))
 
-    def archive(self, days: int) -> Change:
-        """Move daily logs older than `days` to memory/archive/memory/; links to them follow."""
+    def archive(self, days: int, only: Collection[str] | None = None) -> Change:
+        """Move daily logs older than `days`, or those of them in `only`, to memory/archive/memory/; links follow."""
         today = self.now().date()
         paths = [note.path for note in scan(self.roots).found]
         old = [
@@ -446,6 +458,7 @@ class Planner:
             and path.count("/") == 1
             and (day := shown_day(path)) is not None
             and (today - day).days > days
+            and (only is None or path in only)
         ]
         return self._relinked(archive({path: self._note(path) for path in old}, paths, today, days))
 
@@ -483,6 +496,21 @@ class Planner:
     def _stored(self, path: str) -> str:
         """The path under which a note is stored. Raises PathRefused."""
         return destination(self.roots, path)[2]
+
+    def _note_for_codex(self, kind: str, text: str) -> Change:
+        """A note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
+        path = self._stored(codex_memory.note_path(text, self.now()))
+        self._vacant(path)
+        title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
+        made = Change(kind, title, (FileChange(path, None, text.encode("utf-8", "replace")),))
+        return self.with_trust(replace(made, notes=("Codex takes it up when it next makes its memory.",)))
+
+    def _is_claude_index(self, path: str) -> bool:
+        name = path.rpartition("/")[2]
+        return name == claude_memory.INDEX and claude_memory.in_folders(path, claude_memory.folders(self.roots))
+
+    def _is_free(self, path: str) -> bool:
+        return current(self.roots, path) is None
 
     def _vacant(self, path: str) -> None:
         with parent(self.roots, path) as (folder, name):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.tokens import function_words, segmented, stop_words, tokens
 from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
+from memory_tui.hosts import claude_memory
 
 CATCH_ALL = "Notes"
 """The heading that is made when nothing fits."""
@@ -233,6 +234,39 @@ def promote(
     cited = f" (from {spot.path})" if source else ""
     items = [item for run in spot.facts() for item in _items(run, cited, timeless=True)]
     return _carry("promote", spot, items, target, into, to, gone=spot.below_headings() if move else ())
+
+
+def promote_fact(
+    spot: Spot, index: str, into: bytes | None, vacant: Callable[[str], bool], *, kind: str = "", move: bool = False
+) -> Change:
+    """Write the lines of `spot` as a fact of Claude Code's memory, with a line in its `index` that points to it.
+
+    `kind` is the type of the fact, "project" where it is none; `vacant` tells whether a path is free.
+
+    Raises EditRefused.
+    """
+    if index == spot.path:
+        raise EditRefused(f"The lines are in {index} already.", "Choose lines of another note.")
+    body = "\n".join(line for run in spot.facts() for line in _items(run, f" (from {spot.path})", timeless=True))
+    plain = "\n".join(line for run in spot.facts() for line in _items(run, "", timeless=True))
+    fact = claude_memory.fact_named(plain, kind if kind in claude_memory.TYPES else "project")
+    folder = index.rpartition("/")[0]
+    name, number = fact.name, 2
+    while not vacant(path := f"{folder}/{claude_memory.file_of(fact)}".lstrip("/")):
+        fact, number = replace(fact, name=f"{name}-{number}"), number + 1
+    note = Lines.of(into, index)
+    if into is None:
+        note = Lines(False, ()).insert(1, ["# Memory index", ""])
+    last = max((at for at, text in enumerate(note.texts(), 1) if text.strip()), default=0)
+    note = note.insert(last + 1, [claude_memory.pointer(fact, path.rpartition("/")[2])])
+    files = [FileChange(path, None, claude_memory.written(fact, body).encode("utf-8", "replace"))]
+    files.append(FileChange(index, into, note.data))
+    notes = [f"A fact of the type {fact.type}, with a line in {index}."]
+    if move:
+        left, emptied = without(spot.lines(), spot.below_headings())
+        files.append(FileChange(spot.path, spot.data, left.data))
+        notes += heading_notes(emptied)
+    return Change("promote", f"Promote {spot} to {path}", tuple(files), tuple(notes))
 
 
 def demote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = True) -> Change:

@@ -15,7 +15,7 @@ from memory_tui.doctor.check import Check, CheckOutcome, Result, failed, skipped
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
 
-__all__ = ["CHECKS", "examine", "verdict"]
+__all__ = ["CHECKS", "checks_of", "examine", "verdict"]
 
 CHECKS: tuple[Check, ...] = (
     *checks_machine.CHECKS,
@@ -29,11 +29,21 @@ DEADLINE = 20.0
 _AT_ONCE = 6
 
 
-def examine(engine: Engine, checks: Sequence[Check] = CHECKS, deadline: float = DEADLINE) -> Iterator[Result]:
+def checks_of(engine: Engine) -> tuple[Check, ...]:
+    """The checks that say something about `engine`: those of QMD only where it was chosen."""
+    if not engine.backend.is_qmd:
+        return CHECKS
+    from memory_tui.doctor import checks_qmd
+
+    return (*CHECKS, *checks_qmd.CHECKS)
+
+
+def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: float = DEADLINE) -> Iterator[Result]:
     """The result of every check as it comes; one that takes too long comes last, as `no answer`.
 
     The checks run on threads of their own, which are left behind when they hang: closing the engine ends them.
     """
+    checks = checks_of(engine) if checks is None else checks
     waiting: queue.SimpleQueue[Check] = queue.SimpleQueue()
     done: queue.SimpleQueue[Result] = queue.SimpleQueue()
     for check in checks:

@@ -1,8 +1,14 @@
 """The engine behind every front end: it opens a workspace, keeps its index fresh, answers queries.
 
+- backend: The backend is who answers: QMD where it was chosen, else the built-in index, which also stands in for QMD.
+  -> Backend
 - batch_runner: The batch runner follows batch jobs beside the syncs of an engine. -> BatchRunner
 - change_watch: The change watch notices what other programs do to notes, to their folders, to the index. ->
   WatchSwitch
+- chunk_map: The chunk map is every chunk of an index on a plane by its vector. -> chunk_map
+- compare_qmd: The built-in index answers beside QMD, with the reason for each hit that one of them lacks. -> compare
+- connected_agents: Connected agents: what each agent program gets from this memory, what it asked last, what failed
+  last. -> rows
 - costs: The cost of an index run before it starts: texts, hosts, tokens, price. -> forecast
 - engine: The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries. ->
   Engine
@@ -11,14 +17,15 @@
 - index_check: The index check reads an index from end to end, or asks the provider for one of its vectors anew. ->
   problems
 - indexer: The indexer keeps the index up to date in the background. -> Indexer
-- injected: What OpenClaw 2026.9 injects for a message: curated entries whose triggers fit, each with its
-  reason. -> injected
 - open_index: The index is opened for writing: found, checked, replaced where it is damaged. -> IndexOpener
-- own_answer: OpenClaw's own answer is that of its rows by its rules; it stands beside ours, which is that of the files.
-  -> own_answer
+- openclaw_answer: What OpenClaw itself gives its agent for a query, beside what the files say. -> own_answer
+- past_questions: Past questions are asked again: why a line never came, which lines none reached, what other settings
+  would do. -> past_questions
 - provider_setup: The provider of an index run is tested before it replaces the one in use. -> Providers
 - queries: Queries read the index over connections of their own; an index run never blocks them. -> Queries
 - status: The status of a workspace: index, files, provider, why a file is in or out. -> status
+- unrelated_memory: What unrelated queries reach in one workspace, remembered for the levels of answers. ->
+  UnrelatedMemory
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core import locks
 from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import IndexOutdated
 from memory_tui.core.events import Event, WatchChanged
 from memory_tui.index.connections import Readers
 from memory_tui.workspace import root_state
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.watch import Named, Watcher
+    from memory_tui.openclaw.agent_sessions import SessionCopies
     from memory_tui.plan import Plan
     from memory_tui.workspace.roots import Roots
     from memory_tui.workspace.scan import Scan
@@ -250,6 +252,11 @@ class IndexChanges:
             if self._known is None:
                 self._known = _mark(store)
 
+    @property
+    def mark(self) -> Mark | None:
+        """What the index was last known to be; None before anything was read."""
+        return self._known
+
     def mark_known(self, store: Store) -> None:
         """This process wrote what `store` holds, and told so itself: that is no change by another one."""
         self._known = _mark(store)
@@ -266,8 +273,12 @@ class IndexChanges:
         now = time.monotonic()
         if now < self._due and locks.living(self._path()) is not None:
             return False
-        with self._readers.borrow(self._path()) as store:
-            mark = _mark(store)
+        try:
+            with self._readers.borrow(self._path()) as store:
+                mark = _mark(store)
+        except IndexOutdated:
+            # Who opens it to write brings it up to date, and tells what changes then.
+            return False
         if mark == self._known:
             return False
         self._known, self._due = mark, now + _SHARE * self.cost
@@ -275,8 +286,11 @@ class IndexChanges:
 
     def begun(self) -> bool:
         """Whether anybody has begun to index. Raises IndexUnavailable."""
-        with self._readers.borrow(self._path()) as store:
-            return store is not None and store.recipe() is not None
+        try:
+            with self._readers.borrow(self._path()) as store:
+                return store is not None and store.recipe() is not None
+        except IndexOutdated:
+            return True
 
     def close(self) -> None:
         """Let the index go."""
@@ -293,6 +307,36 @@ _MOST = 200
 """More paths than this are not scanned one by one."""
 
 
+class SessionWatch:
+    """Follows the sessions in the host's database, where they are searched; any thread may call `follow`.
+
+    What cannot be read stands among `notices`, and `tell` hears it once.
+    """
+
+    def __init__(self, plan: Plan, notices: list[str], tell: Callable[[str], None]) -> None:
+        self._copies: SessionCopies | None = None
+        self._notices, self._tell = notices, tell
+        self._lock = threading.Lock()
+        if plan.roots.sessions:
+            from memory_tui.openclaw import agent_sessions
+
+            self._copies = agent_sessions.copies_of(plan)
+
+    def follow(self) -> bool:
+        """Bring the transcripts up to date; whether something was said meanwhile."""
+        copies = self._copies
+        if copies is None:
+            return False
+        with self._lock:
+            before, changed = copies.problem, copies.refresh()
+            if copies.problem != before:
+                self._notices[:] = [text for text in self._notices if text != before]
+                if copies.problem:
+                    self._notices.append(copies.problem)
+                    self._tell(copies.problem)
+        return changed
+
+
 class Scanner:
     """The scans of the syncs of one engine; any thread may call `mark_changed`, the writer scans.
 
@@ -300,8 +344,9 @@ class Scanner:
     undone, the next scan is full.
     """
 
-    def __init__(self, roots: Roots) -> None:
+    def __init__(self, roots: Roots, sessions: SessionWatch | None = None) -> None:
         self._roots = roots
+        self._sessions = sessions
         self._lock = threading.Lock()
         self._named: set[str] = set()
         self._everything = True
@@ -321,6 +366,8 @@ class Scanner:
 
     def scan(self, store: Store) -> Scan:
         """The scan of a sync that begins. Raises WorkspaceError."""
+        if self._sessions is not None and self._sessions.follow():
+            self.mark_changed(None)
         with self._lock:
             everything, self._everything = self._everything, False
             self._paths, self._named = self._named, set()

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Unreadable
 from memory_tui.index import batch_jobs, embedding
+from memory_tui.index.freshness import recipe_of
 from memory_tui.index.index_write import NewFile
 from memory_tui.index.note_rows import cut
 from memory_tui.index.store import Store
-from memory_tui.index.sync import recipe_of
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain_member import ProviderPreview

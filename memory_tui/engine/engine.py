@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Self
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.core.errors import ProviderError
-from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, ignore
+from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, SyncFinished, ignore
+from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
@@ -31,6 +32,7 @@ from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memory_tui.curate.budget import PromptBudget
     from memory_tui.curate.curator import Curator
     from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
     from memory_tui.inbox.decisions import Decisions
@@ -48,8 +50,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 class Notes:
     """The notes of one engine: read, listed, explained, changed; `plan` is the engine's as it is now."""
 
-    def __init__(self, plan: Callable[[], Plan], indexer: Indexer, queries: Queries) -> None:
+    def __init__(
+        self, plan: Callable[[], Plan], indexer: Indexer, queries: Queries, backend: Backend | None = None
+    ) -> None:
         self._plan = plan
+        self._backend = backend
         self._indexer = indexer
         self._queries = queries
 
@@ -68,16 +73,25 @@ class Notes:
         """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
         from memory_tui.engine import status
 
-        return status.note_lines(note(self._plan().roots, path), start, lines)
+        theirs = self._backend.document(path) if self._backend is not None else None
+        return status.note_lines(theirs or note(self._plan().roots, path), start, lines)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""
         from memory_tui.engine import status
 
         seen = reachable(self._plan().roots)
-        return self._queries.on_snapshot(
+        rows = self._queries.on_snapshot(
             lambda store: status.file_rows(store, seen, self._indexer.freshness(store, seen))
         )
+        return status.with_kinds(rows, seen, self._plan().roots)
+
+    def prompt(self, path: str = "", data: bytes | None = None) -> PromptBudget | None:
+        """What OpenClaw 2026.9 puts into the prompt; with `data` as if the note `path` held that. None elsewhere."""
+        from memory_tui.curate import budget
+
+        curator = self.curator
+        return budget.prompt_of(self._plan(), curator.trust, curator.plan.clock(), path, data)
 
     def trust(self) -> TrustReport | None:
         """What OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
@@ -162,6 +176,8 @@ class Engine:
         """Keeps the index up to date."""
         self.queries = Queries(plan, chain, self.indexer, self.now, self._notices)
         """Searches, explains, and reads what is indexed."""
+        self.backend = Backend(plan, approvals, self._emit)
+        """Who answers: this index, or QMD."""
         self.providers = Providers(
             plan,
             chain,
@@ -171,7 +187,7 @@ class Engine:
             lambda: self.indexer.speed,
         )
         """Who makes vectors, approvals, and what would be sent."""
-        self.notes = Notes(lambda: self.plan, self.indexer, self.queries)
+        self.notes = Notes(lambda: self.plan, self.indexer, self.queries, self.backend)
         """Reads, lists, explains and changes notes."""
         self.inbox = Inbox(
             lambda: self.plan,
@@ -203,11 +219,13 @@ class Engine:
         """Begin to work in the background: settle changes that were cut off, index what changed, then watch."""
         self.indexer.writer.submit(lambda _store: self._recover())
         self.indexer.start()
+        self.backend.start()
 
     def close(self) -> None:
         """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
         self.indexer.stop()
-        self.queries.close()
+        self.indexer.readers.close()
+        self.backend.close()
         self.providers.chain.close()
         self.indexer.close()
 
@@ -250,7 +268,7 @@ class Engine:
             indexer.index_changes.cost = time.monotonic() - began
             return found
 
-        return replace(self.queries.on_snapshot(read), trust=self.notes.trust())
+        return self.backend.described(replace(self.queries.on_snapshot(read), trust=self.notes.trust()))
 
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""
@@ -273,6 +291,8 @@ class Engine:
     # --- events ----------------------------------------------------------------------------------------------------
 
     def _emit(self, event: Event) -> None:
+        if isinstance(event, SyncFinished) and event.indexed + event.removed:
+            self.backend.notes_changed()
         self._listener(event)
 
     def _provider_failed(self, error: ProviderError) -> None:

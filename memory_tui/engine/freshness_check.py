@@ -13,6 +13,7 @@ from memory_tui.workspace.roots import reachable
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.index.freshness import Freshness
+    from memory_tui.index.mass_deletion import Devices
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
@@ -33,6 +34,8 @@ class FreshnessCheck:
         """What a search could not find at the last comparison, and why."""
         self.last: Freshness | None = None
         """What the last comparison found."""
+        self.devices: Devices = {}
+        """The device of each root when the index was last written, as the last comparison read it."""
         self._plan = plan
         self._chain = chain
         self._lost = False
@@ -52,23 +55,23 @@ class FreshnessCheck:
     def compare(self, store: Store, seen: Scan | None = None) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
         from memory_tui.index import mass_deletion, schema
-        from memory_tui.index import sync as syncing
-        from memory_tui.index.freshness import compare
+        from memory_tui.index.freshness import compare, recipe_for
 
         began = time.monotonic()
         has, roots, settings = store.recipe(), self._plan.roots, self._plan.settings
-        wanted = syncing.recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
+        wanted = recipe_for(roots, *self._wanted(store, has.identity)) if has is not None else None
         rebuild = schema.differences(has, wanted) if has and wanted else ()
         every = seen or reachable(roots, None if rebuild else store.known().settled)
         if rebuild and every.quiet:
             every = reachable(roots)
+        self.devices = mass_deletion.from_text(store.meta(mass_deletion.KEY))
         found = compare(
             every,
             store.known(),
             settings,
             rebuild=rebuild,
             roots=roots,
-            devices=mass_deletion.from_text(store.meta(mass_deletion.KEY)),
+            devices=self.devices,
         )
         self.unsearchable = tuple(
             [Unsearchable(f.path, f.state, f.detail, f.patient) for f in found.stale.values() if f.detail != "rebuild"]

@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from memory_tui.config import places
 from memory_tui.core import profiles
 from memory_tui.core.errors import Unreadable
 from memory_tui.curate import budget
-from memory_tui.hosts import claude_code
+from memory_tui.hosts import claude_code, claude_memory
 from memory_tui.inbox.checks import Chunks, InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.recalls import recall_log
@@ -37,7 +38,7 @@ def view(plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | Non
         real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
         return real.startswith(workspace + os.sep) and os.path.lexists(real)
 
-    notes = tuple(_notes(plan.roots))
+    notes, claude = tuple(_notes(plan.roots)), claude_memory.folders(plan.roots)
     return InboxInputs(
         notes,
         dt.datetime.fromtimestamp(now).astimezone().date(),
@@ -46,6 +47,9 @@ def view(plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | Non
         _over(plan, notes),
         _recalled(plan),
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
+        _promoted(plan, notes, now),
+        frozenset(note.path for note in notes if claude_memory.in_folders(note.path, claude)),
+        claude_memory.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
         profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
     )
 
@@ -88,6 +92,16 @@ def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]
         if cut is not None:
             found[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
     return found
+
+
+def _promoted(plan: Plan, notes: tuple[DatedNote, ...], now: float) -> dict[str, str]:
+    """What OpenClaw counted of the passages that it promoted, by key; read where a note holds one."""
+    if not any("openclaw-memory-promotion" in note.text for note in notes):
+        return {}
+    from memory_tui.openclaw import promotion
+
+    found = promotion.promotions(plan.roots.workspace, places.state_database(), now)
+    return {one.key: one.evidence for one in found.passages}
 
 
 def _notes(roots: Roots) -> Iterator[DatedNote]:

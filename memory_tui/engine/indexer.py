@@ -38,11 +38,19 @@ from memory_tui.core.events import (
 )
 from memory_tui.core.locks import Leadership
 from memory_tui.engine.batch_runner import BatchRunner, combined
-from memory_tui.engine.change_watch import EngineClock, IndexChanges, RootWatch, Scanner, WatchSwitch
+from memory_tui.engine.change_watch import (
+    EngineClock,
+    IndexChanges,
+    Mark,
+    RootWatch,
+    Scanner,
+    SessionWatch,
+    WatchSwitch,
+)
 from memory_tui.engine.freshness_check import FreshnessCheck
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, who_answers
-from memory_tui.index.connections import Writer
+from memory_tui.index.connections import Readers, Writer
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import reachable
 
@@ -90,6 +98,8 @@ class Indexer:
         )
         self._listener = emit
         self.opener = IndexOpener(plan, self._notice)
+        self.readers = Readers(plan.once and plan.settings.on("store.vector.enabled"), self.opener.expected)
+        """Connections that read; an index run never blocks them."""
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
         self._paused, self._yield = Stop(), Stop()
         self._stop = Stop(self.writer.closing, self._paused, self._yield)
@@ -100,7 +110,8 @@ class Indexer:
         self.watcher = WatchSwitch(plan, lambda named: self.request_sync("watch", named=named), self._emit)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.index_changes = IndexChanges(lambda: self.opener.path)
-        self._scanner = Scanner(plan.roots)
+        self._sessions = SessionWatch(plan, self.opener.notices, self._notice)
+        self._scanner = Scanner(plan.roots, self._sessions)
         self._leadership = Leadership(lambda: self.opener.path, self._emit)
         self._retry_later = False
         self._clock = EngineClock(self._tick, self.writer.closing)
@@ -112,6 +123,16 @@ class Indexer:
     def paused(self) -> bool:
         """Whether indexing is paused."""
         return self._paused.is_set()
+
+    @property
+    def watched_state(self) -> Mark | None:
+        """What stands for the notes as they are: which index it is that holds all of them, and its generation.
+
+        None while a save would not be noticed, or while one that was noticed is not indexed yet.
+        """
+        if not self.watcher.on or not self.writer.wait_idle(0):
+            return None
+        return self.index_changes.mark
 
     @property
     def speed(self) -> float | None:
@@ -223,12 +244,9 @@ class Indexer:
         a notice says so. Raises MemoryTuiError where nothing is indexed.
         """
         self.made_for_query = not self.opener.path.exists()
+        on_search = self._plan.settings.on("sync.onSearch")
         try:
-            if (
-                self._plan.settings.on("sync.onSearch")
-                or self.made_for_query
-                or self.writer.run(lambda store: store.recipe() is None)
-            ):
+            if self.made_for_query or not self._begun() or (on_search and not self._nothing_changed()):
                 self.sync(reason="search")
         except IndexRefused:
             raise
@@ -237,12 +255,35 @@ class Indexer:
                 raise
             self.opener.notices.append(f"{error.message} {error.next_step}")
 
+    def _nothing_changed(self) -> bool:
+        """Whether reading tells that a sync would change nothing, so that nobody has to open the index for writing."""
+        try:
+            if not self.opener.whole():
+                return False
+            self._sessions.follow()
+            with self.readers.borrow(self.opener.path) as store:
+                if store is None or store.recipe() is None or not self._provider.has_nothing_to_do(store):
+                    return False
+                found = self.freshness(store, reachable(self._plan.roots, store.known().settled))
+                return not (found.stale or found.rebuild or found.shrink or found.moved or self.batches.waiting)
+        except (IndexUnavailable, WorkspaceError):
+            # The writer meets the same, mends it or says what to do.
+            return False
+
+    def _begun(self) -> bool:
+        """Whether there is an index that can be read; only read, because to open one to write may cost seconds."""
+        try:
+            return self.index_changes.begun()
+        except IndexUnavailable:
+            return False
+
     @contextmanager
     def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:
         """Around a search of `store`: what it cannot find, compared now where that is cheap.
 
         What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
         """
+        self._sessions.follow()
         stale = self.freshness_check.compare_if_cheap(store)
         due = self.freshness_check.age > _SWEEP_SECONDS and not self.watcher.on
         try:
@@ -259,11 +300,11 @@ class Indexer:
 
     def freshness(self, store: Store, seen: Scan) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
-        from memory_tui.index import batch_jobs, mass_deletion
+        from memory_tui.index import batch_jobs
 
         self.batches.waiting = batch_jobs.waiting(store)
         found = self.freshness_check.compare(store, seen)
-        self.root_watch.record_comparison(found.moved, mass_deletion.from_text(store.meta(mass_deletion.KEY)))
+        self.root_watch.record_comparison(found.moved, self.freshness_check.devices)
         return found
 
     def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
@@ -329,13 +370,14 @@ class Indexer:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
         before = self.freshness_check.last
         now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
-        if before is None or (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out):
+        if before is None or _differs(before, now):
             self._emit(NotesChanged(time.time()))
 
     def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
         from memory_tui.index import sync as syncing
 
         self._yield.clear()
+        before = self.freshness_check.last
         if reason not in _NAMING:
             self._scanner.mark_changed(None)
         try:
@@ -382,6 +424,13 @@ class Indexer:
             del seen, fresh
             fresh = self.freshness(store, self._scanner.rescan(store))
         self._scanner.rely_on_last(store, fresh)
+        self._tell_outcome(store, before, None if report.changed else fresh)
+        return report
+
+    def _tell_outcome(self, store: Store, before: Freshness | None, fresh: Freshness | None) -> None:
+        """Tell who makes vectors now; and of notes that differ otherwise than `before`, where nothing was written."""
+        if before is not None and fresh is not None and _differs(before, fresh):
+            self._emit(NotesChanged(time.time()))
         who = who_answers(store, self._chain, self._plan.settings)
         self._emit(
             ProviderChanged(
@@ -391,7 +440,6 @@ class Indexer:
                 who.detail if who.fine else who.sentence,
             )
         )
-        return report
 
     def _notice(self, text: str) -> None:
         self._emit(Noticed(time.time(), text))
@@ -411,6 +459,8 @@ class Indexer:
     def _tick(self) -> None:
         """Twice a second: see what became of roots and index, take over from a keeper that ended, sweep."""
         self.root_watch.review()
+        if self._sessions.follow() and not self.watcher.on:
+            self.request_sync("search")
         try:
             if self.writer.wait_idle(0) and self.index_changes.changed():
                 self._emit(IndexChanged(time.time()))
@@ -447,3 +497,7 @@ class Indexer:
         if minutes and time.monotonic() - self._synced > _MINUTE * minutes:
             return "interval"
         return "sweep" if self._clock.sweep_due(self.watcher.wanted) else ""
+
+
+def _differs(before: Freshness, now: Freshness) -> bool:
+    return (now.fresh, now.stale, now.left_out) != (before.fresh, before.stale, before.left_out)

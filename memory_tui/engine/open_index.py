@@ -44,6 +44,14 @@ class IndexOpener:
 
         return index_file.file_at(self.path)
 
+    def whole(self) -> bool:
+        """Whether the index lies in its own place, was closed or is in use, and no rebuild of it was begun."""
+        from memory_tui.index import index_file, integrity
+
+        if index_file.is_temporary(self.path) or index_file.rebuild_of(self.path).exists():
+            return False
+        return self._shared() or integrity.fits(self.path)
+
     def open(self, damage: str) -> Store:
         """The index, made if it is not there; checked first where it was not closed, or changed since.
 

@@ -95,6 +95,17 @@ class SyncProvider:
             self._remember(provider)
         return provider
 
+    def has_nothing_to_do(self, store: Store) -> bool:
+        """Whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
+        from memory_tui.providers import registry
+
+        plan, identity = self._plan, store.identity()
+        approves = plan.provider_origin == NAMED and (plan.provider == "auto" or registry.sends(plan.provider))
+        prunes = isinstance(plan.config.value("cache.maxEntries"), int) or not plan.settings.on("cache.enabled")
+        if approves or prunes or recorded(store) is not None or recorded_failure(store) is not None:
+            return False
+        return identity is None or not identity.dims or not store.lacking()
+
     def outage(self, provider: Provider | None) -> str:
         """Why there is no `provider` although one was chosen; empty while there is one."""
         return "" if provider else str(self._chain.error or "")
@@ -242,7 +253,7 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
         return None
     return Notice(
         "provider",
-        f"Meaning-based recall is off for this question: it looks like it holds a secret "
+        f"Meaning-based recall is off for this query: it looks like it holds a secret "
         f"({'; '.join(kinds)}), and was not sent to {provider.host}.",
         "Ask without it, or set remote.withholdSecrets to false.",
     )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexUnavailable
+from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
 from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_question
-from memory_tui.explain.elsewhere import UnindexedTexts, words_elsewhere
-from memory_tui.index.connections import Readers
 from memory_tui.search.trace import ChunkRef, Notice, Trace
 from memory_tui.workspace.roots import shown
 
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.indexer import Indexer
+    from memory_tui.engine.unrelated_memory import UnrelatedMemory
+    from memory_tui.explain.elsewhere import UnindexedTexts
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.index_in_memory import IndexInMemory
     from memory_tui.search.retrieve import Asked
+    from memory_tui.workspace.scan import Found
 
 Outcome = TypeVar("Outcome")
 
@@ -64,14 +66,21 @@ class Queries:
         self._indexer = indexer
         self._now = now
         self._notices = notices
-        self._readers = Readers(plan.once and plan.settings.on("store.vector.enabled"), indexer.opener.expected)
         self._lock = threading.RLock()
         self._known: IndexInMemory | None = None
-        self._waiting = UnindexedTexts(lambda path: shown(plan.roots, path).text)
 
-    def close(self) -> None:
-        """Stop the searches that run; those that come are refused."""
-        self._readers.close()
+    @cached_property
+    def unrelated(self) -> UnrelatedMemory:
+        """What unrelated queries reach in this workspace, for the levels of answers."""
+        from memory_tui.engine.unrelated_memory import UnrelatedMemory
+
+        return UnrelatedMemory(self._plan.roots.workspace, writes=not self._plan.read_only)
+
+    @cached_property
+    def _waiting(self) -> UnindexedTexts:
+        from memory_tui.explain.elsewhere import UnindexedTexts
+
+        return UnindexedTexts(lambda path: shown(self._plan.roots, path).text)
 
     @contextmanager
     def reader(self) -> Iterator[Store]:
@@ -116,7 +125,13 @@ class Queries:
     @contextmanager
     def reader_or_none(self) -> Iterator[Store | None]:
         """A read-only connection; None while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self._readers.borrow(self._indexer.opener.path) as store:
+        with ExitStack() as held:
+            try:
+                store = held.enter_context(self._indexer.readers.borrow(self._indexer.opener.path))
+            except IndexOutdated:
+                # Opened to write it is brought up to date.
+                self._indexer.writer.run(lambda _: None)
+                store = held.enter_context(self._indexer.readers.borrow(self._indexer.opener.path))
             self._indexer.index_changes.begin(store)
             yield store
 
@@ -172,16 +187,17 @@ class Queries:
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
+        from memory_tui.explain.elsewhere import words_elsewhere
         from memory_tui.search.retrieve import SearchContext, gather
 
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices = self._notices()
-            asked = self._embedded(query, store.identity(), by_words=by_words)
+            asked = self.embedded(query, store.identity(), by_words=by_words)
             with self.state(store) as known:
                 corpus = known.corpus
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
-                    asked = self._embedded(query, corpus.identity, by_words=by_words)
+                    asked = self.embedded(query, corpus.identity, by_words=by_words)
                 context = SearchContext(
                     store,
                     corpus,
@@ -193,16 +209,23 @@ class Queries:
                     projects=self._plan.projects,
                     lists=known.lists,
                     reads_time=self._plan.settings.on("questionTime.enabled"),
+                    spells=self._plan.settings.on("spelling.enabled"),
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)
-                return replace(found, who=who, elsewhere=elsewhere, notices=with_provider_notice(found.notices, who))
+                return replace(
+                    found,
+                    who=who,
+                    elsewhere=elsewhere,
+                    notices=with_provider_notice(found.notices, who),
+                    unrelated=self.unrelated.of(query, corpus.uuid),
+                )
 
-    def _embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
-        """The question as it is asked of an index with vectors in the space `identity`."""
+    def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
+        """The question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         from memory_tui.search.retrieve import embed
 
         provider = self._chain.of_space(identity) if identity and not by_words else None
@@ -259,6 +282,24 @@ class Queries:
             if row.occurrence == 0
         )
 
+    def holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
+        """The stored paths of the notes in which the words of any of `phrases` follow each other; None: not known."""
+        try:
+            with self.reader_or_none() as store:
+                return store.paths_holding(phrases) if store is not None else None
+        except (IndexUnavailable, QueryError):
+            return None
+
+    def not_indexed(self, found: Iterable[Found]) -> frozenset[str]:
+        """The stored paths of those `found` that the index does not hold as they are."""
+        every = {note.path: note for note in found}
+        try:
+            with self.reader_or_none() as store:
+                known = store.known() if store is not None else None
+                return frozenset(every) if known is None else frozenset(every) - known.holding(every)
+        except IndexUnavailable:
+            return frozenset(every)
+
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
@@ -269,6 +310,10 @@ class Queries:
             with self._lock:
                 held.enter_context(store.snapshot())
                 known = self._known
-                current = known.refresh(store) if known else IndexInMemory.load(store, once=self._plan.once)
+                index = self._indexer.opener.path
+                current = known.refresh(store) if known else IndexInMemory.load(store, index, once=self._plan.once)
                 self._known = current
+                if known is None and self._indexer.batches.resident and not current.corpus.mapped:
+                    # Not now, because the file is large.
+                    self._indexer.writer.submit(lambda _: current.save(index))
             yield current

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ import apsw
 
 from memory_tui.core import locks
 from memory_tui.core.formatting import plural
+from memory_tui.hosts import claude_memory
 from memory_tui.index import database, disk_usage
 from memory_tui.index.database import OFF, Vec0, ability
 from memory_tui.index.index_write import VEC0_FROM
 from memory_tui.search.trace import Notice
-from memory_tui.workspace.notes import Document, shown_day
+from memory_tui.workspace.notes import Document, is_heading, shown_day, title_of
 
 if TYPE_CHECKING:
     from memory_tui.core.locks import Role
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.serving import ServingProvider
     from memory_tui.source.rows import Rejected, Withheld
     from memory_tui.workspace.root_state import RootState
-    from memory_tui.workspace.roots import PathVerdict
+    from memory_tui.workspace.roots import PathVerdict, Roots
     from memory_tui.workspace.scan import Scan
 
 if TYPE_CHECKING:
@@ -52,6 +54,10 @@ class FileRow:
     size: int
     mtime: float
     day: dt.date | None
+    kind: str = ""
+    """The type of a fact in Claude Code's memory; empty for other notes."""
+    title: str = ""
+    """Its first heading, else its first words, as they are indexed; not yet safe to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,10 @@ class Status:
     """The workspace, and every other place where notes are read: whether they can be."""
     trust: TrustReport | None = None
     """What OpenClaw's ledger says of the notes; None where OpenClaw keeps none."""
+    backend_state: str = "builtin"
+    """Who answers, in words."""
+    custom: dict[str, Any] | None = None
+    """What the documented status tells of QMD; None where nobody asks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +236,10 @@ def note_lines(document: Document, start: int, lines: int | None) -> NoteLines:
 
 def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, ...]:
     """Every note on disk and every note that only the index still has, by path."""
+    from memory_tui.index.note_rows import openings
+
     known, without_vector = store.known(), _withheld_or_rejected(store)
+    titles = {path: _title(text) for path, text in openings(store).items()}
     stale = {item.path: item for item in freshness.stale.values()}
     rows = []
     for found in scan.found:
@@ -243,6 +256,7 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
                 found.size,
                 found.mtime_ns / 1e9,
                 shown_day(found.path),
+                title=titles.get(found.path, ""),
             )
         )
     for path, differs in stale.items():
@@ -257,9 +271,23 @@ def file_rows(store: Store, scan: Scan, freshness: Freshness) -> tuple[FileRow, 
                 row.size if row else 0,
                 row.mtime_ns / 1e9 if row else 0.0,
                 shown_day(path),
+                title=titles.get(path, ""),
             )
         )
     return tuple(sorted(rows, key=lambda row: row.path))
+
+
+def with_kinds(rows: Sequence[FileRow], scan: Scan, roots: Roots) -> tuple[FileRow, ...]:
+    """`rows` with the type of each fact in Claude Code's memory, which stands in its front matter."""
+    facts = claude_memory.facts(roots, {found.path: found.absolute for found in scan.found})
+    return tuple(replace(row, kind=facts[row.path].type if row.path in facts else "") for row in rows)
+
+
+@lru_cache(maxsize=20_000)
+def _title(text: str) -> str:
+    """The title of a note that begins with `text`: its first heading that is more than a date, else its first words."""
+    lines = text.split("\n")
+    return title_of(lines) or next((line.strip() for line in lines if line.strip() and not is_heading(line)), "")
 
 
 def _withheld_or_rejected(store: Store) -> dict[str, str]:

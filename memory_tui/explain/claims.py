@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core import profiles
+from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import EmptyReason, NothingMatched, QueryPlan, Verdict
 
 SwitchedGate = Literal["decay", "mmr"]
@@ -69,7 +70,7 @@ class NoChunkHoldsAll:
 
 @dataclass(frozen=True, slots=True)
 class NoChunkMatches:
-    """No chunk was found to hold a word of the question, and meaning proposed none."""
+    """No chunk was found to hold a word of the query, and meaning proposed none."""
 
 
 WordClaim = AbsentWords | InvisibleToTokenizer | WaitingNoteHolds | NotLookedThrough | NoChunkHoldsAll | NoChunkMatches
@@ -143,6 +144,13 @@ class NoSingleKnob:
 
 
 @dataclass(frozen=True, slots=True)
+class NoPair:
+    """No two of `points`, each a knob at a value, recall the chunk together, where they are of different knobs."""
+
+    points: tuple[tuple[str, Scalar], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WordsLeftOut:
     """Words of the question that were not searched for, and why: they stand in over half of the chunks, say nothing."""
 
@@ -150,7 +158,7 @@ class WordsLeftOut:
     reason: LeftOutReason
 
 
-LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | WordsLeftOut
+LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | NoPair | WordsLeftOut
 """The claims about a line, besides its verdict."""
 
 GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory_tui.core.settings import Settings
-from memory_tui.explain.counterfactuals import Reranking
+from memory_tui.explain.reranking import Reranking
 from memory_tui.search.evidence import Evidence, later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, Verdict

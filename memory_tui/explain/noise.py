@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import Settings
-from memory_tui.explain.counterfactuals import Reranking
+from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.explain.why_not import subset
+from memory_tui.search.answer_level import UnrelatedEvidence
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import Floats
 from memory_tui.search.rank import rank
@@ -172,6 +173,28 @@ class Trade:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelRates:
+    """How often the level of an answer misleads.
+
+    `false_recalls` is the share of `unrelated` questions whose answer counts as found, `doubted` that of `related` ones
+    whose answer does not.
+    """
+
+    false_recalls: float
+    unrelated: int
+    doubted: float
+    related: int
+
+    @property
+    def sentence(self) -> str:
+        """Both shares in words."""
+        return (
+            f"False recalls: {self.false_recalls:.0%} of {self.unrelated} unrelated questions are answered as found; "
+            f"{self.doubted:.0%} of {self.related} related ones are doubted."
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NoiseFloor:
     """Scores of nonsense and of what is right under one set of knobs, and what minScore does about them.
 
@@ -190,6 +213,8 @@ class NoiseFloor:
     curve: tuple[Trade, ...]
     doubts: tuple[Doubt, ...]
     relative: bool = False
+    levels: LevelRates | None = None
+    """How often the level of an answer misleads; None where answers have none."""
 
     def percentile(self, share: float) -> float:
         """The score below which the best hits of `share` of the nonsense questions are."""
@@ -223,7 +248,28 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
         tuple(curve),
         tuple(_doubts(settings, now, best, nonsense, related)),
         relative,
+        level_rates(probes, opened),
     )
+
+
+def unrelated_evidence(probes: Probes, settings: Settings) -> UnrelatedEvidence | None:
+    """What the unrelated questions reach; None where no second stage looks into chunks."""
+    levels = [rank(probe.evidence, settings).level for probe in probes.nonsense]
+    found = [level.signals.evidence for level in levels if level is not None]
+    return UnrelatedEvidence.of(found, probes.nonsense[0].evidence.generation) if found else None
+
+
+def level_rates(probes: Probes, settings: Settings) -> LevelRates | None:
+    """How often levels mislead, by what the unrelated questions reach; None where answers have none."""
+    here = unrelated_evidence(probes, settings)
+    if here is None:
+        return None
+    found = []
+    for part in (probes.nonsense, probes.related):
+        levels = [rank(replace(probe.evidence, unrelated=here), settings).level for probe in part]
+        found.append(sum(level is not None and level.level == "found" for level in levels))
+    unrelated, related = len(probes.nonsense), len(probes.related)
+    return LevelRates(found[0] / unrelated, unrelated, 1.0 - found[1] / max(1, related) if related else 0.0, related)
 
 
 def _selects_otherwise(settings: Settings) -> bool:

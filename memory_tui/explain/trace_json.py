@@ -10,14 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.formatting import camel
-from memory_tui.explain import wording
+from memory_tui.explain import change_wording, wording
 from memory_tui.explain.claims import LineClaim, WordClaim, left_out, of_empty
 from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
 if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import Flip, Flips, Rephrased
+    from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips, SavedEffect
+    from memory_tui.explain.rephrase import Rephrased
     from memory_tui.explain.why_not import Account, WhyNot
+    from memory_tui.search.excerpts import Excerpt
 
 
 def kind(name: str) -> str:
@@ -137,6 +139,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
         "others": [{**_account(other), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "flips": [flip(found) for found in changes.found] if changes else [],
+        "sets": [change_set(found) for found in changes.sets] if changes else [],
         "notAlone": [{**plain(found), "sentence": wording.not_alone(found)} for found in changes.not_alone]
         if changes
         else [],
@@ -153,8 +156,8 @@ def _claims(value: WhyNot, changes: Flips | None) -> Iterator[LineClaim]:
     """The claims about a line, besides its verdict."""
     if value.without is not None:
         yield value.without
-    if changes is not None and changes.none is not None:
-        yield changes.none
+    if changes is not None:
+        yield from (one for one in (changes.none, changes.no_pair) if one is not None)
     yield from left_out(value.trace.plan, value.trace.profile)
 
 
@@ -168,8 +171,31 @@ def flip(value: Flip) -> dict[str, Any]:
         "place": value.place,
         "presses": value.presses if math.isfinite(value.presses) else None,
         "sentence": wording.flip_sentence(value),
-        "comesIn": [chunk(ref) for ref in value.comes_in],
-        "dropsOut": [chunk(ref) for ref in value.drops_out],
+        "accepted": list(value.accepted),
+        **_effects(value.comes_in, value.drops_out, value.saved),
+    }
+
+
+def change_set(value: ChangeSet) -> dict[str, Any]:
+    """Several changes that together recall a chunk; of each knob how far it may go."""
+    return {
+        "turns": [
+            {"knob": one.key, "from": one.was, "to": one.value, "accepted": list(one.accepted)} for one in value.turns
+        ],
+        "changes": dict(value.changes),
+        "place": value.place,
+        "presses": value.presses,
+        "sentence": change_wording.change_set_sentence(value),
+        **_effects(value.comes_in, value.drops_out, value.saved),
+    }
+
+
+def _effects(comes_in: Sequence[ChunkRef], drops_out: Sequence[ChunkRef], saved: SavedEffect | None) -> dict[str, Any]:
+    """What else a change does: other chunks, and saved questions where there are any."""
+    return {
+        "comesIn": [chunk(ref) for ref in comes_in],
+        "dropsOut": [chunk(ref) for ref in drops_out],
+        "saved": plain(saved) if saved else None,
     }
 
 
@@ -222,9 +248,23 @@ def trace(value: Trace) -> dict[str, Any]:
     }
 
 
+def passage(value: Excerpt) -> dict[str, Any]:
+    """A passage with its lines and its citation."""
+    return {
+        "path": value.hit.chunk.path,
+        "startLine": value.first,
+        "endLine": value.last,
+        "citation": f"{value.hit.chunk.path}#L{value.first}-L{value.last}",
+        "score": value.hit.score,
+        "text": value.text,
+    }
+
+
 def answer_level(value: Trace) -> dict[str, Any] | None:
     """Whether the notes hold what was asked, and by which numbers; None under a profile that does not say."""
-    return {**plain(value.level), "sentence": value.level.sentence} if value.level else None
+    if value.level is None:
+        return None
+    return {**plain(value.level), "sentence": value.level.sentence, "explanation": value.level.explanation}
 
 
 def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:

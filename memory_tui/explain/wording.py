@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, assert_never
 
 from memory_tui.core.formatting import plural
@@ -15,6 +16,7 @@ from memory_tui.explain.claims import (
     LineClaim,
     NoChunkHoldsAll,
     NoChunkMatches,
+    NoPair,
     NoSingleKnob,
     NotLookedThrough,
     SearchedRange,
@@ -70,7 +72,8 @@ from memory_tui.search.trace import (
 )
 
 if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import Flip, NotAlone, Rephrased
+    from memory_tui.explain.counterfactuals import Flip, NotAlone
+    from memory_tui.explain.rephrase import Rephrased
     from memory_tui.explain.why_not import WhyNot
 
 
@@ -351,6 +354,25 @@ def no_single_knob(claim: NoSingleKnob) -> str:
     return f"{no_flip(recalled=claim.recalled)}. Tried: {', '.join(map(_range, claim.ranges))}."
 
 
+NO_PAIR = "No two settings together recall it either"
+"""That pairs were tried, and none does."""
+
+
+def no_pair(claim: NoPair) -> str:
+    """That no two settings together recall a chunk, with the values that were tried, as a sentence."""
+    tried = []
+    for key, points in groupby(claim.points, key=lambda point: point[0]):
+        name = "weights" if key == "query.hybrid.vectorWeight" else BY_KEY[key].label
+        tried.append(f"{name} {' '.join(_plainly(value) for _, value in points)}")
+    return f"{NO_PAIR}. Tried: {', '.join(tried)}."
+
+
+def _plainly(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _range(tried: SearchedRange) -> str:
     """`results 1 to 50`, `minScore 0 to 1 by 0.01`."""
     knob = BY_KEY[tried.key]
@@ -495,6 +517,8 @@ def claim(said: WordClaim | LineClaim) -> str:
             return without(said)
         case NoSingleKnob():
             return no_single_knob(said)
+        case NoPair():
+            return no_pair(said)
         case WordsLeftOut():
             return f"Not searched for: {left_out(said, said.words)}."
         case _:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 COMMAND = "memory-tui hook claude-code"
+_LONGEST_KEY = 200
+_SHORTEST_FOLDER = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,34 +94,106 @@ def home() -> Path:
 def auto_memory(project: Path) -> Path:
     """Where Claude Code keeps what it remembers of the project that a folder is in, whether it is there or not.
 
-    It is one folder for a repository; `autoMemoryDirectory` moves it.
+    It is one folder for a repository with all its worktrees. `autoMemoryDirectory` moves it: the first of the settings
+    that names a folder counts, also where that is none (source: Claude Code 2.1.330, which reads those of a project
+    once the project is trusted).
     """
     folder = Path(os.path.realpath(project))
+    root = _repository(folder)
+    for settings in (*_managed(), *_of_project(folder, root), home() / "settings.json"):
+        if (named := _named(settings)) is not None:
+            if moved := _whole(named):
+                return moved
+            break
+    return home() / "projects" / _key(str(root)) / "memory"
+
+
+def _repository(folder: Path) -> Path:
+    """The root of the repository that `folder` is in, of a worktree that of the main one; `folder` outside of any."""
     root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
-    for settings in (root / ".claude" / "settings.local.json", home() / "settings.json"):
-        if moved := _moved(settings):
-            return moved
-    return home() / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root)) / "memory"
+    try:
+        word, _, named = (root / ".git").read_text("utf-8").strip().partition(" ")
+        own = root / named
+        if word != "gitdir:" or not named:
+            return root
+        common = Path(os.path.realpath(own / (own / "commondir").read_text("utf-8").strip()))
+        back = Path(os.path.realpath(own / (own / "gitdir").read_text("utf-8").strip()))
+    except (OSError, ValueError):
+        # A folder .git, or that of a submodule, which is a repository of its own.
+        return root
+    # The repository has to know the worktree: else any folder could name another project's memory as its own.
+    if Path(os.path.realpath(own)).parent != common / "worktrees" or back != root / ".git":
+        return root
+    return common.parent if common.name == ".git" else common
 
 
-def _moved(settings: Path) -> Path | None:
-    """The folder that `autoMemoryDirectory` of a settings file names; None where there is none."""
+def _key(root: str) -> str:
+    """The name of a project's folder. A long one is cut off, and ends in a number made of all of it."""
+    name = re.sub(r"[^A-Za-z0-9]", "-", root)
+    if len(name) <= _LONGEST_KEY:
+        return name
+    number = 0
+    for unit in memoryview(root.encode("utf-16-le", "surrogatepass")).cast("H"):
+        number = (number * 31 + unit) & 0xFFFFFFFF
+    number = abs(number - (number >> 31 << 32))
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return f"{name[:_LONGEST_KEY]}-{digits or '0'}"
+
+
+def _managed() -> list[Path]:
+    """The settings of the machine, the one that counts first."""
+    system = {"darwin": "/Library/Application Support/ClaudeCode", "win32": "C:\\Program Files\\ClaudeCode"}
+    folder = Path(system.get(sys.platform, "/etc/claude-code"))
+    return [*sorted((folder / "managed-settings.d").glob("[!.]*.json"), reverse=True), folder / "managed-settings.json"]
+
+
+def _of_project(folder: Path, root: Path) -> list[Path]:
+    """A person's own settings of a repository, then of the folder; then those that the folder shares."""
+    own = [place / ".claude" / "settings.local.json" for place in dict.fromkeys((root, folder))]
+    return [*own, folder / ".claude" / "settings.json"]
+
+
+def _named(settings: Path) -> str | None:
+    """What `autoMemoryDirectory` of a settings file is; None where it names nothing."""
     try:
         data = json.loads(settings.read_bytes())
     except (OSError, ValueError, RecursionError):
         # Claude Code itself passes over settings that it cannot read.
         return None
     named = data.get("autoMemoryDirectory") if isinstance(data, dict) else None
-    return Path(named).expanduser() if isinstance(named, str) and named.strip() and "\0" not in named else None
+    return named if isinstance(named, str) else None
+
+
+def _whole(named: str) -> Path | None:
+    """The folder that a setting names; None where Claude Code takes it for none: it has to be whole, or below ~/."""
+    if "\0" in named:
+        return None
+    if named.startswith("~/"):
+        inside = os.path.normpath(named[2:] or ".")
+        return None if Path(inside).parts[:1] in ((), ("..",)) else Path.home() / inside
+    path = Path(os.path.normpath(named))
+    return path if path.is_absolute() and len(str(path)) >= _SHORTEST_FOLDER else None
 
 
 def is_auto_memory(path: Path) -> bool:
-    """Whether a note is one of Claude Code's own, so that its limits hold for it."""
+    """Whether a note is one of Claude Code's own, so that its limits hold for it.
+
+    Where a project's settings moved the memory, it is known as that of the folder that the program runs in.
+    """
     folder = Path(os.path.realpath(path)).parent
     if folder.name == "memory" and folder.parent.parent == Path(os.path.realpath(home() / "projects")):
         return True
-    moved = _moved(home() / "settings.json")
-    return moved is not None and folder == Path(os.path.realpath(moved))
+    moved = _whole(_named(home() / "settings.json") or "")
+    if moved is not None and folder == Path(os.path.realpath(moved)):
+        return True
+    try:
+        here = Path.cwd()
+    except OSError:
+        return False
+    return folder == Path(os.path.realpath(auto_memory(here)))
 
 
 def workspace(project: Path) -> Path:
@@ -132,9 +207,18 @@ def workspace(project: Path) -> Path:
 _TOOLS = ("memory_search", "memory_get")
 
 
+def server_entry(words: Sequence[str]) -> dict[str, object]:
+    """The member of mcpServers that starts a server with `words`.
+
+    With `alwaysLoad` Claude Code waits for the server before the first turn, up to 5 s, instead of going on without its
+    tools where the machine is busy, and puts both tools before the model.
+    """
+    program, *arguments = words
+    return {"type": "stdio", "command": program, "args": arguments, "alwaysLoad": True}
+
+
 def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
-    program, *arguments = wiring.server()
-    server = HostChange("member", ("mcpServers", SERVER), {"type": "stdio", "command": program, "args": arguments})
+    server = HostChange("member", ("mcpServers", SERVER), server_entry(wiring.server()))
     # Both tools only read, so that an agent need not ask each time.
     changes = [HostChange("item", ("permissions", "allow"), f"mcp__{SERVER}__{tool}") for tool in _TOOLS]
     hooks = wiring.hooks("claude-code", EVENTS)
@@ -164,4 +248,5 @@ HOST = Host(
     _edits,
     _start,
     "Start Claude Code again; in a project it asks once whether you trust the folder.",
+    ("claude",),
 )

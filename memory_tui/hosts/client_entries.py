@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 
-from memory_tui.hosts import codex
+from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.wiring import SERVER, command
 
 CLIENTS = ("claude-code", "codex", "openclaw")
@@ -22,16 +22,16 @@ def entry(client: str, arguments: Sequence[str]) -> str:
     """What to write for `client`, to start the server with `arguments`."""
     program, *first = command()
     words = [*first, "mcp", *arguments]
+    # OpenClaw makes four more tools of prompts and resources, Codex three of resources.
+    fewer = [*first, "mcp", "--no-prompts", "--no-resources", *arguments]
     match client:
         case "codex":
-            return f"# ~/.codex/config.toml\n{codex.server_entry((program, *words))}"
+            return f"# ~/.codex/config.toml\n{codex.server_entry((program, *fewer))}"
         case "openclaw":
-            # OpenClaw makes four more tools of prompts and resources.
-            fewer = [*first, "mcp", "--no-prompts", "--no-resources", *arguments]
             nested = {"mcp": {"servers": {SERVER: {"command": program, "args": fewer}}}}
             return f"// openclaw.json, beside what is there\n{json.dumps(nested, ensure_ascii=False, indent=2)}"
         case _:
-            shared = {"mcpServers": {SERVER: {"type": "stdio", "command": program, "args": words}}}
+            shared = {"mcpServers": {SERVER: claude_code.server_entry((program, *words))}}
             return (
                 f"# {shlex.join(['claude', 'mcp', 'add', SERVER, '--', program, *words])}\n"
                 f"# or in .mcp.json of a project, without these two lines:\n"

@@ -57,4 +57,12 @@ def _start(wiring: Wiring) -> ServerStart:
     return ServerStart(_words(wiring), (*_GIVEN, *FORWARDED))
 
 
-HOST = Host("codex", "Codex", ("user", "project"), _edits, _start, "Start Codex again; it asks once about new hooks.")
+HOST = Host(
+    "codex",
+    "Codex",
+    ("user", "project"),
+    _edits,
+    _start,
+    "Start Codex again; it asks once about new hooks.",
+    ("codex",),
+)

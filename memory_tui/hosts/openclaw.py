@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memory_tui import plan
 from memory_tui.config import places
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.core.errors import ConfigError
 from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import Host, ServerStart, Wiring
+from memory_tui.plan import Options
 
 PLUGIN = "memory-tui"
 """The plugin's id, which the slot names."""
@@ -29,6 +31,15 @@ def installed_folder() -> Path:
     return platformdirs.user_data_path("memory-tui", appauthor=False) / "openclaw_plugin"
 
 
+def arguments(profile: str) -> tuple[str, ...]:
+    """The arguments with which the plugin starts the server of the default agent. Raises ConfigError."""
+    path = places.openclaw_path()
+    if not path.is_file():
+        raise ConfigError(f"OpenClaw is not set up here: there is no {path}.", "Run openclaw onboard first.")
+    found = plan.plan(Options(config=str(path), changes=(("profile", profile),)))
+    return ("--workspace", str(found.workspace.absolute()), "--profile", profile)
+
+
 def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     folder, packaged = installed_folder(), plugin_folder()
     copies = tuple(
@@ -39,6 +50,8 @@ def _edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     command: dict[str, object] = {"command": wiring.program[0], "profile": wiring.profile}
     if wiring.program[1:]:
         command["args"] = list(wiring.program[1:])
+    if wiring.log:
+        command["logRecalls"] = True
     changes = [
         HostChange("item", ("plugins", "load", "paths"), str(folder)),
         HostChange("member", ("plugins", "entries", PLUGIN), {"enabled": True, "config": command}),
@@ -64,4 +77,6 @@ def _start(wiring: Wiring) -> ServerStart:
     return ServerStart(wiring.server())
 
 
-HOST = Host("openclaw", "OpenClaw", ("user",), _edits, _start, "Restart the gateway: openclaw gateway restart.")
+HOST = Host(
+    "openclaw", "OpenClaw", ("user",), _edits, _start, "Restart the gateway: openclaw gateway restart.", ("openclaw",)
+)

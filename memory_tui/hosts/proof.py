@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.hosts.wiring import PROFILE, ServerStart
+from memory_tui.hosts.wiring import PROFILE, PROOF_CLIENT, ServerStart
 
 SECONDS = 60.0
 """How long a server may take for its answer: the first one may wait for the first index."""
@@ -103,7 +103,7 @@ def _asked(talk: _Talk, question: str) -> Proof:
         {
             "protocolVersion": _REVISION,
             "capabilities": {},
-            "clientInfo": {"name": "memory-tui connect", "version": "1"},
+            "clientInfo": {"name": PROOF_CLIENT, "version": "1"},
         },
     )
     talk.send({"method": "notifications/initialized"})

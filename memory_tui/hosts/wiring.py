@@ -21,6 +21,10 @@ SERVER = "memory"
 """The name of the server in the files of a host."""
 PROFILE = "memory-tui/profile"
 """Member of `_meta`: a question asks by it for the profile that ranks its answer, which tells it there."""
+PROOF_CLIENT = "memory-tui connect"
+"""Who asks a server to see that it answers; its question is none of an agent."""
+LOG = "--log-recalls"
+"""Switch of the server that writes down what agents ask."""
 HOSTS: Mapping[str, str] = {
     "openclaw": "memory_tui.hosts.openclaw:HOST",
     "claude-code": "memory_tui.hosts.claude_code:HOST",
@@ -33,7 +37,7 @@ HOSTS: Mapping[str, str] = {
 class Wiring:
     """What a host is to start: `program` with what comes before a command, `arguments` that choose the memory.
 
-    `project` is the folder that a project's files lie in; `profile` ranks the answers.
+    `project` is the folder that a project's files lie in; `profile` ranks the answers; `log` writes down what is asked.
     """
 
     scope: Scope
@@ -41,10 +45,11 @@ class Wiring:
     program: tuple[str, ...]
     arguments: tuple[str, ...]
     profile: str
+    log: bool = False
 
     def server(self, *switches: str) -> tuple[str, ...]:
         """The command line of the server."""
-        return (*self.program, "mcp", *switches, *self.arguments)
+        return (*self.program, "mcp", *switches, *((LOG,) if self.log else ()), *self.arguments)
 
     def hooks(self, host: str, events: Sequence[str]) -> dict[str, dict[str, object]]:
         """For each event the entry that calls the hook `host`; Claude Code's and Codex's have one shape."""
@@ -71,6 +76,8 @@ class Host:
     start: Callable[[Wiring], ServerStart]
     after: str
     """What a person does so that the host reads its files again, as a sentence."""
+    clients: tuple[str, ...]
+    """How the names begin by which the host introduces itself to a server."""
 
 
 def host(name: str) -> Host:

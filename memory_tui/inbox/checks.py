@@ -16,6 +16,7 @@ from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled
 from memory_tui.core.formatting import plural
 from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
+from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.annotations import flaws
 
 if TYPE_CHECKING:
@@ -104,12 +105,15 @@ def _ahead(text: str) -> dt.date | None:
     return max(days, default=None)
 
 
-def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
+def dead(entry: NoteItem, exists: Callable[[str], bool], *, wiki: bool = True) -> str:
     """Return the missing path that an item names; empty where none is. `exists` checks paths in the workspace.
 
+    With `wiki` a `[[name]]` names a note that has to be there.
     A path of this machine counts only where the folder above its parent is there: notes also speak of other machines.
     """
     for link, title in _LINK.findall(entry.text):
+        if title and not wiki:
+            continue
         target = str(link or f"{title.strip()}.md")
         if "://" in target:
             continue
@@ -183,6 +187,12 @@ class InboxInputs:
     over: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     recalled: frozenset[str] | None = None
     trust: Mapping[str, str] = field(default_factory=dict)
+    promoted: Mapping[str, str] = field(default_factory=dict)
+    """What OpenClaw counted of passages that it promoted, by their keys."""
+    claude: frozenset[str] = frozenset()
+    """Notes of Claude Code's memory, where a `[[name]]` may name what is not written yet."""
+    unlisted: Mapping[str, str] = field(default_factory=dict)
+    """Facts of that memory to which its index does not point, with the line that would."""
     annotated: bool = False
     """Whether the release in use reads annotations."""
 
@@ -300,8 +310,14 @@ def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for one in run.memories():
-        if path := dead(one, run.inputs.exists):
+        if path := dead(one, run.inputs.exists, wiki=one.note.path not in run.inputs.claude):
             yield _suggestion(check, one, f"{path} is not there.")
+
+
+def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for path, line in sorted(run.inputs.unlisted.items()):
+        reason = f"MEMORY.md does not point to it, so a session of Claude Code does not know of it. Add: {line}"
+        yield Suggestion(check.kind, Passage(path, 1, 1, ""), reason, check.actions, "")
 
 
 def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -337,6 +353,27 @@ def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), reason, check.actions, digest(said))
 
 
+def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes:
+        blocks = dream_blocks(note.text) if "openclaw-memory-promotion" in note.text else ()
+        lines = note.text.split("\n")
+        for block in blocks:
+            if block.kind != "promotion" or block.last == block.first:
+                continue
+            text = "\n".join(line.removesuffix("\r") for line in lines[block.first - 1 : block.last])
+            counted = run.inputs.promoted.get(block.key)
+            reason = (
+                f"OpenClaw promoted it: {counted}." if counted else "OpenClaw promoted it; it keeps no counts of it."
+            )
+            yield Suggestion(
+                check.kind,
+                Passage(note.path, block.first, block.last, masked(text)),
+                reason,
+                check.actions,
+                digest(text),
+            )
+
+
 def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes if run.inputs.annotated else ():
         lines = note.text.split("\n")
@@ -351,6 +388,7 @@ _LATER: tuple[Action, ...] = ("keep", "snooze")
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
     InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted),
+    InboxCheck("promotion", "promoted by OpenClaw", "hint", ("keep", "delete", "snooze"), _promoted),
     InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
     InboxCheck("bad date", "an invalid date", "warning", ("rename", *_LATER), _bad_dates),
     InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
@@ -358,6 +396,7 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("paraphrase", "perhaps the same fact twice", "hint", ("keep", "merge", "snooze"), _paraphrases),
     InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),
     InboxCheck("dead path", "names a file that is not there", "warning", ("keep", "delete", "snooze"), _dead_paths),
+    InboxCheck("unlisted", "not in Claude Code's index", "warning", ("keep", "trash note", "snooze"), _unlisted),
     InboxCheck("over budget", "cut off at session start", "warning", ("demote", *_LATER), _over_budget),
     InboxCheck("junk", "looks like output of a tool", "warning", ("delete", *_LATER), _junk),
     InboxCheck(

@@ -73,7 +73,7 @@ class Readers:
         return None
 
     def close(self) -> None:
-        """Stop the searches that run, and close what nobody uses."""
+        """Stop the searches that run, close what nobody uses; searches that come are refused."""
         with self._lock:
             self._closed.set()
             for store in self._idle:

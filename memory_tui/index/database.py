@@ -30,7 +30,15 @@ from typing import Any, Self
 import apsw
 
 from memory_tui.core import files
-from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
+from memory_tui.core.errors import (
+    Cancelled,
+    IndexBusy,
+    IndexDamaged,
+    IndexEmpty,
+    IndexOutdated,
+    IndexUnavailable,
+    MemoryTuiError,
+)
 from memory_tui.index import schema
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
 
@@ -345,7 +353,7 @@ def _connect(path: Path) -> apsw.Connection:
         else:
             _log_ahead(connection)
         connection.pragma("synchronous", "normal")
-        _tune(connection, cache_megabytes=48, mapped_megabytes=0)
+        _tune(connection, cache_megabytes=48)
         if version < schema.SCHEMA_VERSION:
             _migrate(connection)
     except BaseException:
@@ -385,8 +393,8 @@ def _connect_read_only(path: Path) -> apsw.Connection:
         connection.close()
         if version == 0:
             raise IndexEmpty(f"There is nothing in the index {path} yet.", "Wait, or run memory-tui index.")
-        raise _Unusable("is of an older version of memory-tui")
-    _tune(connection, cache_megabytes=16, mapped_megabytes=1024)
+        raise IndexOutdated(f"The index {path} is of an older version of memory-tui.", "Run memory-tui index.")
+    _tune(connection, cache_megabytes=16)
     return connection
 
 
@@ -446,10 +454,9 @@ def _frozen(path: Path) -> Frozen:
     return tuple(found)
 
 
-def _tune(connection: apsw.Connection, cache_megabytes: int, mapped_megabytes: int) -> None:
-    """Readers map the file; who writes would have all of it in memory in the end, and gains nothing."""
+def _tune(connection: apsw.Connection, cache_megabytes: int) -> None:
+    """Set how much is kept in memory; the file is not mapped, or all of it would count as this process's memory."""
     connection.pragma("cache_size", -1024 * cache_megabytes)
-    connection.pragma("mmap_size", mapped_megabytes * _MEGABYTE)
     connection.pragma("temp_store", "memory")
     connection.pragma("journal_size_limit", 64 * _MEGABYTE)
 

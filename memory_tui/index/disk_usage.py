@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_tui.index import rebuild
+from memory_tui.index.index_file import rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.source.rows import TableSize
 
@@ -29,7 +29,7 @@ _VIRTUAL = frozenset({"chunks_fts", "chunks_words", "chunks_vec"})
 
 @dataclass(frozen=True, slots=True)
 class FileSize:
-    """A file that belongs to an index: `what` is index, log, beside, lock or aside."""
+    """A file that belongs to an index: `what` is index, log, beside, corpus, lock or aside."""
 
     path: str
     what: str
@@ -61,7 +61,7 @@ def tables(store: Store) -> tuple[TableSize, ...]:
 
 def files(index: Path) -> tuple[FileSize, ...]:
     """Every file of an index, what is being made beside it and what was moved aside included; biggest first."""
-    kinds = {index.name: "index", rebuild.path_of(index).name: "beside"}
+    kinds = {index.name: "index", rebuild_of(index).name: "beside"}
     found = []
     for path in index.parent.glob(f"{index.name}*") if index.parent.is_dir() else ():
         try:
@@ -85,4 +85,6 @@ def _belongs(table: str, place: str) -> bool:
 def _kind(name: str) -> str:
     if ".damaged-" in name:
         return "aside"
+    if name.endswith((".corpus", ".corpus.part")):
+        return "corpus"
     return "log" if name.endswith(("-wal", "-shm")) else "lock"

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from memory_tui.core import profiles
 from memory_tui.core.settings import Settings
+from memory_tui.index import database, schema
 from memory_tui.index.mass_deletion import Devices, Shrink, sort_out
+from memory_tui.index.schema import Recipe
 from memory_tui.source.note_state import FileState, State, Thresholds, difference, state_of
 from memory_tui.source.rows import IndexedNote
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import LeftOut, Scan
+
+if TYPE_CHECKING:
+    from memory_tui.providers.provider_protocol import Identity, Provider
 
 PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "resume"})
 """Reasons of syncs that nobody asked for by name."""
@@ -107,3 +114,31 @@ def compare(
     stale.update((row.path, FileState(row.path, "pending", "deleted")) for row in gone.deleted)
     stale.update((note.path, FileState(*note)) for note in gone.retained)
     return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, gone.shrink, frozenset(gone.moved))
+
+
+def recipe_for(
+    roots: Roots,
+    provider: Provider | None,
+    settings: Settings,
+    kept: Identity | None = None,
+) -> Recipe:
+    """What an index of `roots` is made with under these settings; `kept` is the space of vectors during an outage.
+
+    Raises ProviderError when the provider has to be asked and does not answer.
+    """
+    identity = kept or (provider.identity if provider else schema.keywords_only())
+    return recipe_of(roots, settings, identity, provider.max_input_bytes if provider else MAX_INPUT_BYTES)
+
+
+def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_bytes: int) -> Recipe:
+    """What an index of `roots` is made with, when a provider of that kind makes its vectors."""
+    return Recipe(
+        identity=identity,
+        sources=roots.sources,
+        scope_hash=schema.scope_hash(roots.extra, roots.patterns),
+        chunk_tokens=settings.whole("chunking.tokens"),
+        chunk_overlap=settings.whole("chunking.overlap"),
+        chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
+        fts_tokenizer=database.tokenizer(settings.word("store.fts.tokenizer")),
+        chunking=profiles.get(settings.word("profile")).chunking,
+    )

@@ -131,6 +131,15 @@ class FullText:
                 known[form, word] = self._index.value(sql, (or_query([word.replace("\0", " ")]),))
         return [known[form, word] for word in words]
 
+    def vocabulary(self) -> dict[str, int]:
+        """Read every token of the form `plain`, and how many chunks hold it; nothing where those are no words."""
+        if self.cut() != "unicode61":
+            return {}
+        self._index.query(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.chunks_fts_row USING fts5vocab(main, 'chunks_fts', 'row')"
+        )
+        return dict(self._index.query("SELECT term, doc FROM temp.chunks_fts_row"))
+
     def containing(self, term: str) -> RowIds:
         """Find the chunks whose text holds `term` anywhere (LIKE, as OpenClaw 2026.4.15 looks for very short terms)."""
         pattern = "%" + "".join("\\" + c if c in "\\%_" else c for c in term) + "%"

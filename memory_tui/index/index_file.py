@@ -142,6 +142,11 @@ def choose_path(path: str | os.PathLike[str], notices: list[str]) -> Path:
     )
 
 
+def rebuild_of(index: Path) -> Path:
+    """Where the index that will take the place of `index` is made."""
+    return index.with_name(f"{index.name}.next")
+
+
 def find(path: str | os.PathLike[str]) -> Path:
     """Where the index of `path` is to be read: there, or where `place` has put it for want of a writable folder."""
     where = resolved(path)

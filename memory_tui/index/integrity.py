@@ -163,6 +163,19 @@ def take(index: Path) -> tuple[str, ShutdownMarker | None]:
         return UNCLOSED, None
     except OSError as error:
         return f"its marker cannot be read: {error.strerror}", None
+    return _compared(index, found)
+
+
+def fits(index: Path) -> bool:
+    """Whether the marker beside `index` fits it: it was closed, and is as it was then."""
+    try:
+        return not _compared(index, _parsed(read_beside(path_of(index))))[0]
+    except OSError:
+        return False
+
+
+def _compared(index: Path, found: ShutdownMarker | None) -> tuple[str, ShutdownMarker | None]:
+    """What is wrong with the marker `found`, empty when it fits `index`, and then the marker with its time of today."""
     seen = _seen(index)
     if found is None or seen is None or found.size != seen.size:
         return "it was changed by something else", None

@@ -16,6 +16,7 @@ from memory_tui.workspace.transcripts import Transcript
 
 if TYPE_CHECKING:
     from memory_tui.index.schema import Recipe
+    from memory_tui.index.store import Store
     from memory_tui.workspace.notes import Document
 
 LONGEST = 200
@@ -59,6 +60,19 @@ def _fence_after(fence: str, mark: str, info: str) -> str:
     if not fence:
         return "" if mark[0] in info and mark[0] == "`" else mark
     return "" if mark.startswith(fence) and not info else fence
+
+
+OPENING = 400
+"""Characters of a note that its title is looked for in."""
+
+
+def openings(store: Store) -> dict[str, str]:
+    """The beginning of each note, by path, as it is indexed."""
+    rows = store.query(
+        "SELECT f.path, substr(c.text, 1, ?) FROM files f JOIN chunks c ON c.file_id = f.id WHERE c.ordinal = 0",
+        (OPENING,),
+    )
+    return {path: text for path, text in rows if isinstance(text, str)}
 
 
 def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:

@@ -22,7 +22,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.index import database, embedding, index_write, integrity
 from memory_tui.index.database import Rows, explained
-from memory_tui.index.index_file import SIDES, is_private, kind
+from memory_tui.index.index_file import SIDES, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.provider_protocol import Provider
@@ -82,14 +82,9 @@ _PAGES = 256
 _ROWS = 256
 
 
-def path_of(index: Path) -> Path:
-    """Where the index that will take the place of `index` is made."""
-    return index.with_name(f"{index.name}.next")
-
-
 def waits(store: Store, recipe: Recipe) -> bool:
     """Whether a rebuild after `recipe` was begun and not finished."""
-    path = path_of(store.path)
+    path = rebuild_of(store.path)
     if not path.exists():
         return False
     try:
@@ -108,7 +103,7 @@ def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
     """The index beside `store`: the one that waits, or a new one, with every vector that `store` has kept."""
     if not waits(store, recipe):
         discard(store.path)
-    beside = Store.open(path_of(store.path), use_vec0=store.vec0.ready, expected=lambda: is_private(store.path))
+    beside = Store.open(rebuild_of(store.path), use_vec0=store.vec0.ready, expected=lambda: is_private(store.path))
     if beside.recipe() is None:
         index_write.remember(beside, _OF, store.meta("uuid"))
         index_write.reset(beside, recipe)
@@ -134,7 +129,7 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
     take_jobs(beside, *job_rows(store))
     follow(beside, store.generation() + 1)
     beside.close()
-    done = _copy(path_of(store.path), store, stop)
+    done = _copy(rebuild_of(store.path), store, stop)
     if done:
         # Only now: who is killed while pages are copied finds what is beside still to be of this index.
         for key in (_OF, _CARRIED):
@@ -145,7 +140,7 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
 
 def discard(index: Path) -> None:
     """Remove what was made beside `index`, if anything; what is not ours stays. Raises IndexUnavailable."""
-    path = path_of(index)
+    path = rebuild_of(index)
     if not (is_private(path) or kind(path) in ("nothing", "empty", "ours", "zeros")):
         return
     # The file itself last: without it nobody could tell whose its logs are.

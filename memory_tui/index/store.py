@@ -19,6 +19,7 @@ import numpy as np
 
 from memory_tui.core.files import unmoved
 from memory_tui.core.jsstring import sha256_hex
+from memory_tui.core.tokens import tokens
 from memory_tui.index.database import Database, Rows, Vec0
 from memory_tui.index.full_text import FullText
 from memory_tui.index.schema import RECIPE, Recipe
@@ -35,7 +36,7 @@ from memory_tui.source.rows import (
     Withheld,
     unit_rows,
 )
-from memory_tui.workspace.scan import Settled
+from memory_tui.workspace.scan import Found, Settled
 
 FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
 """Reads what a IndexedNote holds."""
@@ -100,6 +101,18 @@ class Known(Mapping[str, IndexedNote]):
         self.unsettled.discard(path)
         if self._rows is not None:
             self._rows.pop(path, None)
+
+    def holding(self, found: Mapping[str, Found]) -> frozenset[str]:
+        """Which of the notes `found`, by path, are settled here as they are there."""
+        return frozenset(
+            path
+            for path, note in found.items()
+            if (known := self._note(path)) is not None and known[:2] == (note.size, note.mtime_ns)
+        )
+
+    def _note(self, path: str) -> tuple[int, int, int] | None:
+        folder, slash, name = path.rpartition("/")
+        return self._notes.get(folder + slash, {}).get(name)
 
     def _all(self) -> dict[str, IndexedNote]:
         if self._rows is None:
@@ -244,6 +257,23 @@ class Store(Database):
         """The row of one note."""
         rows = self.query(f"{FILE} WHERE path = ?", (path,))
         return IndexedNote._make(rows[0]) if rows else None
+
+    def paths_holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
+        """The paths of the notes in which the words of any of `phrases` follow each other; None: it cannot be told.
+
+        Raises QueryError.
+        """
+        # A phrase without a token finds nothing, although a text may hold it.
+        if self.words.cut() != "unicode61" or not all(tokens(phrase, stemmed=False) for phrase in phrases):
+            return None
+        with self.snapshot():
+            found = [self.words.match([phrase], "plain", "all").rowids.tolist() for phrase in phrases]
+            rows = self.query(
+                "SELECT path FROM files WHERE id IN "
+                "(SELECT file_id FROM chunks WHERE id IN (SELECT value FROM json_each(?)))",
+                (json.dumps(sorted({rowid for rowids in found for rowid in rowids})),),
+            )
+        return frozenset(path for (path,) in rows)
 
     def chunks_of(self, path: str) -> list[ChunkRow]:
         """The chunks of a note in their order, repeats included."""

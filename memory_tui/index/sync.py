@@ -10,29 +10,28 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory_tui.core import events, profiles
+from memory_tui.core import events
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
 from memory_tui.core.events import Listener
-from memory_tui.index import database, embedding, index_write, rebuild, schema
+from memory_tui.index import embedding, index_write, rebuild
 from memory_tui.index.embedding import HERE, EmbeddingMode
-from memory_tui.index.freshness import PATIENT
+from memory_tui.index.freshness import PATIENT, recipe_for
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
 from memory_tui.index.sync_run import SyncOptions, SyncRun
 from memory_tui.source.note_state import Thresholds, difference
-from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import scan as look
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.index.batch_jobs import BatchTerms
     from memory_tui.index.store import Store
-    from memory_tui.providers.provider_protocol import Identity, Provider
+    from memory_tui.providers.provider_protocol import Provider
     from memory_tui.workspace.roots import Roots
     from memory_tui.workspace.scan import Scan
 
-__all__ = ["SyncReport", "recipe_for", "sync"]
+__all__ = ["SyncReport", "sync"]
 
 _PASSES = 3
 """How often a new index is brought up to date with what was saved meanwhile, before it is published."""
@@ -70,34 +69,6 @@ class SyncReport:
     claimed: int = 0
     shrink: Shrink | None = None
     postponed: str = ""
-
-
-def recipe_for(
-    roots: Roots,
-    provider: Provider | None,
-    settings: Settings,
-    kept: Identity | None = None,
-) -> Recipe:
-    """What an index of `roots` is made with under these settings; `kept` is the space of vectors during an outage.
-
-    Raises ProviderError when the provider has to be asked and does not answer.
-    """
-    identity = kept or (provider.identity if provider else schema.keywords_only())
-    return recipe_of(roots, settings, identity, provider.max_input_bytes if provider else MAX_INPUT_BYTES)
-
-
-def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_bytes: int) -> Recipe:
-    """What an index of `roots` is made with, when a provider of that kind makes its vectors."""
-    return Recipe(
-        identity=identity,
-        sources=roots.sources,
-        scope_hash=schema.scope_hash(roots.extra, roots.patterns),
-        chunk_tokens=settings.whole("chunking.tokens"),
-        chunk_overlap=settings.whole("chunking.overlap"),
-        chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
-        fts_tokenizer=database.tokenizer(settings.word("store.fts.tokenizer")),
-        chunking=profiles.get(settings.word("profile")).chunking,
-    )
 
 
 def sync(

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
+from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.openclaw.prompt import GET, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
@@ -161,9 +163,11 @@ class ServedMemory:
             return unavailable(error)
         manner = self._manner(memory, session_key)
         found = memory_search(memory, given, manner, cancel, late=late)
-        if self._logs(memory):
+        if self._logs(memory) and not client.startswith(PROOF_CLIENT):
             answer = found.answer
             outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
+            if answer.get("backend") == "qmd":
+                outcome = f"QMD answered: {plural(len(answer['results']), 'hit')}"
             entry = recall_log.RecallEntry(
                 SEARCH,
                 str(given.get("query")),

@@ -185,8 +185,9 @@ class Handlers:
         from memory_tui.mcp import resources
 
         text = await self._in_thread(lambda _: resources.text(self.host.memory(), address))
+        # First in the object too, for a host that hands on all of it as it stands.
         meta = {"memory-tui/untrusted": UNTRUSTED}
-        return {"contents": [{"uri": address, "mimeType": "text/markdown", "text": text, "_meta": meta}]}
+        return {"contents": [{"_meta": meta, "uri": address, "mimeType": "text/markdown", "text": text}]}
 
     async def list_prompts(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The rule of recall."""

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.core import jsstring
 from memory_tui.core.cancel import Stop
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.search.answer_level import AnswerLevel
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.excerpts import Excerpt
     from memory_tui.workspace.root_state import RootState
 
 NEAREST_MISSES = 3
@@ -91,16 +93,32 @@ def memory_search(
     try:
         memory.plan.require_enabled()
         _require(memory, request)
-        settings = asked(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
-        trace = _at_once(memory, request, settings, cancel) if late else _trace(memory, request, settings, cancel)
-        trace = trace if late else _roomier(memory, request, settings, cancel, trace)
+        settings = asked(
+            memory.plan.settings, request.get("maxResults"), request.get("minScore"), request.get("maxCharacters")
+        )
+        if not late and (theirs := _of_qmd(memory, request, settings, manner, cancel)) is not None:
+            return TracedAnswer(theirs, None)
+        ranked = _at_once(memory, request, settings, cancel) if late else _ranked(memory, request, settings, cancel)
+        passages = _passages(ranked, settings)
+        if not passages and not late:
+            ranked = _roomier(memory, request, settings, cancel, ranked)
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
     nearest = request.get("nearest", False)
-    found = answer(trace, memory.plan.provider, manner, settings.whole("query.maxResults"), nearest=nearest)
+    trace, most = ranked.trace, settings.whole("query.maxResults")
+    found = answer(trace, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
     _say_what_is_lost(found, memory.indexer.root_watch.states())
+    if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
+        found["backend"] = "builtin"
+        found["fallback"] = {
+            "from": "qmd",
+            "to": "builtin",
+            "reason": one_line(f"{failed.reason} {failed.next_step}".strip()),
+            "since": failed.since,
+            "retryAt": failed.retry_at,
+        }
     if late:
         found.update(
             {
@@ -115,6 +133,49 @@ def memory_search(
     return TracedAnswer(found, trace)
 
 
+def _of_qmd(
+    memory: Engine, request: SearchArguments, settings: Settings, manner: AnswerRules, cancel: Stop
+) -> SearchAnswer | None:
+    """QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
+    most = settings.whole("query.maxResults")
+    theirs = memory.backend.ask(request["query"], most, manner.session_key, _source(request), cancel)
+    if theirs is None:
+        return None
+    with_source = recalled_lines.included(manner.citations, manner.session_key)
+    results: list[RecalledHit] = []
+    for hit in theirs.hits:
+        # As OpenClaw does: QMD's numbers know no minScore but one that the agent names.
+        if hit.score < request.get("minScore", 0.0):
+            continue
+        row: RecalledHit = {
+            "path": hit.path,
+            "startLine": hit.start_line,
+            "endLine": hit.end_line,
+            "score": hit.score,
+            "rank": hit.rank,
+            "snippet": shown(hit.snippet),
+            "source": hit.source,
+        }
+        if with_source:
+            row["citation"] = recalled_lines.citation(hit.path, hit.start_line, hit.end_line)
+        results.append(row)
+    found: SearchAnswer = {
+        "about": UNTRUSTED,
+        "results": results,
+        "backend": "qmd",
+        "provider": "qmd",
+        "model": "qmd",
+        "citations": manner.citations,
+    }
+    if clamped := clamp(found["results"], manner.max_injected_chars):
+        found["clamped"] = clamped
+    if theirs.behind:
+        found["stale"] = True
+    if theirs.remarks:
+        found["notices"] = [one_line(remark) for remark in theirs.remarks]
+    return found
+
+
 def _require(memory: Engine, request: SearchArguments) -> None:
     corpus = request.get("corpus", "all")
     if corpus == "all" or corpus in memory.plan.roots.sources:
@@ -127,54 +188,80 @@ def _require(memory: Engine, request: SearchArguments) -> None:
     )
 
 
-def asked(settings: Settings, max_results: int | None, min_score: float | None) -> Settings:
+def asked(
+    settings: Settings, max_results: int | None, min_score: float | None, max_characters: int | None = None
+) -> Settings:
     """`settings` with what an agent asked for."""
-    changes: dict[str, object] = {"query.maxResults": max_results, "query.minScore": min_score}
+    changes: dict[str, object] = {
+        "query.maxResults": max_results,
+        "query.minScore": min_score,
+        "query.maxCharacters": max_characters,
+    }
     return settings.update({key: value for key, value in changes.items() if value is not None}, "the agent")
 
 
-def _trace(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
+class _Ranked(NamedTuple):
+    """A ranking, and what it was made of."""
+
+    trace: Trace
+    evidence: Evidence
+
+
+def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> _Ranked:
     """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
-    if (trace := _indexed(memory, request, settings, cancel)) is not None:
-        return trace
+    if (ranked := _indexed(memory, request, settings, cancel)) is not None:
+        return ranked
     memory.indexer.request_sync("search")
     end = time.monotonic() + _STARTING_SECONDS
     while time.monotonic() < end:
         _wait(memory, end - time.monotonic(), cancel)
         # The first index may be made by another process, whose end cannot be waited for.
-        if not memory.indexer.written_elsewhere or (trace := _indexed(memory, request, settings, cancel)) is not None:
+        if not memory.indexer.written_elsewhere or (ranked := _indexed(memory, request, settings, cancel)) is not None:
             break
         time.sleep(_PAUSE_SECONDS)
-    return trace or memory.queries.rank(memory.queries.gather(request["query"], cancel, _source(request)), settings)
+    return ranked or _rank(memory, request, settings, cancel)
 
 
-def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace | None:
+def _rank(
+    memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, *, by_words: bool = False
+) -> _Ranked:
+    evidence = memory.queries.gather(request["query"], cancel, _source(request), by_words=by_words)
+    return _Ranked(memory.queries.rank(evidence, settings), evidence)
+
+
+def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> _Ranked | None:
     """The ranking, None while nothing is indexed."""
     try:
-        trace = memory.queries.rank(memory.queries.gather(request["query"], cancel, _source(request)), settings)
+        ranked = _rank(memory, request, settings, cancel)
     except IndexUnavailable:
         return None
-    return None if isinstance(trace.empty, EmptyIndex) else trace
+    return None if isinstance(ranked.trace.empty, EmptyIndex) else ranked
 
 
-def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, trace: Trace) -> Trace:
-    """`trace`, or a ranking of more hits where copies took the places of other notes."""
+def _roomier(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, ranked: _Ranked) -> _Ranked:
+    """`ranked`, or a ranking of more hits where copies took the places of other notes."""
     wanted = settings.whole("query.maxResults")
     most = wanted
-    while (copies := len(_copies(trace))) and len(trace.recalled) - copies < wanted and len(trace.recalled) >= most:
-        if most >= _MOST_RANKED:
+    while (copies := len(_copies(ranked.trace))) and len(ranked.trace.recalled) >= most:
+        if most >= _MOST_RANKED or len(ranked.trace.recalled) - copies >= wanted:
             break
         most = min(_MOST_RANKED, most + 2 * copies)
-        trace = _indexed(memory, request, asked(settings, most, None), cancel) or trace
-    return trace
+        ranked = _indexed(memory, request, asked(settings, most, None), cancel) or ranked
+    return ranked
 
 
-def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> Trace:
+def _at_once(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> _Ranked:
     """The ranking by words, without waiting for a provider or an index."""
-    return memory.queries.rank(
-        memory.queries.gather(request["query"], cancel, _source(request), by_words=True), settings
-    )
+    return _rank(memory, request, settings, cancel, by_words=True)
+
+
+def _passages(ranked: _Ranked, settings: Settings) -> tuple[Excerpt, ...]:
+    """The passages that the budget of characters allows; none where there is no budget, or no second stage."""
+    from memory_tui.search.excerpts import excerpts
+
+    most = settings.whole("query.maxCharacters")
+    return excerpts(ranked.trace, ranked.evidence, most) if most else ()
 
 
 def _source(request: SearchArguments) -> str:
@@ -198,21 +285,23 @@ def _nothing() -> None:
 
 
 def answer(
-    trace: Trace, provider: str, manner: AnswerRules, most: int | None = None, *, nearest: bool = False
+    trace: Trace,
+    provider: str,
+    manner: AnswerRules,
+    most: int | None = None,
+    *,
+    nearest: bool = False,
+    passages: Sequence[Excerpt] = (),
 ) -> SearchAnswer:
     """What an agent is told of `trace`, `most` hits; `provider` is the one that was asked for.
 
-    Where nothing holds what was asked there are no hits, unless the `nearest` are wanted.
+    Where there are `passages`, they are told in place of the hits. Where nothing holds what was asked there is neither,
+    unless the `nearest` are wanted.
     """
-    copies = _copies(trace)
     with_source = recalled_lines.included(manner.citations, manner.session_key)
-    hits = [_hit(hit, with_source) for hit in trace.recalled]
-    for place, first in copies.items():
-        hits[first]["copies"] = hits[first].get("copies", 0) + 1
-        hits[first].setdefault("alsoIn", []).append(hits[place]["path"])
     found: SearchAnswer = {
         "about": UNTRUSTED,
-        "results": [hit for place, hit in enumerate(hits) if place not in copies][:most],
+        "results": [_passage(one, with_source) for one in passages] or _hits(trace, with_source)[:most],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
@@ -238,6 +327,16 @@ def answer(
     if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
         found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return found
+
+
+def _hits(trace: Trace, with_source: bool) -> list[RecalledHit]:
+    """The hits, those that repeat an earlier one counted there."""
+    copies = _copies(trace)
+    hits = [_hit(hit, with_source) for hit in trace.recalled]
+    for place, first in copies.items():
+        hits[first]["copies"] = hits[first].get("copies", 0) + 1
+        hits[first].setdefault("alsoIn", []).append(hits[place]["path"])
+    return [hit for place, hit in enumerate(hits) if place not in copies]
 
 
 def _add_level(found: SearchAnswer, level: AnswerLevel, *, nearest: bool) -> None:
@@ -307,6 +406,17 @@ def _hit(hit: Candidate, with_source: bool) -> RecalledHit:
     }
     if with_source:
         found["citation"] = recalled_lines.citation(chunk.path, first, last)
+    return found
+
+
+def _passage(passage: Excerpt, with_source: bool) -> RecalledHit:
+    """A passage in the shape of a hit: its own lines and text, the scores of its best chunk."""
+    found = _hit(passage.hit, with_source)
+    found.update({"startLine": passage.first, "endLine": passage.last, "snippet": shown(passage.text)})
+    if with_source:
+        found["citation"] = recalled_lines.citation(passage.hit.chunk.path, passage.first, passage.last)
+    if passage.also_in:
+        found.update({"copies": len(passage.also_in), "alsoIn": list(passage.also_in)})
     return found
 
 

@@ -1,8 +1,8 @@
 """The types of the tools' arguments, of their answers; schemas.json is made of them.
 
 Names and meaning are OpenClaw's (2026.3.13, with the scores, the bound and the staleness of later releases). Only
-memory-tui has `about`, `held`, `nearest`, `nearestMisses`, `empty`, `notices`, `roots` and `clamped`. `about` comes
-first in every order: hosts that sort the keys put it before what it speaks of, too.
+memory-tui has `about`, `held`, `maxCharacters`, `nearest`, `nearestMisses`, `empty`, `notices`, `roots` and `clamped`.
+`about` comes first in every order: hosts that sort the keys put it before what it speaks of, too.
 
 A number may be written as text (`"5"`), as OpenClaw allows; where a whole number is wanted, a fraction is cut off. What
 is null counts as left out. Nothing else is guessed: true is no number, and a name that is unknown is an error.
@@ -57,6 +57,18 @@ class SearchArguments(TypedDict):
     maxResults: NotRequired[
         Annotated[int, Field(ge=1, le=1000, description="How many hits at most; without it, as configured."), _WHOLE]
     ]
+    maxCharacters: NotRequired[
+        Annotated[
+            int,
+            Field(
+                ge=0,
+                le=1_000_000,
+                description="How many characters of notes at most, as passages around what matched; 0 for whole hits; "
+                "without it, as configured.",
+            ),
+            _WHOLE,
+        ]
+    ]
     minScore: NotRequired[
         Annotated[float, Field(ge=0, le=1, description="What a hit has to score; without it, as configured."), _NUMBER]
     ]
@@ -96,6 +108,7 @@ GetArguments.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[at
 class RecalledHit(TypedDict):
     """One recalled piece of a note; lines are counted from 1, and both are included.
 
+    Where QMD answered the score is its own number, `rank` counts, and there are no scores of two sides.
     `copies` counts other notes that say the same, and `alsoIn` names them.
     """
 
@@ -103,8 +116,9 @@ class RecalledHit(TypedDict):
     startLine: int
     endLine: int
     score: float
-    vectorScore: float
-    textScore: float
+    vectorScore: NotRequired[float]
+    textScore: NotRequired[float]
+    rank: NotRequired[int]
     snippet: str
     source: str
     citation: NotRequired[str]
@@ -174,6 +188,7 @@ class SearchAnswer(TypedDict):
 
     about: NotRequired[str]
     results: list[RecalledHit]
+    backend: NotRequired[Literal["builtin", "qmd"]]
     provider: NotRequired[str]
     model: NotRequired[str]
     fallback: NotRequired[ProviderFallback]

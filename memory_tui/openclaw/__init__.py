@@ -1,5 +1,7 @@
 """OpenClaw's own files are only read here; session notes alone are written.
 
+- agent_sessions: Agent sessions of OpenClaw 2026.9 stand in a database, out of which they are copied as transcripts.
+  -> SessionCopies
 - compare: A comparison of OpenClaw's own index with the notes on disk, file by file. -> compare
 - dreaming: Dreaming is what OpenClaw 2026.9 writes into notes at night, between markers that it looks for again. ->
   dream_blocks
@@ -7,6 +9,8 @@
 - host_index: The host index is OpenClaw's own SQLite index, which is only read. -> open_index
 - open_foreign: The SQLite file of another program is read without a write, a side file or a long lock. -> read_foreign
 - own_rows: OpenClaw's own rows are copied into a private index, which answers as OpenClaw does. -> index_of
+- promotion: Promotion is how OpenClaw 2026.9's dreaming chooses what goes from daily notes into MEMORY.md. ->
+  promotions
 - prompt: The prompt: what an agent reads about its memory when a session starts. -> opening
 - session_note: A session note is the end of a conversation, saved as memory/YYYY-MM-DD-slug.md. -> save
 - sessions: The sessions of an agent as its host records them. -> near

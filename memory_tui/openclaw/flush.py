@@ -7,7 +7,7 @@ tokens come near the context window, or when its transcript has grown past a siz
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -228,12 +228,14 @@ def last_usage(path: Path) -> Usage | None:
     Knows the forms of OpenClaw and of Claude Code. Raises Unreadable.
     """
     try:
-        for line in _backwards(path):
-            if b"usage" in line and (found := _usage(line)) is not None:
-                return found
+        return usage_in(_backwards(path))
     except OSError as error:
         raise _unreadable(path, error) from error
-    return None
+
+
+def usage_in(lines: Iterable[bytes]) -> Usage | None:
+    """The first usage in `lines` of a transcript; None where there is none."""
+    return next((found for line in lines if b"usage" in line and (found := _usage(line)) is not None), None)
 
 
 def size(path: Path) -> int:

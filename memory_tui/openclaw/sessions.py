@@ -13,10 +13,10 @@ from typing import Any
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.model import Agent, Config
-from memory_tui.config.places import state_folder
+from memory_tui.config.places import agent_database, session_folder
 from memory_tui.core import state_db
 from memory_tui.core.errors import MemoryTuiError, StateUnavailable
-from memory_tui.openclaw import flush
+from memory_tui.openclaw import agent_sessions, flush
 
 TABLE = state_db.Table("flush_marks", most=1000)
 _COMPACTION = "agents.defaults.compaction"
@@ -46,7 +46,7 @@ class Nearness:
 
 def folder(agent: Agent) -> Path:
     """Where the host keeps the transcripts of `agent`."""
-    return state_folder() / "agents" / agent.id / "sessions"
+    return session_folder(agent.id)
 
 
 def rules_of(config: Config) -> flush.FlushRules:
@@ -71,8 +71,12 @@ def writable(config: Config, session: str = "") -> bool:
 
     Of a session without a known key the main one is taken, which `non-main` leaves outside.
     """
+    return _writable_under(config, _key_of(config.agent, session))
+
+
+def _writable_under(config: Config, key: str) -> bool:
     mode = config.value("agents.defaults.sandbox.mode")
-    inside = mode == "all" or (mode == "non-main" and _key_of(config.agent, session) not in ("", _main(config.agent)))
+    inside = mode == "all" or (mode == "non-main" and key not in ("", _main(config.agent)))
     return not inside or config.value("agents.defaults.sandbox.workspaceAccess") == "rw"
 
 
@@ -133,7 +137,7 @@ def session_of(transcript: Path, facts: SessionFacts, limit: int, next_tokens: i
 
 
 def near(config: Config) -> tuple[Nearness, ...]:
-    """Every live session of the configuration's agent, the last one used first. Raises Unreadable."""
+    """Every live session of the agent, in files or in its database, the last one used first. Raises Unreadable."""
     place, rules, window = folder(config.agent), rules_of(config), window_of(config)
     of_host, marks = _by_host(place), FlushMarks(config.agent.id)
     found = []
@@ -142,6 +146,19 @@ def near(config: Config) -> tuple[Nearness, ...]:
         run = flush.AgentRun(writable=writable(config, path.stem))
         decision = flush.decide(rules, session_of(path, facts, flush.threshold(window, rules)), run, window)
         found.append(Nearness(path.stem, path, path.stat().st_mtime, decision, facts.at))
+    for kept in agent_sessions.live(config.agent.id):
+        facts = marks.merged(kept.id, _facts(kept.entry))
+        session = flush.Session(
+            total_tokens=facts.tokens,
+            fresh=facts.fresh,
+            prompt_tokens=kept.usage.prompt if kept.usage is not None else None,
+            output_tokens=kept.usage.output if kept.usage is not None else 0,
+            transcript_bytes=kept.size,
+            compactions=facts.compactions,
+            flushed_in=facts.flushed_in,
+        )
+        decision = flush.decide(rules, session, flush.AgentRun(writable=_writable_under(config, kept.key)), window)
+        found.append(Nearness(kept.id, agent_database(config.agent.id), kept.at, decision, facts.at))
     return tuple(sorted(found, key=lambda one: -one.modified))
 
 
@@ -158,15 +175,21 @@ def _by_host(place: Path) -> Mapping[str, SessionFacts]:
     found = {}
     for entry in _sessions_of_host(place).values():
         if isinstance(entry.get("sessionId"), str):
-            at = entry.get("memoryFlushAt")
-            found[entry["sessionId"]] = SessionFacts(
-                tokens=_count(entry.get("totalTokens")),
-                fresh=entry.get("totalTokensFresh") is True,
-                compactions=_count(entry.get("compactionCount")) or 0,
-                flushed_in=_count(entry.get("memoryFlushCompactionCount")),
-                at=at / 1000 if isinstance(at, int | float) else None,
-            )
+            found[entry["sessionId"]] = _facts(entry)
     return MappingProxyType(found)
+
+
+def _facts(entry: Mapping[str, Any]) -> SessionFacts:
+    """What the host keeps of a session; 2026.9 has the flush as a record."""
+    at, last = entry.get("memoryFlushAt"), entry.get("memoryFlush")
+    done = last.get("compactionCount") if isinstance(last, dict) and last.get("kind") == "succeeded" else None
+    return SessionFacts(
+        tokens=_count(entry.get("totalTokens")),
+        fresh=entry.get("totalTokensFresh") is True,
+        compactions=_count(entry.get("compactionCount")) or 0,
+        flushed_in=_count(entry.get("memoryFlushCompactionCount") if done is None else done),
+        at=at / 1000 if isinstance(at, int | float) else None,
+    )
 
 
 def _sessions_of_host(place: Path) -> dict[str, dict[str, Any]]:

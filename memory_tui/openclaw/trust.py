@@ -292,31 +292,44 @@ class Trust:
         moves = {path: (text_hash(before or b""), text_hash(after or b"")) for path, before, after in files}
         with self._writing() as connection:
             for path, (was, becomes) in moves.items():
-                fields = self._fields(connection, path)
+                _, fields = self._row(connection, path)
                 if fields.get("originClass") != "agent" or fields.get("fileHash") != was:
                     raise EditRefused(
                         f"OpenClaw wrote {path} meanwhile, so its trust is what OpenClaw made of it.",
                         "The edit stands; memory-tui trust shows the file.",
                     )
-                self._put(connection, path, {**fields, "fileHash": becomes, "reservationId": str(uuid.uuid4())})
+                moved = {**fields, "fileHash": becomes, "reservationId": str(uuid.uuid4())}
+                self._put(connection, path, _written(moved))
 
-    def repair(self, path: str, seen: bytes) -> None:
-        """Write the class agent back for `path`, whose whole text a person has `seen`.
+    def repaired_row(self, path: str, seen: bytes) -> tuple[str, str]:
+        """The row of `path` as it is, and with the class agent for the text that a person has `seen`.
 
-        Raises EditRefused when the file has another text now, has no row, or the ledger cannot be written.
+        Raises EditRefused where there is no row, or the ledger cannot be read.
         """
         with self._writing() as connection:
-            fields = self._fields(connection, path)
-            try:
-                now = (self._workspace / path).read_bytes()
-            except OSError as error:
-                raise EditRefused(
-                    f"{path} cannot be read: {error.strerror or error}.", "Nothing was changed."
-                ) from None
-            if now != seen:
-                raise EditRefused(f"{path} changed after you saw it.", "Nothing was changed. Look at it again.")
-            renewed = {"originClass": "agent", "fileHash": text_hash(seen), "reservationId": str(uuid.uuid4())}
-            self._put(connection, path, {**fields, **renewed})
+            was, fields = self._row(connection, path)
+        renewed = {"originClass": "agent", "fileHash": text_hash(seen), "reservationId": str(uuid.uuid4())}
+        return was, _written({**fields, **renewed})
+
+    def exchange(self, path: str, was: str, becomes: str, seen: bytes | None = None) -> None:
+        """Write the row `becomes` of `path` in the place of `was`, while the file has the text `seen`, if any is given.
+
+        Raises EditRefused when the row or the file is another one now, or the ledger cannot be written.
+        """
+        with self._writing() as connection:
+            if self._row(connection, path)[0] != was:
+                raise EditRefused(f"OpenClaw wrote {path} since, so its row was left as it is.", "Look at it again.")
+            if seen is not None:
+                self._require_text(path, seen)
+            self._put(connection, path, becomes)
+
+    def _require_text(self, path: str, seen: bytes) -> None:
+        try:
+            now = (self._workspace / path).read_bytes()
+        except OSError as error:
+            raise EditRefused(f"{path} cannot be read: {error.strerror or error}.", "Nothing was changed.") from None
+        if now != seen:
+            raise EditRefused(f"{path} changed after you saw it.", "Nothing was changed. Look at it again.")
 
     # --- approval --------------------------------------------------------------------------------------------------
 
@@ -379,18 +392,17 @@ class Trust:
     def _key(self, path: str) -> tuple[str, str, str]:
         return PLUGIN, NAMESPACE, f"{workspace_key(self._workspace)}:{hashlib.sha256(path.encode()).hexdigest()}"
 
-    def _fields(self, connection: apsw.Connection, path: str) -> dict[str, object]:
-        """The row of `path` as OpenClaw wrote it. Raises EditRefused where there is none that can be read."""
+    def _row(self, connection: apsw.Connection, path: str) -> tuple[str, dict[str, object]]:
+        """The row of `path` as it is stored, and its fields. Raises EditRefused without one that can be read."""
         found = connection.execute(
             f"SELECT value_json FROM {TABLE} WHERE plugin_id = ? AND namespace = ? AND entry_key = ?", self._key(path)
         ).fetchone()
         if found is None or _row(str(found[0]))[1] is None:
             raise EditRefused(f"OpenClaw's ledger has no row of {path} that can be read.", "It was left as it is.")
         fields: dict[str, object] = json.loads(str(found[0]))
-        return fields
+        return str(found[0]), fields
 
-    def _put(self, connection: apsw.Connection, path: str, fields: Mapping[str, object]) -> None:
-        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    def _put(self, connection: apsw.Connection, path: str, text: str) -> None:
         connection.execute(
             f"UPDATE {TABLE} SET value_json = ? WHERE plugin_id = ? AND namespace = ? AND entry_key = ?",
             (text, *self._key(path)),
@@ -412,6 +424,10 @@ def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, 
         (PLUGIN, NAMESPACE),
     )
     return [(str(key or ""), str(value or "")) for key, value in rows], version, True
+
+
+def _written(fields: Mapping[str, object]) -> str:
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
 def _row(text: str) -> tuple[str, LedgerRow | None]:

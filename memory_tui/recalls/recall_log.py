@@ -213,6 +213,11 @@ def _masked(text: str) -> str:
     return text if len(text) <= MOST_QUERY else text[:MOST_QUERY] + "…"
 
 
+def is_partial(query: str) -> bool:
+    """Whether the log keeps less of a question than was asked: without its secrets, or not all of a long one."""
+    return MASK in query or query.endswith("…")
+
+
 def _plain(entry: RecallEntry) -> dict[str, Any]:
     return {
         **{f.name: getattr(entry, f.name) for f in dataclasses.fields(entry)},

@@ -64,22 +64,31 @@ def append(path: Path, spans: Iterable[Span], at: float, most_bytes: int = MOST_
 
 def read(path: Path) -> Marks:
     """The record at `path`, empty where there is none. Raises IndexUnavailable when it cannot be read."""
-    from memory_tui.recalls import recall_log
-
     lines: defaultdict[str, set[int]] = defaultdict(set)
     last: defaultdict[str, float] = defaultdict(float)
-    unread = 0
-    for line in recall_log.lines(path):
-        try:
-            at, notes = _parsed(line)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            unread += 1
-            continue
+    found, unread = answers(path)
+    for at, notes in found:
         for note, spans in notes.items():
             last[note] = max(last[note], at)
             for span in spans:
                 lines[note].update(span)
     return Marks({note: frozenset(found) for note, found in lines.items()}, dict(last), unread)
+
+
+def answers(path: Path) -> tuple[list[tuple[float, dict[str, list[range]]]], int]:
+    """Time and places of each answer in the record, oldest first, and how many lines of it could not be read.
+
+    Raises IndexUnavailable when the record cannot be read.
+    """
+    from memory_tui.recalls import recall_log
+
+    found, unread = [], 0
+    for line in recall_log.lines(path):
+        try:
+            found.append(_parsed(line))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            unread += 1
+    return found, unread
 
 
 def _parsed(line: bytes) -> tuple[float, dict[str, list[range]]]:

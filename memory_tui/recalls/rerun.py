@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from memory_tui.core.errors import SettingError
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls.recall_log import MASK, LoggedHit, RecallEntry
+from memory_tui.recalls.recall_log import LoggedHit, RecallEntry, is_partial
 
 if TYPE_CHECKING:
     from memory_tui.explain.why_not import WhyNot
@@ -168,7 +168,7 @@ def _another_index(entry: RecallEntry, trace: Trace) -> bool:
 
 def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> str:
     """Why the answer then cannot be rebuilt, as a clause."""
-    if MASK in entry.query or entry.query.endswith("…"):
+    if is_partial(entry.query):
         return "the log keeps the question without its secrets, and not all of a long one"
     if (entry.provider, entry.model) != (trace.provider, trace.model):
         return f"the index has vectors of {trace.provider} {trace.model}, not of {entry.provider} {entry.model}"

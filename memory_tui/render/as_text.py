@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict, NoteLines, Status, VectorSearch, WordSearch
-    from memory_tui.explain.counterfactuals import Flips, Rephrased
-    from memory_tui.explain.noise import NoiseFloor, Trade
+    from memory_tui.explain.counterfactuals import ChangeSet, Flips
+    from memory_tui.explain.noise import LevelRates, NoiseFloor, Trade
+    from memory_tui.explain.rephrase import Rephrased
     from memory_tui.explain.score_lines import ScoreLine
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
     from memory_tui.openclaw.trust import TrustReport
+    from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.evidence import Evidence
+    from memory_tui.search.excerpts import Excerpt
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
 SHOWN = 3
@@ -59,13 +62,19 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
 
 
 def _changes(value: Flips) -> Iterator[str]:
-    from memory_tui.explain import wording
+    from memory_tui.explain import change_wording, wording
+    from memory_tui.explain.counterfactuals import Flip
 
     if value.none is not None:
         yield wording.no_single_knob(value.none)
-    for found in value.found:
+    changes: tuple[Flip | ChangeSet, ...] = (*value.found, *value.sets)
+    for found in changes:
         also = [_few(sign, refs) for sign, refs in (("+", found.comes_in), ("-", found.drops_out)) if refs]
-        yield f"With {'   '.join([wording.flip(found), *also])}"
+        also += filter(None, (change_wording.accepted(found), change_wording.saved(found.saved)))
+        words = wording.flip(found) if isinstance(found, Flip) else change_wording.change_set(found)
+        yield f"With {'   '.join([words, *also])}"
+    if value.no_pair is not None:
+        yield wording.no_pair(value.no_pair)
     if value.not_alone:
         yield wording.none_alone(value.not_alone)
 
@@ -115,6 +124,8 @@ def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
         yield f"suggested  {_trade(floor.suggested)}"
     else:
         yield f"suggested  {wording.no_suggestion(relative=floor.relative)}"
+    if floor.levels is not None:
+        yield floor.levels.sentence
     for found in floor.doubts:
         yield wording.doubt(found)
 
@@ -143,6 +154,13 @@ def _bucket(score: float) -> int:
     return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
 
 
+def plain_levels(rates: LevelRates | None) -> dict[str, Any] | None:
+    """How often levels mislead, as data; None where answers have no level."""
+    from memory_tui.explain.trace_json import plain
+
+    return plain(rates) if rates else None
+
+
 def record(floor: NoiseFloor) -> dict[str, Any]:
     """The noise floor with its whole curve."""
     from memory_tui.explain import wording
@@ -157,6 +175,7 @@ def record(floor: NoiseFloor) -> dict[str, Any]:
         "p95": floor.percentile(0.95),
         "now": plain(floor.now),
         "suggested": plain(floor.suggested) if floor.suggested else None,
+        "levels": plain_levels(floor.levels),
         "curve": plain(floor.curve),
         "warnings": [
             {"kind": kind(type(found).__name__), **plain(found), "sentence": wording.doubt(found)}
@@ -303,6 +322,7 @@ def status(value: Status, *, as_json: bool) -> None:
     rows = [
         ("Agent", value.agent_id + (f", of {', '.join(value.agents)}" if len(value.agents) > 1 else "")),
         ("Workspace", value.workspace_dir),
+        *([("Backend", value.backend_state)] if value.custom is not None else []),
         ("Profile", f"{value.profile} ({value.profile_origin})"),
         ("Provider", f"{value.requested_provider} ({value.provider_origin})"),
         ("Who answers", value.who.sentence),
@@ -387,21 +407,40 @@ def _part(part: VectorSearch | WordSearch, error: str | None) -> str:
     return " ".join(filter(None, (words, part.engine, error)))
 
 
-def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: bool) -> None:
-    """One answer, with the arithmetic when `explain`."""
+def search(
+    engine: Engine,
+    query: str,
+    source: str,
+    *,
+    as_json: bool,
+    explain: bool,
+    characters: int = 0,
+    full: bool = False,
+) -> None:
+    """One answer, with the arithmetic when `explain`; with a budget of `characters`, the passages that it allows.
+
+    On a terminal it is as the screen shows it, with `full` the whole text of each hit.
+    """
     from memory_tui.explain import trace_json, wording
-    from memory_tui.search.rank import NOT_COPIED
+    from memory_tui.render import terminal
+    from memory_tui.search.excerpts import excerpts
 
     evidence = engine.queries.gather(query, source=source)
     trace = engine.queries.rank(evidence, engine.plan.settings)
+    passages = excerpts(trace, evidence, characters) if characters else ()
     if as_json:
-        data({**trace_json.answer(trace, explain=explain), "roots": _lost(engine)})
+        told = {"passages": [trace_json.passage(one) for one in passages]} if characters else {}
+        data({**_by_builtin(engine, trace_json.answer(trace, explain=explain)), **told, "roots": _lost(engine)})
         return
-    for notice in trace.notices:
-        if notice.code in NOT_COPIED and not explain:
-            continue
-        _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
-    for place, hit in enumerate(trace.recalled):
+    if engine.backend.is_qmd and (failed := engine.backend.fallback()) is not None:
+        _warn(f"memory-tui: {engine.backend.answered_by(failed)}")
+    _notices(trace, explain=explain)
+    if terminal.is_terminal() and not (explain or passages) and trace.recalled:
+        for row in terminal.hits(trace, evidence, full=full):
+            _print(row)
+        return
+    _passages(passages)
+    for place, hit in enumerate(() if passages else trace.recalled):
         if place:
             _print()
         _print(f"{hit.score:.3f} {one_line(hit.chunk.citation)}")
@@ -413,6 +452,47 @@ def search(engine: Engine, query: str, source: str, *, as_json: bool, explain: b
         _print(f"No matches. {one_line(sentence)}\n{one_line(next_step)}")
     if explain:
         _losers(trace)
+
+
+def _notices(trace: Trace, *, explain: bool) -> None:
+    """What a person should know of an answer, and at which level it answers."""
+    from memory_tui.search.rank import NOT_COPIED
+
+    for notice in trace.notices:
+        if notice.code in NOT_COPIED and not explain:
+            continue
+        _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+    if trace.level is not None and trace.recalled and (explain or trace.level.level != "found"):
+        _warn(f"memory-tui: {trace.level.sentence}")
+        if explain:
+            _print(f"level   {trace.level.level}: {trace.level.explanation}")
+
+
+def _passages(passages: Sequence[Excerpt]) -> None:
+    """Each passage with where it stands."""
+    for place, passage in enumerate(passages):
+        cited = f"{passage.hit.chunk.path}#L{passage.first}-L{passage.last}"
+        lead = "\n" if place else ""
+        _print(f"{lead}{passage.hit.score:.3f} {one_line(cited)}\n{safe(passage.text, keep_newlines=True)}")
+
+
+def of_qmd(found: QmdAnswer, *, as_json: bool, explain: bool) -> None:
+    """One answer of QMD."""
+    from memory_tui.render import qmd_text
+
+    if as_json:
+        data({**qmd_text.answer(found, explain=explain), "roots": []})
+        return
+    for remark in found.remarks:
+        _warn(f"memory-tui: {one_line(remark)}")
+    for line in qmd_text.lines(found, explain=explain):
+        _print(line)
+
+
+def _by_builtin(engine: Engine, answer: dict[str, Any]) -> dict[str, Any]:
+    """`answer` of the built-in index, with what it stands in for."""
+    failed = engine.backend.fallback() if engine.backend.is_qmd else None
+    return {**answer, "backend": "builtin", **({"fallback": failed.as_dict()} if failed else {})}
 
 
 def _lost(engine: Engine) -> list[dict[str, str]]:
@@ -463,19 +543,24 @@ _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 
 def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
-    """One answer as one line of JSON; a question that cannot be asked answers with `error`."""
+    """One answer as one line of JSON; a query that cannot be asked answers with `error`."""
     from memory_tui.explain import trace_json
 
     try:
         if asked.problem:
-            raise QueryError(f"The question cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
+            raise QueryError(f"The query cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
         settings = engine.plan.settings.update(
             {key: asked.options[name] for name, key in _OPTIONS.items() if asked.options.get(name) is not None},
             "the question",
         )
-        answer = trace_json.answer(
-            engine.queries.rank(engine.queries.gather(asked.query, source=source), settings), explain=explain
-        )
+        most = settings.whole("query.maxResults")
+        if (found := engine.backend.ask(asked.query, most, source=source)) is not None:
+            from memory_tui.render import qmd_text
+
+            answer = qmd_text.answer(found, explain=explain)
+        else:
+            trace = engine.queries.rank(engine.queries.gather(asked.query, source=source), settings)
+            answer = _by_builtin(engine, trace_json.answer(trace, explain=explain))
         answer["roots"] = _lost(engine)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}

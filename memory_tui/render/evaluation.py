@@ -9,7 +9,7 @@ from typing import Any
 from memory_tui.core.formatting import plural
 from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.explain.trace_json import plain
-from memory_tui.tune.evaluate import QueryChange, Scorecard, ScoreComparison
+from memory_tui.tune.evaluate import TABLE_METRICS, QueryChange, Rival, Scorecard, ScoreComparison
 from memory_tui.tune.knob_search import Better, Outcome
 from memory_tui.tune.metrics import COSTS, Scores
 
@@ -19,9 +19,9 @@ _WIDTH = 9
 
 
 def scorecard_lines(value: Scorecard) -> Iterator[str]:
-    """Each question's metrics, and the means."""
-    yield f"{plural(len(value.rows), 'question')} with labels" + (
-        f", {plural(value.unjudged, 'question')} without" if value.unjudged else ""
+    """Each query's metrics, and the means."""
+    yield f"{plural(len(value.rows), 'query')} with labels" + (
+        f", {plural(value.unjudged, 'query')} without" if value.unjudged else ""
     )
     yield _row("", COLUMNS)
     for row in value.rows:
@@ -30,12 +30,12 @@ def scorecard_lines(value: Scorecard) -> Iterator[str]:
 
 
 def comparison_lines(value: ScoreComparison) -> Iterator[str]:
-    """The means before and after, how sure the difference is, and the questions that changed."""
+    """The means before and after, how sure the difference is, and the queries that changed."""
     if not value.changes:
-        yield "Nothing to compare: the two files share no question."
+        yield "Nothing to compare: the two files share no query."
         return
-    yield f"Against the baseline, over {plural(len(value.changes), 'question')}" + (
-        f"; {plural(value.missing, 'question')} in only one of the two" if value.missing else ""
+    yield f"Against the baseline, over {plural(len(value.changes), 'query')}" + (
+        f"; {plural(value.missing, 'query')} in only one of the two" if value.missing else ""
     )
     yield _row("", COLUMNS)
     yield _row("before", _numbers(value.before))
@@ -46,6 +46,30 @@ def comparison_lines(value: ScoreComparison) -> Iterator[str]:
     for title, changes in (("Broke", value.broke), ("Mended", value.mended)):
         for change in changes:
             yield f"{title}: {_recall(change)}  {change.text}"
+
+
+def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
+    """A table of ways of ranking: means with 95 % intervals, and what the one in force gains over each."""
+    yield "The same queries under other rules (95 % intervals; gain of the rules in force, query by query)"
+    for one in value:
+        cells = []
+        for metric in TABLE_METRICS:
+            mean, gain = one.means[metric], one.gains[metric]
+            told = "" if one is value[0] else f"  gain {gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+            cells.append(f"{metric} {mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]{told}")
+        yield f"{one.name:<18}{'   '.join(cells)}"
+
+
+def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
+    """The same table as data."""
+    return [
+        {
+            "name": one.name,
+            "metrics": {metric: plain(gain) for metric, gain in one.means.items()},
+            "gains": {metric: {**plain(gain), "sure": gain.sure} for metric, gain in one.gains.items()},
+        }
+        for one in value
+    ]
 
 
 def shortfall(name: str, value: float, floor: float) -> str:
@@ -62,13 +86,13 @@ def verdict(value: Outcome) -> str:
             f"(95 % from {gain.low:.3f} to {gain.high:.3f})."
         )
     if value.reason == "few labels":
-        return f"No evidence: {plural(value.have, 'question')} with a correct hit; the search starts at {value.needed}."
+        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search starts at {value.needed}."
     if value.held_out is None:
         return "No evidence: no settings are better on the half of the labelled queries that is searched."
     return (
         f"No evidence: the best settings gain {value.held_out.mean:+.3f} on held-out queries, "
         f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}). "
-        f"With {plural(value.have, 'question')} a gain under {value.missed:.2f} may be missed; more labels find "
+        f"With {plural(value.have, 'query')} a gain under {value.missed:.2f} may be missed; more labels find "
         "smaller gains."
     )
 
@@ -83,7 +107,7 @@ def outcome_lines(value: Outcome) -> Iterator[str]:
         yield _row("before", _numbers(value.before))
         yield _row("after", _numbers(value.after))
     if value.front:
-        yield "Recall against noise on the held-out questions, with these knobs:"
+        yield "Recall against noise on the held-out queries, with these knobs:"
         yield _row("", ("recall", "noise", "minScore", "results"))
         for point in value.front:
             yield _row("", (f"{point.recall:.3f}", f"{point.noise:.2f}", f"{point.min_score:g}", str(point.results)))
@@ -102,7 +126,7 @@ def _row(title: str, cells: Sequence[str]) -> str:
 
 
 def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
-    """Means, and each question with its metrics and hits; `restored` reads it as a baseline."""
+    """Means, and each query with its metrics and hits; `restored` reads it as a baseline."""
     return {
         "questions": len(value.rows),
         "unjudged": value.unjudged,
@@ -121,7 +145,7 @@ def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
 
 
 def comparison_data(value: ScoreComparison) -> dict[str, Any]:
-    """Before and after, in sum and by question."""
+    """Before and after, in sum and by query."""
     return {
         "before": dict(value.before),
         "after": dict(value.after),

@@ -12,9 +12,10 @@ from memory_tui.openclaw import trigger_recall
 from memory_tui.render.as_text import data, dumps, trust_summary
 
 if TYPE_CHECKING:
-    from memory_tui.engine.own_answer import OwnAnswer
+    from memory_tui.engine.openclaw_answer import OwnAnswer
     from memory_tui.openclaw.compare import IndexComparison
     from memory_tui.openclaw.host_index import HostProblem
+    from memory_tui.openclaw.promotion import Promotions
     from memory_tui.openclaw.trigger_recall import Triggered
     from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import ConfigSummary
@@ -149,6 +150,22 @@ def injected(value: Sequence[Triggered]) -> Iterator[str]:
         yield f"{one.match:.3f} {one.outcome}: {entry.path}#L{entry.start_line}-L{entry.end_line}"
         yield f"    0.8 x {one.phrase_score:.3f} for {one.phrase!r} + 0.2 x {entry.search:.3f} for the search"
     yield f"{sum(one.outcome == 'injected' for one in value)} injected; the line is {trigger_recall.LINE}."
+
+
+def promotions(value: Promotions) -> Iterator[str]:
+    """What the next deep sleep promotes, and what holds the rest."""
+    if value.problem:
+        yield f"{value.problem} {value.next_step}"
+        return
+    yield f"The next deep sleep of OpenClaw promotes {plural(len(value.next), 'passage')} into MEMORY.md:"
+    for one in value.next:
+        yield f"  {one.evidence}"
+        yield f"    {one_line(one.text, 100)}"
+    held = [one for one in value.passages if one.held]
+    yield f"{plural(len(held), 'passage')} held:"
+    for one in held:
+        yield f"  {one.held}: {one.evidence}"
+        yield f"    {one_line(one.text, 100)}"
 
 
 def trust_lines(value: TrustReport) -> Iterator[str]:

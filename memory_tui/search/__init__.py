@@ -3,7 +3,11 @@
 - answer_level: The level of an answer tells whether the notes hold what was asked, whatever the best hit scores.
   -> level_of
 - corpus: The corpus is a store in memory: its chunks, their vectors. -> Corpus
+- corpus_file: A corpus file holds the chunks of an index as arrays that processes share by mapping it into memory.
+  -> load
 - evidence: Evidence is all that one query retrieves, before any knob applies. -> Evidence
+- excerpts: Excerpts are what an agent reads of an answer: passages around what matched, within a budget of
+  characters. -> excerpts
 - formulas: The formulas of scoring: one pure function each, with its source. -> mmr
 - gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate
 - index_in_memory: An index in memory between queries: its chunks, the dates of its files, its postings.

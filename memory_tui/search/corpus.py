@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,18 +36,48 @@ _FEW = 2000
 """Chunks whose vectors are read faster than a store searches them."""
 
 
-class _Block:
-    """Rows in the order of their rowids, some of them dead; append-only."""
+class ChunkIds:
+    """Chunk ids by slot: those that were `saved`, as an array of bytes, and more."""
 
-    def __init__(self, dims: int, rows: int) -> None:
+    def __init__(self, saved: npt.NDArray[np.bytes_] | None = None) -> None:
+        self._saved = np.empty(0, "|S1") if saved is None else saved
+        self._more: list[str] = []
+
+    def __getitem__(self, slot: int) -> str:
+        at = slot - len(self._saved)
+        return self._more[at] if at >= 0 else bytes(self._saved[slot]).decode()
+
+    def extend(self, ids: Iterable[str]) -> None:
+        """Add the ids of the next slots."""
+        self._more.extend(ids)
+
+
+@dataclass(slots=True)
+class Block:
+    """Rows in the order of their rowids, some of them dead; append-only, the first `used` ones are in use."""
+
+    used: int
+    rowids: RowIds
+    file_of: Integers
+    lines: Integers
+    matrix: Vectors
+    ids: ChunkIds
+    mapped: bool = False
+    """Whether it lies in a file."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def empty(cls, dims: int, rows: int) -> Block:
+        """A block with room for more than `rows`."""
         room = int(rows * _ROOM) + _SPARE
-        self.lock = threading.Lock()
-        self.used = 0
-        self.rowids = np.empty(room, np.int64)
-        self.file_of = np.empty(room, np.int32)
-        self.lines = np.empty((2, room), np.int32)
-        self.matrix = np.zeros((room, dims), np.float32)
-        self.ids: list[str] = []
+        return cls(
+            0,
+            np.empty(room, np.int64),
+            np.empty(room, np.int32),
+            np.empty((2, room), np.int32),
+            np.zeros((room, dims), np.float32),
+            ChunkIds(),
+        )
 
     def append(self, page: ChunkPage, file_index: Mapping[int, int]) -> Flags:
         """Add the chunks of `page`; returns `Corpus.flags` for them."""
@@ -55,7 +85,7 @@ class _Block:
         self.rowids[start:end] = page.rowids
         self.file_of[start:end] = [file_index[number] for number in page.notes.tolist()]
         self.lines[:, start:end] = page.lines
-        self.ids[start:] = page.chunk_ids
+        self.ids.extend(page.chunk_ids)
         self.used = end
         return self.put_vectors(slice(start, end), page)
 
@@ -64,15 +94,15 @@ class _Block:
         self.matrix[slots] = page.vectors
         return np.array([page.embedded, page.has_vector])
 
-    def packed(self, slots: Indices, rows: int) -> _Block:
+    def packed(self, slots: Indices, rows: int) -> Block:
         """A copy of the rows in `slots` with room for more than `rows`."""
-        other = _Block(self.matrix.shape[1], rows)
+        other = Block.empty(self.matrix.shape[1], rows)
         count = other.used = len(slots)
         other.rowids[:count] = self.rowids[slots]
         other.file_of[:count] = self.file_of[slots]
         other.lines[:, :count] = self.lines[:, slots]
         other.matrix[:count] = self.matrix[slots]
-        other.ids = [self.ids[slot] for slot in slots.tolist()]
+        other.ids.extend(self.ids[slot] for slot in slots.tolist())
         return other
 
 
@@ -126,7 +156,7 @@ class Corpus:
         uuid: str,
         identity: Identity | None,
         files: Files,
-        block: _Block,
+        block: Block,
         slots: Indices,
         flags: Flags,
     ) -> None:
@@ -149,9 +179,14 @@ class Corpus:
         return len(self._slots)
 
     @property
+    def mapped(self) -> bool:
+        """Whether its vectors lie in a corpus file."""
+        return self._block.mapped
+
+    @property
     def dims(self) -> int:
         """Dimensions of the vectors in memory, 0 without any."""
-        return self._block.matrix.shape[1]
+        return int(self._block.matrix.shape[1])
 
     @property
     def matrix(self) -> Vectors:
@@ -190,7 +225,7 @@ class Corpus:
             files = Files.of(known)
             if sum(row.chunks for row in known) > _MOST_CHUNKS or (identity and identity.dims > _MOST_DIMS):
                 raise ValueError("numbers that cannot be")
-            block = _Block(identity.dims if identity and vectors else 0, sum(row.chunks for row in known))
+            block = Block.empty(identity.dims if identity and vectors else 0, sum(row.chunks for row in known))
             flags = [np.empty((2, 0), np.bool_)]
             after = 0
             while len(page := store.page(after, _PAGE, vectors=vectors)):
@@ -251,7 +286,7 @@ class Corpus:
             slots = np.concatenate([slots, np.arange(block.used - len(new), block.used)])
         return Corpus(delta.generation, self.uuid, self.identity, files, block, slots, flags)
 
-    def _writable(self, stay: Flags, more: int) -> tuple[_Block, Indices]:
+    def _writable(self, stay: Flags, more: int) -> tuple[Block, Indices]:
         """The block to append `more` rows to, and the slots in it of the rows that stay.
 
         That is another block where this one is full or holds too many dead rows.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from memory_tui.search.answer_level import UnrelatedEvidence
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.question_dates import time_in
 from memory_tui.search.rules_2026_9 import Hit
@@ -133,7 +134,7 @@ class Lexical:
 
     def moved(self, place: Rows) -> Lexical:
         """The same where row i stands at `place[i]`, or at none (-1)."""
-        hits = tuple(replace(hit, row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
+        hits = tuple(hit._replace(row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
         said = {int(place[row]): own for row, own in self.said.items() if place[row] >= 0}
         return replace(self, hits=hits, said=said)
 
@@ -203,6 +204,8 @@ class Evidence:
     """How many chunks the index has, where this is the evidence of some of them alone."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Where words stand that no chunk was found to hold."""
+    unrelated: UnrelatedEvidence | None = None
+    """What unrelated questions in the script of this one reach in these notes; None where nobody measured it."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
 
@@ -236,7 +239,7 @@ def later(evidence: Evidence, days: float) -> Evidence:
     # Of a question whose time is not read nothing moves.
     read = bool(evidence.recommended.plan.time)
     moves = read and _days_named(evidence.query, evidence.now) != _days_named(evidence.query, now)
-    notices = (*evidence.notices, Notice("date", "The time that the question names is still counted from today."))
+    notices = (*evidence.notices, Notice("date", "The time that the query names is still counted from today."))
     return replace(
         evidence,
         now=now,

@@ -124,6 +124,7 @@ def mmr_head(
     relevance = ((raw - low) / (high - low) if high > low else np.ones(len(raw))).tolist()
     worth, share = [lam * one for one in relevance], 1.0 - lam
     order: list[int] = []
+    numbers = items.tolist()
     nearness, twin, seen = [0.0] * len(raw), [0] * len(raw), [0] * len(raw)
     left = list(range(len(raw)))
     found: list[MmrStep] = []
@@ -134,11 +135,16 @@ def mmr_head(
                 break
             if worth[one] - nearness[one] * share <= best:
                 continue
-            for k in range(seen[one], len(order)):
-                value = alike(int(items[one]), int(items[order[k]]))
+            item = numbers[one]
+            while seen[one] < len(order):
+                k = seen[one]
+                seen[one] = k + 1
+                value = alike(item, numbers[order[k]])
                 if value > nearness[one]:
                     nearness[one], twin[one] = value, k
-            seen[one] = len(order)
+                    if worth[one] - value * share <= best:
+                        # It cannot be chosen next, whatever else it resembles.
+                        break
             if (value := worth[one] - nearness[one] * share) > best:
                 best, at = value, one
         nearest = int(items[order[twin[at]]]) if order else -1

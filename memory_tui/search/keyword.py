@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from memory_tui.core import keywords
 from memory_tui.core import tokens as core_tokens
+from memory_tui.core.errors import ProviderError
+from memory_tui.core.spelling import Correction, Vocabulary, corrections
 from memory_tui.search.corpus import Corpus, Flags
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
@@ -47,6 +49,8 @@ class Matcher:
     full_text: str
     by_text: bool
     lists: PostingLists | None = None
+    spells: bool = False
+    """Whether words that no chunk holds are corrected."""
 
     def openclaw(self, query: str) -> KeywordSide:
         """All words of `query` at once, each of them needed."""
@@ -94,15 +98,29 @@ class Matcher:
         if not (self.full_text or self.by_text):
             return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
         terms = core_tokens.terms(query, count, len(self.corpus))
+        corrected = self._corrected(query, (*terms.kept, *terms.common), count)
+        terms = replace(terms, kept=_searched(terms.kept, corrected))
         dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
         if not self.full_text:
-            plan = QueryPlan(
-                terms.kept, dropped, " OR ".join(map(_like, terms.kept)), *named, inside=True, common=common
-            )
+            expression = " OR ".join(map(_like, terms.kept))
+            plan = QueryPlan(terms.kept, dropped, expression, *named, inside=True, common=common)
             return KeywordSide(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = core_tokens.or_query(terms.kept)
         postings = self._postings(self._match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
-        return KeywordSide(QueryPlan(terms.kept, dropped, expression, *named, common=common), postings, frequency)
+        plan = QueryPlan(terms.kept, dropped, expression, *named, common=common, corrections=corrected)
+        return KeywordSide(plan, postings, frequency)
+
+    def _corrected(
+        self, query: str, kept: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]
+    ) -> tuple[Correction, ...]:
+        """What words of a question were meant to be, where words are found whole."""
+        if not self.spells or self.full_text != "unicode61":
+            return ()
+
+        def vocabulary() -> Vocabulary:
+            return Vocabulary(self.words.vocabulary()) if self.lists is None else self.lists.vocabulary(self.words)
+
+        return corrections(query, kept, lambda word: count([word])[0], vocabulary, _is_word)
 
     def _repeated(self, found: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """`found` with the rank of each word counted as many times `more` as the question repeats it.
@@ -189,6 +207,27 @@ def _both(found: tuple[Rows, Floats] | None, rowids: Rows) -> tuple[Rows, Floats
         return rowids, np.zeros(len(rowids))
     stay = np.isin(found[0], rowids)
     return found[0][stay], found[1][stay]
+
+
+def _searched(kept: Sequence[str], corrected: Sequence[Correction]) -> tuple[str, ...]:
+    """The words `kept`, those that were corrected in their places."""
+    instead: dict[str, Sequence[str]] = {}
+    for one in corrected:
+        if not one.also:
+            first, *rest = core_tokens.WORD.findall(one.asked)
+            instead |= {first: one.searched, **dict.fromkeys(rest, ())}
+    more = [word for one in corrected for word in one.searched]
+    return tuple(dict.fromkeys([*(new for word in kept for new in instead.get(word, (word,))), *more]))
+
+
+def _is_word(word: str) -> bool:
+    """Whether the token table knows a word as a whole; it then is no error, though no note holds it."""
+    from memory_tui.providers.wires.builtin import static_table
+
+    try:
+        return len(static_table().line_ids(word)) <= 1
+    except ProviderError:
+        return False
 
 
 def _like(word: str) -> str:

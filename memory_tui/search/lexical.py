@@ -14,7 +14,8 @@ import numpy as np
 from memory_tui.core import tokens as core_tokens
 from memory_tui.search import formulas, rules_2026_9
 from memory_tui.search.corpus import Corpus
-from memory_tui.search.evidence import Lexical, TermSearch
+from memory_tui.search.evidence import Flags, Lexical, Rows, TermSearch
+from memory_tui.search.formulas import Floats
 from memory_tui.search.keyword import Matcher
 from memory_tui.search.path_search import PathIndex
 from memory_tui.search.rules_2026_9 import (
@@ -27,6 +28,7 @@ from memory_tui.search.rules_2026_9 import (
     limited,
     merged,
     merged_and_limited,
+    words_in_text,
 )
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace.annotations import Annotations
@@ -41,6 +43,8 @@ class LexicalCache:
     uuid: str
     distinct: dict[int, int]
     """How many different words chunks have, by rowid, as far as anybody asked."""
+    plain: dict[int, int]
+    """Characters of the texts that were read, by rowid, where full-text search cuts the same words; -1 elsewhere."""
 
 
 _known: WeakKeyDictionary[Corpus, LexicalCache] = WeakKeyDictionary()
@@ -58,9 +62,10 @@ def known(store: ChunkSource, corpus: Corpus, *, trigram: bool) -> LexicalCache:
         others = (other.paths for other in list(_known.values()))
         gone = _gone(store, corpus)
         same = next((paths for paths in others if paths.is_of(corpus.files, gone) and paths.trigram == trigram), None)
-        counted = next((other.distinct for other in list(_known.values()) if other.uuid == corpus.uuid), {})
+        before = next((other for other in list(_known.values()) if other.uuid == corpus.uuid), None)
+        counted, plain = (before.distinct, before.plain) if before else ({}, {})
         paths = same or PathIndex(corpus.files, gone, trigram=trigram)
-        found = _known[corpus] = LexicalCache(paths, said, corpus.uuid, counted)
+        found = _known[corpus] = LexicalCache(paths, said, corpus.uuid, counted, plain)
     return found
 
 
@@ -82,6 +87,20 @@ def search(store: ChunkSource, matcher: Matcher, query: str) -> tuple[Lexical, d
     return found.all(), found.texts
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What one search found: `every` row with its words, the best `rows` of them with bm25 and text score, and hits by
+    `paths`.
+    """
+
+    every: Rows
+    rows: Rows
+    bm25: Floats
+    text: Floats
+    is_matched: bool
+    paths: Sequence[Hit]
+
+
 @dataclass
 class _Search:
     """One question."""
@@ -95,70 +114,123 @@ class _Search:
     gains: dict[int, Boost] = field(default_factory=dict)
     places: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)
     in_path: dict[int, int] = field(default_factory=dict)
+    shared: dict[int, int] = field(default_factory=dict)
+    """How many of the words texts hold beside those that are `unknown`, by rowid, where full-text search tells."""
+    unknown: frozenset[str] = frozenset()
     searches: list[TermSearch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.asked = core_tokens.words_of(self.query)
+        self.in_paths = [word for word in self.asked if word in self.seen.paths.all_contents]
         self.levels = self.seen.paths.exact(self.query)
         corpus = self.matcher.corpus
-        self.counts = np.bincount(corpus.file_of, minlength=len(corpus.files.paths)) if len(corpus) else np.zeros(0)
+        files = corpus.file_of if self.matcher.kept is None else corpus.file_of[self.matcher.kept]
+        self.counts = np.bincount(files, minlength=len(corpus.files.paths)) if len(corpus) else np.zeros(0)
 
     def all(self) -> Lexical:
         first = self.one(self.query)
-        lists = [first]
-        terms = self.terms(first)
-        lists += [self.one(term) for term in terms]
-        hits = limited(merged(lists))
+        found = [first, *(self.one(term) for term in self.terms(first))]
+        rows = self.needed(found)
+        self.read([rowid for rowid in self.matcher.corpus.rowids[rows].tolist() if rowid not in self.texts])
+        among = self.among(rows)
+        hits = limited(merged([self.hits(one, term, among[one.rows]) for term, one in enumerate(found)]))
         plan = self.searches[0].plan
         return Lexical(
             plan, tuple(self.searches), tuple(hits), self.seen.said, self.levels, self.matcher.corpus.files.mtimes
         )
 
-    def terms(self, first: Sequence[Hit]) -> tuple[str, ...]:
+    def terms(self, first: _Found) -> tuple[str, ...]:
         """The keywords that are looked for one by one after the whole question found `first` (6.7)."""
-        if sum(not hit.level for hit in first) >= LIMIT:
+        rows = {*first.rows.tolist(), *(hit.row for hit in first.paths)}
+        if sum(self.file(row) not in self.levels for row in rows) >= LIMIT:
             return ()
         found = rules_2026_9.fallback_terms(self.query, trigram=self.matcher.full_text == "trigram")
         # The same words in the same order would be the same search again.
         asked, again = (core_tokens.WORD.findall(text.lower()) for text in (self.query, " ".join(found)))
-        return () if first and asked == again else found
+        return () if rows and asked == again else found
 
-    def one(self, query: str) -> list[Hit]:
-        """One search: in texts and in paths (6.2, 6.4, 6.6)."""
+    def one(self, query: str) -> _Found:
+        """One search: in texts and in paths (6.2, 6.4)."""
         side = self.matcher.openclaw(query)
         rows, bm25 = side.postings.rows[:LIMIT], side.postings.bm25[:LIMIT]
-        term = len(self.searches)
-        bodies = self.bodies(rows.tolist(), bm25.tolist(), term, is_matched=self.matcher.matches(query))
-        paths = self.paths(query, term)
+        matched = self.matcher.matches(query)
+        paths = self.paths(query, len(self.searches))
         self.searches.append(
-            TermSearch(query, side.plan, len(side.postings.rows), len(bodies), len(paths), side.frequency)
+            TermSearch(query, side.plan, len(side.postings.rows), len(rows), len(paths), side.frequency)
         )
-        return merged_and_limited([bodies, paths])
+        return _Found(
+            side.postings.rows, rows, bm25, formulas.saturated(bm25) if matched else np.zeros(len(rows)), matched, paths
+        )
 
-    def bodies(self, rows: Sequence[int], bm25: Sequence[float], term: int, *, is_matched: bool) -> list[Hit]:
-        """The chunks `rows`, whose text was found, with their boosts."""
+    def needed(self, found: Sequence[_Found]) -> Rows:
+        """The rows, in order, that can come into the answer by what is known without their texts.
+
+        A row is left out where 200 others are before it whatever the texts hold: the boost of a text has bounds.
+        """
+        rows = np.concatenate([one.rows for one in found])
+        rows, at = np.unique(rows, return_inverse=True)
+        cut = any(one.paths and len(one.paths) + len(one.rows) > LIMIT for one in found)
+        if len(rows) <= LIMIT or cut or not all(one.is_matched for one in found) or not self.asked:
+            return rows
+        text = np.zeros(len(rows))
+        np.maximum.at(text, at, np.concatenate([one.text for one in found]))
+        files = self.matcher.corpus.file_of[rows].tolist()
+        low, high = self.bounds(found, rows, files)
+        low, high = np.minimum(1.0, text + low), np.minimum(1.0, text + high)
+        named = {hit.row for one in found for hit in one.paths}
+        exact = np.array([file in self.levels for file in files])
+        others = np.flatnonzero(~exact)
+        if len(others) <= LIMIT:
+            return rows
+        last = others[np.lexsort((-text[others], -low[others]))[LIMIT - 1]]
+        behind = (high < low[last]) | ((high == low[last]) & (text < text[last]))
+        needed: Flags = exact | ~behind | self.among(np.array(list(named), dtype=np.int64))[rows]
+        return rows[needed]
+
+    def bounds(self, found: Sequence[_Found], rows: Rows, files: Sequence[int]) -> tuple[Floats, Floats]:
+        """The least and the most that the text of each of `rows` can gain it."""
+        rowids, seen = self.matcher.corpus.rowids[rows].tolist(), self.seen
+        self.count([rowid for rowid in rowids if rowid not in seen.distinct])
+        distinct = np.array([seen.distinct.get(rowid, 0) for rowid in rowids])
+        units = np.array([seen.plain.get(rowid, -1) for rowid in rowids])
+        is_plain = units >= 0
+        # In a plain text stand those of the words that full-text search finds there.
+        possible = {word for word in self.asked if word.isascii() and "_" not in word}
+        by_term = {search.term: one for search, one in zip(self.searches, found, strict=True)}
+        held = np.zeros(len(rows), dtype=np.int64)
+        for word in possible & by_term.keys():
+            held += self.among(by_term[word].every)[rows]
+        self.unknown = frozenset(possible - by_term.keys())
+        self.shared = dict(zip(np.array(rowids)[is_plain].tolist(), held[is_plain].tolist(), strict=True))
+        least = np.where(is_plain, held, 0)
+        most = np.where(is_plain, held + len(self.unknown), len(self.asked))
+        # So many words with a character between them are so long at least.
+        short = np.where(is_plain, units, np.maximum(2 * distinct - 1, 0))
+        paths = np.array([self.words_in(file) for file in files])
+        return (
+            rules_2026_9.bounded_boost(len(self.asked), least, distinct, paths, short, least=True),
+            rules_2026_9.bounded_boost(len(self.asked), most, distinct, paths, np.where(is_plain, units, 1000)),
+        )
+
+    def among(self, rows: Rows) -> Flags:
+        """Which rows of the corpus are `rows`."""
+        flags = np.zeros(len(self.matcher.corpus), dtype=np.bool_)
+        flags[rows] = True
+        return flags
+
+    def hits(self, found: _Found, term: int, own: Flags) -> list[Hit]:
+        """Those of its `own` that one search found, with their boosts, and by paths (6.2, 6.4, 6.6)."""
         corpus = self.matcher.corpus
-        rowids, files = corpus.rowids[rows].tolist(), corpus.file_of[rows].tolist()
-        self.read([rowid for rowid in rowids if rowid not in self.texts])
-        scores = formulas.saturated(np.array(bm25)).tolist() if is_matched else [0.0] * len(rows)
-        found = []
-        for row, rowid, file, rank, score in zip(rows, rowids, files, bm25, scores, strict=True):
-            gain = self.gain(rowid, file)
-            found.append(
-                Hit(
-                    row,
-                    self.order_of(row),
-                    self.levels.get(file, 0),
-                    True,
-                    boosted(score, gain),
-                    score,
-                    0.0,
-                    rank if is_matched else np.nan,
-                    gain,
-                    term,
-                )
-            )
-        return found
+        rowids, files = corpus.rowids[found.rows[own]].tolist(), corpus.file_of[found.rows[own]].tolist()
+        bodies = zip(
+            found.rows[own].tolist(), rowids, files, found.bm25[own].tolist(), found.text[own].tolist(), strict=True
+        )
+        hits = []
+        for row, rowid, file, rank, score in bodies:
+            gain, bm25 = self.gain(rowid, file), rank if found.is_matched else np.nan
+            level, place = self.levels.get(file, 0), self.order_of(row)
+            hits.append(Hit(row, place, level, True, boosted(score, gain), score, 0.0, bm25, gain, term))
+        return merged_and_limited([hits, found.paths])
 
     def paths(self, query: str, term: int) -> list[Hit]:
         """The first chunk of each file whose path was found (6.4)."""
@@ -174,24 +246,42 @@ class _Search:
 
     def read(self, rowids: Sequence[int]) -> None:
         """Read texts, and how many different words those have that nobody asked about."""
-        if not rowids:
-            return
-        self.texts |= self.store.texts(rowids)
-        counts = self.seen.distinct
-        if uncounted := [rowid for rowid in rowids if rowid not in counts]:
-            counts.update(self.store.word_counts(uncounted))
+        if rowids:
+            self.texts |= (texts := self.store.texts(rowids))
+            if self.matcher.full_text == "unicode61":
+                self.seen.plain.update(
+                    (rowid, len(text) if text.isascii() and "_" not in text else -1) for rowid, text in texts.items()
+                )
+            self.count([rowid for rowid in rowids if rowid not in self.seen.distinct])
+
+    def count(self, rowids: Sequence[int]) -> None:
+        """Read how many different words chunks have."""
+        if rowids:
+            self.seen.distinct.update(self.store.word_counts(rowids))
 
     def gain(self, rowid: int, file: int) -> Boost:
         found = self.gains.get(rowid)
         if found is None:
-            if file not in self.in_path:
-                self.in_path[file] = rules_2026_9.words_in_path(self.asked, self.matcher.corpus.files.paths[file])
             text, counts = self.texts.get(rowid, ""), self.seen.distinct
             if rowid not in counts:
                 # It was indexed before anybody counted.
                 counts[rowid] = len(core_tokens.words_of(text))
-            found = self.gains[rowid] = boost(self.asked, text, counts[rowid], self.in_path[file])
+            known = self.shared.get(rowid)
+            shared = words_in_text(self.asked, text) if known is None else known + words_in_text(self.unknown, text)
+            found = self.gains[rowid] = boost(len(self.asked), shared, text, counts[rowid], self.words_in(file))
         return found
+
+    def words_in(self, file: int) -> int:
+        """How many of the words that were asked for stand in the path of `file`."""
+        found = self.in_path.get(file)
+        if found is None:
+            path = self.matcher.corpus.files.paths[file]
+            found = self.in_path[file] = rules_2026_9.words_in_path(self.in_paths, path) if self.in_paths else 0
+        return found
+
+    def file(self, row: int) -> int:
+        """The file that `row` is of."""
+        return int(self.matcher.corpus.file_of[row])
 
     def order_of(self, row: int) -> tuple[str, int, int, str]:
         found = self.places.get(row)
@@ -202,7 +292,7 @@ class _Search:
         return found
 
     def has_chunk(self, file: int) -> bool:
-        return bool(self.counts[file]) and (self.matcher.kept is None or bool(self.matcher.kept[self.rows_of(file)[0]]))
+        return bool(self.counts[file])
 
     def rows_of(self, file: int) -> Sequence[int]:
         return np.flatnonzero(self.matcher.corpus.file_of == file).tolist()

@@ -5,12 +5,13 @@ They are cut once for each text and remembered, as arrays, so that a question is
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +22,10 @@ from memory_tui.search.formulas import Floats
 WINDOW = 100
 """Words of a window, which holds whole lines; a longer line is a window of its own."""
 REMEMBERED = 2_000
-"""Texts whose passages are remembered, about 13 KB each."""
+"""Texts whose passages are remembered, about 6 KB each."""
 
 Ids = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class TokenTable(Protocol):
@@ -31,6 +33,12 @@ class TokenTable(Protocol):
 
     def ids(self, text: str) -> Sequence[int]:
         """The token ids of `text`."""
+
+    def line_ids(self, text: str) -> Sequence[int]:
+        """The token ids of `text`, with END_OF_LINE where one is."""
+
+    def sums(self, ids: Ids, bounds: Ids) -> npt.NDArray[np.float32]:
+        """The summed vectors of `ids` from each of `bounds` to the next, float32 (len(bounds) - 1, dimensions)."""
 
     def rows(self, ids: Ids) -> npt.NDArray[np.float32]:
         """The vectors of `ids`, float32 (n, dimensions)."""
@@ -43,8 +51,7 @@ class Passages:
     `lines` holds the 0-based number of each line that is not blank. Line i has the stems
     `stems[stem_from[i]:stem_from[i + 1]]` and the tokens `ids[id_from[i]:id_from[i + 1]]`; window j is made of the
     lines from `window_from[j]` to the one before `window_from[j + 1]`. `line_norm` and `window_norm` are the lengths of
-    their summed token vectors, 0 without a table. `grams` are the keys of the text's trigrams, rising, each as often
-    as `gram_counts` says; `length` is how many characters they were cut from.
+    their summed token vectors, 0 without a table. `letters` are the characters that trigrams are cut from.
     """
 
     lines: Ids
@@ -55,9 +62,7 @@ class Passages:
     id_from: Ids
     line_norm: Floats
     window_norm: Floats
-    grams: Ids
-    gram_counts: Floats
-    length: int
+    letters: Codes
 
 
 def stem_keys(stems: Sequence[str]) -> Ids:
@@ -69,6 +74,10 @@ def stems_of(word: str) -> list[str]:
     """The stems by which a word of a question is looked for; a pair of Chinese characters is one as it stands."""
     return [word] if tokens.is_cjk(word) else tokens.tokens(word, stemmed=True)
 
+
+_stem_memory = tokens.WordMemory(
+    lambda words: [tuple(map(hash, tokens.tokens(tokens.segmented(word), stemmed=True))) for word in words]
+)
 
 _APART = re.compile(r"[\W_]+")
 _CJK_FROM = 0x2E80
@@ -98,46 +107,106 @@ def gram_key(gram: str) -> int:
     return key
 
 
-def _gram_keys(letters: str) -> tuple[Ids, Floats]:
-    codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
-    found = [codes[:-2] << 2 * _SHIFT | codes[1:-1] << _SHIFT | codes[2:]]
-    wide = codes >= _CJK_FROM
-    if wide.any():
-        found += [codes[wide], (codes[:-1] << _SHIFT | codes[1:])[wide[:-1] & wide[1:]]]
-    keys, counts = np.unique(np.concatenate(found), return_counts=True)
-    return keys, counts.astype(np.float64)
+_ASCII_APART = bytes(at if chr(at).isalnum() else 32 for at in range(128)).ljust(256)
 
 
-def cut(text: str, table: TokenTable | None, window: int = WINDOW) -> Passages:
-    """The passages of `text`; without a `table` they have no meaning. A blank text is one empty line."""
-    every = text.split("\n")
-    lines = [at for at, line in enumerate(every) if line.strip()] or [0]
-    found = tokens.stems(tokens.segmented(text))
-    line_bytes = [0]
-    for line in tokens.segmented(text).split("\n"):
-        line_bytes.append(line_bytes[-1] + len(line.encode("utf-8", "replace")) + 1)
-    starts = np.array([start for _, start, _ in found], dtype=np.int64)
-    stem_from = np.append(np.searchsorted(starts, [line_bytes[at] for at in lines]), len(found))
-    window_from = _windows(np.diff(stem_from).tolist(), window)
-    ids: list[int] = []
-    id_from = [0]
-    for at in lines:
-        ids += table.ids(every[at]) if table is not None else ()
-        id_from.append(len(ids))
-    line_norm, window_norm = _lengths(table, np.array(ids, dtype=np.int64), id_from, window_from)
-    letters = letters_of(text)
-    return Passages(
-        np.array(lines, dtype=np.int64),
-        np.array(window_from, dtype=np.int64),
-        stem_keys([stem for stem, _, _ in found]),
-        stem_from.astype(np.int64),
-        np.array(ids, dtype=np.int64),
-        np.array(id_from, dtype=np.int64),
-        line_norm,
-        window_norm,
-        *_gram_keys(letters),
-        len(letters),
-    )
+def _letter_codes(text: str) -> Codes:
+    """The characters of `letters_of(text)`."""
+    if text.isascii():
+        words = text.lower().encode().translate(_ASCII_APART).split()
+        return np.frombuffer(b" %b " % b" ".join(words), np.uint8)
+    return np.frombuffer(letters_of(text).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+
+
+def gram_counts(wanted: Ids, texts: Sequence[Codes]) -> Floats:
+    """How often each of the `wanted` keys, which rise, stands among the trigrams of each text: (wanted, texts).
+
+    Chinese characters and pairs of them count as trigrams too.
+    """
+    found = np.zeros((len(wanted), len(texts)))
+    if not len(wanted) or not texts:
+        return found
+    # No wanted trigram holds the two spaces at which one text meets the next.
+    codes: Codes = np.concatenate(texts)
+    ends = np.cumsum([len(one) for one in texts])
+    # Characters that no wanted key has count 0, the others from 1 in their order, so that few numbers are compared.
+    mask = (1 << _SHIFT) - 1
+    parts = np.stack([wanted >> 2 * _SHIFT, (wanted >> _SHIFT) & mask, wanted & mask])
+    number = np.zeros(max(int(codes.max()), int(parts.max())) + 1, np.int64)
+    used = np.flatnonzero(np.bincount(parts.ravel()))
+    used = used[used > 0]
+    number[used] = np.arange(1, len(used) + 1)
+    base, own = len(used) + 1, number[parts]
+    numbers = number.take(codes)
+    pairs = numbers[:-1] * base + numbers[1:]
+    # More characters make a greater key.
+    singles, doubles = np.searchsorted(wanted, [1 << _SHIFT, 1 << 2 * _SHIFT]).tolist()
+    two = own[0] * base + own[1]
+    begins = np.zeros(base * base, np.bool_)
+    begins[two[doubles:]] = True
+    places = np.flatnonzero(begins.take(pairs[:-1]))
+    kinds = [(doubles, len(wanted), two * base + own[2], places, pairs[places] * base + numbers[places + 2])]
+    if doubles and (wide := codes >= _CJK_FROM).any():
+        alone, both = np.flatnonzero(wide), np.flatnonzero(wide[:-1] & wide[1:])
+        kinds.append((0, singles, own[2], alone, numbers[alone]))
+        kinds.append((singles, doubles, own[1] * base + own[2], both, pairs[both]))
+    for first, last, wanted_keys, places, keys in kinds:
+        if first < last:
+            at = np.minimum(np.searchsorted(wanted_keys[first:last], keys), last - first - 1)
+            hit = wanted_keys[first:last][at] == keys
+            np.add.at(found, (first + at[hit], np.searchsorted(ends, places[hit], side="right")), 1.0)
+    return found
+
+
+def cut(texts: Sequence[str], table: TokenTable | None, window: int = WINDOW) -> list[Passages]:
+    """The passages of each of `texts`; without a `table` they have no meaning. A blank text is one empty line.
+
+    All of them at once, because numpy takes its time for each call.
+    """
+    if not texts:
+        return []
+    every = [text.split("\n") for text in texts]
+    lines = [[at for at, line in enumerate(one) if line.strip()] or [0] for one in every]
+    # From each line of all texts to the next one there; between the lines of one text nothing stands.
+    first = [0, *itertools.accumulate(map(len, every))]
+    bounds = np.array([first[text] + at for text, own in enumerate(lines) for at in own], dtype=np.int64)
+    joined = "\n".join(texts)
+    stems, stem_from = _by_line(_stem_memory.of(joined), bounds)
+    ids, id_from = np.empty(0, np.int64), np.zeros(len(bounds) + 1, np.int64)
+    if table is not None:
+        ids, id_from = _by_line(table.line_ids(joined), bounds)
+    words = np.diff(stem_from).tolist()
+    begin = [0, *itertools.accumulate(map(len, lines))]
+    windows = [_windows(words[begin[text] : begin[text + 1]], window) for text in range(len(texts))]
+    window_begins = [begin[text] + at for text, own in enumerate(windows) for at in own[:-1]]
+    line_norm, window_norm = _lengths(table, ids, id_from, np.array(window_begins, dtype=np.int64))
+    found, seen = [], 0
+    for text, (own, window_from) in enumerate(zip(lines, windows, strict=True)):
+        a, b = begin[text], begin[text + 1]
+        (stem, stem_end), (token, token_end) = stem_from[[a, b]].tolist(), id_from[[a, b]].tolist()
+        found.append(
+            Passages(
+                np.array(own, dtype=np.int64),
+                np.array(window_from, dtype=np.int64),
+                stems[stem:stem_end].copy(),
+                stem_from[a : b + 1] - stem,
+                ids[token:token_end].copy(),
+                id_from[a : b + 1] - token,
+                line_norm[a:b].copy(),
+                window_norm[seen : seen + len(window_from) - 1].copy(),
+                _letter_codes(texts[text]),
+            )
+        )
+        seen += len(window_from) - 1
+    return found
+
+
+def _by_line(numbers: Sequence[int], lines: Ids) -> tuple[Ids, Ids]:
+    """`numbers` without the line ends, and where in them each of `lines` begins, with the end; others have none."""
+    found = np.array(numbers, dtype=np.int64)
+    ends = np.flatnonzero(found == tokens.END_OF_LINE)
+    begins = np.concatenate([[0], ends - np.arange(len(ends))])
+    return found[found != tokens.END_OF_LINE], np.append(begins[lines], len(found) - len(ends))
 
 
 def _windows(words: Sequence[int], most: int) -> list[int]:
@@ -151,14 +220,12 @@ def _windows(words: Sequence[int], most: int) -> list[int]:
     return [*found, len(words)]
 
 
-def _lengths(
-    table: TokenTable | None, ids: Ids, id_from: Sequence[int], window_from: Sequence[int]
-) -> tuple[Floats, Floats]:
+def _lengths(table: TokenTable | None, ids: Ids, id_from: Ids, window_from: Ids) -> tuple[Floats, Floats]:
     """How long the summed vectors of lines and of windows are."""
     if table is None:
-        return np.zeros(len(id_from) - 1), np.zeros(len(window_from) - 1)
-    lines = sums(table.rows(ids), np.array(id_from))
-    windows = np.add.reduceat(lines, window_from[:-1], axis=0)
+        return np.zeros(len(id_from) - 1), np.zeros(len(window_from))
+    lines = table.sums(ids, id_from)
+    windows = np.add.reduceat(lines, window_from, axis=0)
     line, whole = (np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64)) for part in (lines, windows))
     return line, whole
 
@@ -180,17 +247,17 @@ class PassageMemory:
         self._known: OrderedDict[tuple[bool, str], Passages] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, text: str, table: TokenTable | None) -> Passages:
-        """The passages of `text`; there is one table, or none."""
-        key = table is not None, text
+    def of(self, texts: Sequence[str], table: TokenTable | None) -> list[Passages]:
+        """The passages of `texts`; there is one table, or none."""
+        keys = [(table is not None, text) for text in texts]
         with self._lock:
-            found = self._known.get(key)
-            if found is not None:
+            found = {key: self._known[key] for key in keys if key in self._known}
+            for key in found:
                 self._known.move_to_end(key)
-                return found
-        made = cut(text, table)
+        fresh = [key for key in dict.fromkeys(keys) if key not in found]
+        found |= zip(fresh, cut([text for _, text in fresh], table), strict=True)
         with self._lock:
-            self._known[key] = made
+            self._known |= ((key, found[key]) for key in fresh)
             while len(self._known) > self._most:
                 self._known.popitem(last=False)
-        return made
+        return [found[key] for key in keys]

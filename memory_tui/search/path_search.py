@@ -101,6 +101,11 @@ class PathIndex:
         return {file: _folded(self.paths[file]) for file in self._live}
 
     @cached_property
+    def all_contents(self) -> str:
+        """All paths as words are looked for in them, a line each."""
+        return "\n".join(self._contents.values())
+
+    @cached_property
     def _names(self) -> Mapping[str, tuple[int, ...]]:
         """The files by everything that names them."""
         found: defaultdict[str, list[int]] = defaultdict(list)

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memory_tui.core.spelling import Vocabulary
 from memory_tui.core.tokens import and_query, or_query
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Bm25, ChunkCounts, Flags, Form, Matches, RowIds
@@ -141,6 +142,7 @@ class PostingLists:
         self._cut = cut
         self._chunks = chunks or {}
         self._words = words or _Words()
+        self._vocabulary: Vocabulary | None = None
 
     @classmethod
     def of(cls, store: ChunkSource) -> PostingLists:
@@ -169,7 +171,7 @@ class PostingLists:
         """Find the chunks that hold all, or any, of `words`: `WordIndex.match`. Raises QueryError, Cancelled."""
         if not words:
             return Matches(np.empty(0, np.int64), np.empty(0))
-        if join == "all" and not all(self._words.get((form, and_query([word]))) for word in words):
+        if join == "all" and len(words) > 1 and not all(self._words.get((form, and_query([word]))) for word in words):
             matches = index.match(words, form, join)
             if len(matches.rowids) <= _FEW:
                 return matches
@@ -180,6 +182,12 @@ class PostingLists:
     def frequency(self, index: WordIndex, words: Sequence[str], form: Form) -> list[int]:
         """Count the chunks that hold each word: `WordIndex.frequency`."""
         return [self._frequency(index, word, form) for word in words]
+
+    def vocabulary(self, index: WordIndex) -> Vocabulary:
+        """The words of the index, read when a question first needs them."""
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary(index.vocabulary())
+        return self._vocabulary
 
     def _frequency(self, index: WordIndex, word: str, form: Form) -> int:
         chunks = self._chunks.get(form)

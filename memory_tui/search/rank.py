@@ -14,7 +14,7 @@ from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
 from memory_tui.search import formulas, gate, rules_2026_9
-from memory_tui.search.answer_level import level_of
+from memory_tui.search.answer_level import level_of, usual
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.formulas import Floats, MmrStep
 from memory_tui.search.rules_2026_9 import Hit
@@ -34,6 +34,7 @@ from memory_tui.search.score import (
     side_of,
 )
 from memory_tui.search.trace import (
+    SPELLING,
     UNKNOWN_WORDS,
     AgePart,
     Candidate,
@@ -138,7 +139,7 @@ NOT_COPIED = (ZERO_VECTOR, EMPTIED, FIRST)
 
 
 def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Notice]:
-    """What OpenClaw itself would not have answered to this question."""
+    """What OpenClaw itself would not have answered to this query."""
     if not profile.faults:
         return
     if mode == "keywords only":
@@ -227,7 +228,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         lost=Losers(rows, lambda i: ranking.whole.at_row(rows[i])),
         unsearchable=evidence.unsearchable,
         notices=(
-            *(_as_told(notice, rules.profile) for notice in evidence.notices),
+            *(_as_told(one, rules.profile) for one in evidence.notices if one.code != SPELLING or rules.corrects),
             *_other_chunks(evidence, rules.profile),
             *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),
@@ -243,7 +244,9 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
-        level=level_of(numbers.stage.signals, settings) if numbers.stage else None,
+        level=level_of(numbers.stage.signals, settings, evidence.unrelated or usual(evidence.query))
+        if numbers.stage
+        else None,
     )
 
 
@@ -328,11 +331,11 @@ def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notic
 
 
 def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
-    """That there are vectors, but the model made none of this question."""
+    """That there are vectors, but the model made none of this query."""
     if not evidence.pointless:
         return ()
     found = ": found by words alone" if recalled else ""
-    return (Notice(UNKNOWN_WORDS, f"The embedding model knows no word of the question{found}."),)
+    return (Notice(UNKNOWN_WORDS, f"The embedding model knows no word of the query{found}."),)
 
 
 def _no_table(numbers: Components) -> tuple[Notice, ...]:
@@ -547,7 +550,7 @@ class _Ranking:
             return None
         term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
         score = hit.text_score if np.isnan(hit.bm25) else float(formulas.saturated(np.array(hit.bm25)))
-        return LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain.points)
+        return LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain)
 
     @cached_property
     def _hits(self) -> Mapping[int, Hit]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
+from memory_tui.core.spelling import Correction
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
@@ -21,7 +22,7 @@ from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.rank import ZERO_VECTOR
-from memory_tui.search.trace import ChunkRef, Notice, Unsearchable
+from memory_tui.search.trace import SPELLING, ChunkRef, Notice, Unsearchable
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9
@@ -51,7 +52,9 @@ class SearchContext:
     """Keys of the projects that the agent works on."""
     lists: PostingLists | None = None
     reads_time: bool = True
-    """Whether words of a question that name a time are read as one, and not searched."""
+    """Whether words of a query that name a time are read as one, and not searched."""
+    spells: bool = True
+    """Whether words that no note holds are corrected."""
 
 
 @dataclass(slots=True)
@@ -69,7 +72,7 @@ class _Clock:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its vector in the space `identity`, or why it has none.
+    """A query with its vector in the space `identity`, or why it has none.
 
     `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.
     """
@@ -89,7 +92,7 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
     """
     if len(query) > MAX_QUERY:
         raise QueryError(
-            f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
+            f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
         )
     began, asked = time.perf_counter(), Asked(jsstring.trim(query), identity)
     if identity is not None and provider is not None and asked.query:
@@ -100,7 +103,7 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
 def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
     """Everything the index knows about `query`; `source` keeps to memory or sessions. `now` is in epoch seconds.
 
-    `asked` is the question where it was embedded before. All of the answer is of one state of the index: that of
+    `asked` is the query where it was embedded before. All of the answer is of one state of the index: that of
     `context.corpus`, which whoever calls has read in the snapshot that is open, or from an index that nobody writes.
 
     Raises QueryError for a query that is too long, Cancelled when the store was interrupted.
@@ -118,12 +121,15 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     asked, vector, pointless = embedded.query, embedded.vector, embedded.pointless
     time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date()) if context.reads_time else None
     full_text = context.store.words.cut()
-    matcher = Matcher(context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists)
+    matcher = Matcher(
+        context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists, spells=context.spells
+    )
     if not full_text:
         notices.append(_without_full_text(context.store.words, by_text=vector is None))
     if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
         notices.append(_cut(different))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
+    notices += [_corrected(one) for one in ours.plan.corrections]
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
@@ -230,7 +236,7 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
 
 
 def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
-    """The question with its vector in the space of the index, or with a notice of why there is no vector side."""
+    """The query with its vector in the space of the index, or with a notice of why there is no vector side."""
     try:
         # A remote provider may have to be asked for its dimensions.
         identity = provider.identity
@@ -303,11 +309,20 @@ def _zero_vectors(corpus: Corpus) -> list[Notice]:
     return [Notice(ZERO_VECTOR, text)] if zeros else []
 
 
+def _corrected(one: Correction) -> Notice:
+    """That a word was searched otherwise than it was asked."""
+    return Notice(
+        SPELLING,
+        f"Searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}.",
+        "To search as asked: --set spelling.enabled=off.",
+    )
+
+
 def _cut(different: int) -> Notice:
-    """That a question has more words than are looked for."""
+    """That a query has more words than are looked for."""
     return Notice(
         "long_question",
-        f"The question has {different:,} different words: its {tokens.MOST_ALTERNATIVES} rarest are looked for, and "
+        f"The query has {different:,} different words: its {tokens.MOST_ALTERNATIVES} rarest are looked for, and "
         f"where every word is needed its first {tokens.MOST_WORDS:,}.",
         "Ask in fewer words.",
     )

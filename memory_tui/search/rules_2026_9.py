@@ -10,11 +10,17 @@ import functools
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from memory_tui.core import jsstring, keywords
 from memory_tui.core.tokens import lowered
+from memory_tui.search.formulas import Floats
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
+
+Counts = npt.NDArray[np.int64]
 
 LIMIT = 200
 """Hits that each list holds (sections 5, 6.6)."""
@@ -23,6 +29,7 @@ MOST_TERMS = 6
 ACTIVE, INACTIVE = 1.15, 0.9
 """Factors of a chunk whose projects are all active, and of one with another project (7.3)."""
 _WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0.18, 160, 0.18
+_ROUNDING = 1e-12
 _LONG = 160
 """Characters from which a text gains the most for its length, however they count."""
 
@@ -79,8 +86,7 @@ def path_words(text: str) -> list[str]:
 # --- the score of words (6.2) --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Boost:
+class Boost(NamedTuple):
     """What a chunk gains over its bm25 score: shares of the question's words, words in its path, length."""
 
     asked: float
@@ -88,31 +94,50 @@ class Boost:
     path: float
     length: float
 
-    @property
-    def points(self) -> tuple[float, ...]:
-        """Each part, in the order in which they are added."""
-        return self.asked, self.held, self.path, self.length
-
 
 NO_BOOST = Boost(0.0, 0.0, 0.0, 0.0)
 
 
-def boost(asked: frozenset[str], text: str, distinct: int, path_hits: int) -> Boost:
-    """What the words `asked` gain a chunk with `text` of so many `distinct` words, in whose path `path_hits` of them
-    stand (6.2).
+def boost(asked: int, shared: int, text: str, distinct: int, path_hits: int) -> Boost:
+    """What `asked` words gain a chunk with `text` of so many `distinct` words that has `shared` of them, and
+    `path_hits` of them in its path (6.2).
     """
     if not asked:
         return NO_BOOST
-    # With an end on both sides every word stands between two characters.
-    plain = f" {lowered(text)} "
-    shared = sum(_holds(plain, word) for word in asked)
     length = len(text) if len(text) > _LONG else jsstring.utf16_len(text)
     return Boost(
-        _WORD_SHARE * shared / len(asked),
+        _WORD_SHARE * shared / asked,
         _TEXT_SHARE * shared / max(distinct, 1),
         _PATH_WORD * path_hits,
         min(length / _LENGTH_UNITS, _MOST_LENGTH),
     )
+
+
+def words_in_text(asked: Collection[str], text: str) -> int:
+    """How many of the words `asked` are words of `text` (6.2)."""
+    if not asked:
+        return 0
+    # With an end on both sides every word stands between two characters.
+    plain = f" {lowered(text)} "
+    # Most words stand in few texts.
+    return sum([word in plain and _holds(plain, word) for word in asked])
+
+
+def bounded_boost(
+    asked: int, shared: Counts, distinct: Counts, path_hits: Counts, units: Counts, *, least: bool = False
+) -> Floats:
+    """The most, or the `least`, that `asked` words can gain chunks whose texts are not read (6.2).
+
+    Of each is given how many of the words it has at most (or at least), how many different ones (0: not known), how
+    many stand in its path, and its length.
+    """
+    share = np.minimum(1.0, shared / np.maximum(distinct, 1))
+    known = np.where(distinct > 0, share, 0.0 if least else 1.0)
+    length = np.minimum(units / _LENGTH_UNITS, _MOST_LENGTH)
+    found = _WORD_SHARE * shared / asked + _TEXT_SHARE * known + _PATH_WORD * path_hits + length
+    # The parts of a boost are added up in another order.
+    rounded: Floats = found - _ROUNDING if least else found + _ROUNDING
+    return rounded
 
 
 def _holds(text: str, word: str) -> bool:
@@ -129,7 +154,7 @@ def _holds(text: str, word: str) -> bool:
 
 def boosted(text_score: float, gain: Boost) -> float:
     """The keyword score: bm25's and its boost, 1 at most (6.2)."""
-    return text_score if gain is NO_BOOST else min(1.0, text_score + sum(gain.points))
+    return text_score if gain is NO_BOOST else min(1.0, text_score + (gain.asked + gain.held + gain.path + gain.length))
 
 
 def words_in_path(asked: Iterable[str], path: str) -> int:
@@ -174,9 +199,11 @@ _SPLIT = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l"}
 @functools.lru_cache(maxsize=65_536)
 def collation(path: str) -> tuple[object, ...]:
     """A key that sorts paths as ICU's root collation does: letters, then accents, then lower case first (6.9)."""
-    letters: list[tuple[int, str]] = []
+    if path.isascii():
+        return path.translate(_letters()), (), path.translate(_cases()), path
+    letters: list[str] = []
     accents: list[tuple[int, str]] = []
-    cases: list[bool] = []
+    cases: list[str] = []
     for character in unicodedata.normalize("NFD", path):
         if unicodedata.combining(character):
             accents.append((len(letters), character))
@@ -184,33 +211,45 @@ def collation(path: str) -> tuple[object, ...]:
         small = character.lower()
         for part in _SPLIT.get(small, small):
             letters.append(_primary(part))
-            cases.append(small != character)
+            cases.append("0" if small == character else "1")
         if small in _SPLIT:
             accents.append((len(letters), small))
-    return tuple(letters), tuple(accents), tuple(cases), path
+    return "".join(letters), tuple(accents), "".join(cases), path
 
 
-def _primary(character: str) -> tuple[int, str]:
+@functools.cache
+def _letters() -> Mapping[int, str]:
+    """What stands for each ASCII character where letters are compared."""
+    return {code: _primary(chr(code).lower()) for code in range(128)}
+
+
+@functools.cache
+def _cases() -> Mapping[int, str]:
+    """What stands for each ASCII character where cases are compared."""
+    return {code: "0" if chr(code).lower() == chr(code) else "1" for code in range(128)}
+
+
+def _primary(character: str) -> str:
+    """Two characters, of which the first is the class of `character`."""
     at = _SIGNS.find(character)
     if at >= 0:
-        return 0, chr(at)
+        return f"0{chr(at)}"
     if character.isdigit():
-        return 2, str(unicodedata.digit(character, 0))
+        return f"2{unicodedata.digit(character, 0)}"
     if character.isascii():
-        return (3 if character.isalpha() else 0), character
+        return f"{3 if character.isalpha() else 0}{character}"
     if "\u30a1" <= character <= "\u30f6":
         # Katakana sorts with hiragana.
-        return 5, chr(ord(character) - 0x60)
+        return f"5{chr(ord(character) - 0x60)}"
     if "\u1100" <= character <= "\u11ff" or "\uac00" <= character <= "\ud7af":
-        return 4, character
-    return (5 if character.isalpha() else 1), character
+        return f"4{character}"
+    return f"{5 if character.isalpha() else 1}{character}"
 
 
 # --- lists of hits (6.5, 6.6) --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A chunk that words or a path found; `row` is its place in the corpus.
 
     `score` is the keyword score, `bm25` FTS5's own number (NaN where nothing was matched). `level` is how exactly the

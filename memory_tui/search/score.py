@@ -42,6 +42,11 @@ class Rules:
     neighbour: float
     """What a candidate beside a better one loses."""
 
+    @property
+    def corrects(self) -> bool:
+        """Whether words are searched in our own way, which corrects them."""
+        return self.profile.join == "OR"
+
     @classmethod
     def of(cls, settings: Settings, mode: Mode) -> Rules:
         """The rules in force in `mode`: without one side its weight is lost, as in the original."""
@@ -280,6 +285,16 @@ def _stage(
     return found
 
 
+def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
+    """The second stage of the last ranking of `evidence` in `mode`; None where none ran."""
+    stages = (
+        one
+        for key, one in evidence.kept.items()
+        if isinstance(one, SecondStage) and isinstance(key, tuple) and mode in key
+    )
+    return next(stages, None)
+
+
 def _levels(evidence: Evidence, files: Integers, profile: Profile) -> Rows:
     """How exactly the query names the note of each row; 0 under a profile that does not ask."""
     levels = evidence.lexical.levels if profile.exact_paths else {}
@@ -467,7 +482,9 @@ class Similarity:
 
     def of(self, i: int, j: int) -> float:
         """The similarity of two sets, without the others being made."""
-        one, other = self._of(i), self._of(j)
+        one, other = self._tokens.get(i), self._tokens.get(j)
+        if one is None or other is None:
+            one, other = self._of(i), self._of(j)
         shared = len(one & other)
         union = len(one) + len(other) - shared
         return shared / union if union else 1.0

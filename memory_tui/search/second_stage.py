@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.wires.builtin import StaticTable, static_table
 from memory_tui.search.answer_level import AnswerSignals
@@ -29,6 +30,7 @@ from memory_tui.search.passages import (
     PassageMemory,
     Passages,
     TokenTable,
+    gram_counts,
     gram_key,
     stem_keys,
     stems_of,
@@ -76,19 +78,28 @@ class PassageQuery:
     window_length: float
     line_length: float
     letters_length: float
+    directions: npt.NDArray[np.float32] | None = None
+    """The unit vector of the word of each stem, in the order of their keys; zeros for what the table does not know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
     """What was measured in one chunk: `values` in the order of MEASURES; its best line and window, from line 0.
 
-    `coverage` is the share of the question's words that the chunk holds, weighed by idf.
+    `coverage` is the share of the question's words that the chunk holds, weighed by idf; `closeness` that of its best
+    window, where a word that is not held counts as much as the nearest token is like it.
     """
 
     values: tuple[float, ...]
     line: int
     window: tuple[int, int]
     coverage: float
+    closeness: float
+
+
+def grams_of(words: Sequence[str]) -> Rows:
+    """The keys of the trigrams of `words`, rising."""
+    return np.array(sorted({gram_key(gram) for word in words for gram in word_grams(word.lower())}), dtype=np.int64)
 
 
 def query_of(
@@ -97,42 +108,66 @@ def query_of(
     chunks: int,
     vector: npt.NDArray[np.float32] | None,
     reference: Sequence[Passages],
+    grams: Floats,
+    table: TokenTable | None = None,
 ) -> PassageQuery:
-    """How the `words` of a question are measured in an index of `chunks`, given in how many of them each stands."""
+    """How the `words` of a question are measured in an index of `chunks`, given in how many of them each stands.
+
+    `grams` counts each of their trigrams in each of `reference`: (trigrams, reference).
+    """
+    word_of = {stem: word for word in words for stem in stems_of(word)}
     stems = {stem: lucene_idf(frequency.get(word, 0), chunks) for word in words for stem in stems_of(word)}
-    grams = {gram_key(gram): 0.0 for word in words for gram in word_grams(word.lower())}
-    wanted = np.array(sorted(grams), dtype=np.int64)
-    holding = sum((_counts_of(wanted, one) > 0 for one in reference), np.zeros(len(wanted), dtype=np.int64))
+    holding = (grams > 0).sum(axis=1).tolist()
     held = sum(len(one.stems) for one in reference)
     windows, lines = sum(len(one.window_norm) for one in reference), sum(len(one.lines) for one in reference)
     return PassageQuery(
         dict(zip(stem_keys(list(stems)).tolist(), stems.values(), strict=True)),
-        dict(zip(wanted.tolist(), (lucene_idf(n, len(reference)) for n in holding.tolist()), strict=True)),
+        dict(zip(grams_of(words).tolist(), (lucene_idf(n, len(reference)) for n in holding), strict=True)),
         vector,
         held / max(1, windows) or 1.0,
         held / max(1, lines) or 1.0,
-        sum(one.length for one in reference) / max(1, len(reference)) or 1.0,
+        sum(len(one.letters) for one in reference) / max(1, len(reference)) or 1.0,
+        None if table is None else _directions(word_of, table),
     )
 
 
-def _counts_of(wanted: Rows, passages: Passages) -> Floats:
-    """How often each of the `wanted` keys, which rise, stands among the trigrams of a text."""
-    if not len(passages.grams):
-        return np.zeros(len(wanted))
-    at = np.minimum(np.searchsorted(passages.grams, wanted), len(passages.grams) - 1)
-    return np.where(passages.grams[at] == wanted, passages.gram_counts[at], 0.0)
+def _directions(word_of: Mapping[str, str], table: TokenTable) -> npt.NDArray[np.float32]:
+    """The unit vectors of words in the order of the keys of their stems: (stems, dimensions).
+
+    The table knows Chinese characters by hardly more than that they are some: pairs of them have no direction.
+    """
+    keys = stem_keys(list(word_of))
+    rows = [
+        np.zeros(0, dtype=np.int64) if tokens.is_cjk(word) else np.array(table.line_ids(word), dtype=np.int64)
+        for word in word_of.values()
+    ]
+    bounds = np.cumsum([0, *map(len, rows)])
+    summed = sums(table.rows(np.concatenate([*rows, np.zeros(0, dtype=np.int64)])), bounds)
+    return _unit(summed)[np.argsort(keys)]
 
 
-def measure(asked: PassageQuery, chunks: Sequence[Passages], table: TokenTable | None) -> list[Best]:
-    """Each of `chunks` measured; all of them at once, because numpy takes its time for each call."""
+def _unit(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
+
+
+def measure(asked: PassageQuery, chunks: Sequence[Passages], grams: Floats, table: TokenTable | None) -> list[Best]:
+    """Each of `chunks` measured; all of them at once, because numpy takes its time for each call.
+
+    `grams` counts each trigram of the question in each of them: (trigrams, chunks).
+    """
     if not chunks:
         return []
     lines = np.cumsum([0, *(len(one.lines) for one in chunks)])
     windows = np.cumsum([0, *(len(one.window_norm) for one in chunks)])
     window_from = np.concatenate([one.window_from[:-1] + at for one, at in zip(chunks, lines.tolist(), strict=False)])
-    line_words, window_words, coverage = _words(asked, chunks, window_from, lines[:-1])
-    line_meaning, window_meaning = _meaning(asked, chunks, window_from, table)
-    letters = _letters(asked, chunks)
+    line_words, window_words, held = _words(asked, chunks, window_from)
+    line_meaning, window_meaning, like = _meaning(asked, chunks, window_from, table)
+    idf = np.array([asked.stems[key] for key in sorted(asked.stems)])
+    mass = float(idf.sum()) or 1.0
+    coverage = idf @ np.maximum.reduceat(held, windows[:-1], axis=1) / mass
+    closeness = np.maximum.reduceat(idf @ np.maximum(held, like) / mass, windows[:-1])
+    letters = _letters(asked, chunks, grams)
     best = [
         np.maximum.reduceat(values, bounds[:-1])
         for values, bounds in (
@@ -153,8 +188,52 @@ def measure(asked: PassageQuery, chunks: Sequence[Passages], table: TokenTable |
                 int(one.lines[line]),
                 (int(one.lines[first]), int(one.lines[last])),
                 float(coverage[i]),
+                float(closeness[i]),
             )
         )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of a chunk: its `first` and `last` line and the `line` of it that answers best, counted from 0.
+
+    `share` is what its measures give beside those of the other windows, from 0 to 1.
+    """
+
+    first: int
+    last: int
+    line: int
+    share: float
+
+
+def windows_of(
+    asked: PassageQuery, chunks: Sequence[Passages], table: TokenTable | None, weights: Floats
+) -> list[list[Window]]:
+    """Every window of each of `chunks`, weighed as MEASURES are, without letters."""
+    if not chunks:
+        return []
+    lines = np.cumsum([0, *(len(one.lines) for one in chunks)])
+    starts = np.concatenate([one.window_from[:-1] + at for one, at in zip(chunks, lines.tolist(), strict=False)])
+    line_words, window_words, _ = _words(asked, chunks, starts)
+    line_meaning, window_meaning, _ = _meaning(asked, chunks, starts, table)
+    by_line = [np.maximum.reduceat(values, starts) for values in (line_words, line_meaning)]
+    values = np.stack([window_words, by_line[0], window_meaning, by_line[1]])
+    best = values.max(axis=1, keepdims=True)
+    weighed = weights[: len(values)] @ np.divide(values, best, out=np.zeros_like(values), where=best > 0)
+    share, number = (
+        weighed / (float(weights[: len(values)].sum()) or 1.0),
+        np.concatenate([one.lines for one in chunks]),
+    )
+    ends, at, found = np.append(starts[1:], len(number)), 0, []
+    for one in chunks:
+        own = []
+        for _ in range(len(one.window_norm)):
+            first, last = int(starts[at]), int(ends[at]) - 1
+            line = first + _best_of(line_words[first : last + 1], line_meaning[first : last + 1])
+            own.append(Window(int(number[first]), int(number[last]), int(number[line]), float(share[at])))
+            at += 1
+        found.append(own)
     return found
 
 
@@ -164,10 +243,8 @@ def _best_of(words: Floats, meaning: Floats) -> int:
     return int(np.argmax(words / top + meaning if top > 0 else meaning))
 
 
-def _words(
-    asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows, chunk_from: Rows
-) -> tuple[Floats, Floats, Floats]:
-    """bm25 of every line and of every window, and the coverage of every chunk."""
+def _words(asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows) -> tuple[Floats, Floats, Floats]:
+    """bm25 of every line and of every window, and which windows hold each stem: (stems, windows), 1 or 0."""
     lengths = np.concatenate([np.diff(one.stem_from) for one in chunks])
     keys = np.array(sorted(asked.stems), dtype=np.int64)
     counts = np.zeros((len(keys), len(lengths)))
@@ -182,27 +259,39 @@ def _words(
     return (
         okapi_bm25(counts, idf, lengths.astype(np.float64), asked.line_length),
         okapi_bm25(of_windows, idf, window_lengths.astype(np.float64), asked.window_length),
-        (idf[:, None] * (np.add.reduceat(counts, chunk_from, axis=1) > 0)).sum(axis=0) / (float(idf.sum()) or 1.0),
+        (of_windows > 0).astype(np.float64),
     )
 
 
 def _meaning(
     asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows, table: TokenTable | None
-) -> tuple[Floats, Floats]:
-    """The cosine of every line and of every window with the question, 0 for negative ones; zeros without meaning."""
+) -> tuple[Floats, Floats, Floats]:
+    """The cosine of every line and of every window with the question, 0 for negative ones; zeros without meaning.
+
+    Last the greatest cosine of any token of a window with each word of the question: (stems, windows).
+    """
     line_norm = np.concatenate([one.line_norm for one in chunks])
     window_norm = np.concatenate([one.window_norm for one in chunks])
-    if asked.vector is None or table is None:
-        return np.zeros(len(line_norm)), np.zeros(len(window_norm))
+    like = np.zeros((len(asked.stems), len(window_norm)))
     ids = np.concatenate([one.ids for one in chunks])
+    if asked.vector is None or table is None or not len(ids):
+        return np.zeros(len(line_norm)), np.zeros(len(window_norm)), like
     # A token stands in many chunks: each is compared once.
-    used = np.flatnonzero(np.bincount(ids)) if len(ids) else ids
-    value = np.zeros(int(used[-1]) + 1 if len(used) else 1)
-    value[used] = table.rows(used) @ asked.vector
+    used = np.flatnonzero(np.bincount(ids))
+    rows, place = table.rows(used), np.zeros(int(used[-1]) + 1, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    at = place[ids]
     bounds = np.cumsum(np.concatenate([[0], *(np.diff(one.id_from) for one in chunks)]))
-    dots = sums(value[ids], bounds).astype(np.float64)
+    dots = sums((rows @ asked.vector)[at], bounds).astype(np.float64)
     windows = np.add.reduceat(dots, window_from)
-    return _cosines(dots, line_norm), _cosines(windows, window_norm)
+    if asked.directions is not None and len(asked.stems):
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        near = (asked.directions @ rows.T) / np.where(lengths > 0, lengths, 1.0)
+        # A window without a token ends where it begins: what stands there is another one's.
+        first = bounds[window_from]
+        like = np.stack([np.maximum.reduceat(np.append(one[at], 0.0), first) for one in near]).astype(np.float64)
+        like[:, first == np.append(first[1:], len(ids))] = 0.0
+    return _cosines(dots, line_norm), _cosines(windows, window_norm), np.maximum(like, 0.0)
 
 
 def _cosines(dots: Floats, norms: Floats) -> Floats:
@@ -211,12 +300,10 @@ def _cosines(dots: Floats, norms: Floats) -> Floats:
     return np.maximum(found, 0.0)
 
 
-def _letters(asked: PassageQuery, chunks: Sequence[Passages]) -> Floats:
+def _letters(asked: PassageQuery, chunks: Sequence[Passages], grams: Floats) -> Floats:
     """bm25 of the trigrams of every chunk."""
-    keys = np.array(sorted(asked.grams), dtype=np.int64)
-    counts = np.stack([_counts_of(keys, one) for one in chunks], axis=1)
-    idf = np.array([asked.grams[key] for key in keys.tolist()], dtype=np.float64)
-    return okapi_bm25(counts, idf, np.array([float(one.length) for one in chunks]), asked.letters_length)
+    idf = np.array([asked.grams[key] for key in sorted(asked.grams)], dtype=np.float64)
+    return okapi_bm25(grams, idf, np.array([float(len(one.letters)) for one in chunks]), asked.letters_length)
 
 
 def weights(*, words: bool, meaning: bool) -> Floats:
@@ -229,7 +316,7 @@ _memory = PassageMemory()
 
 
 @functools.cache
-def _table() -> StaticTable:
+def passage_table() -> StaticTable:
     """The built-in table, whatever provider the index is made with: it compares lines in microseconds."""
     return static_table()
 
@@ -237,9 +324,9 @@ def _table() -> StaticTable:
 class SecondStage:
     """What a question finds inside of chunks; each is measured when a ranking puts it among its first candidates.
 
-    `reference` are the rows that idf of trigrams and
-    mean lengths are of, which no knob changes. `text` gives the text at a row. Without `meaning` words alone count, as
-    they do where there is a `problem` with the table. May be used by several threads at once.
+    `reference` are the rows that idf of trigrams and mean lengths are of, which no knob changes. `text` gives the text
+    at a row. Without `meaning` words alone count, as they do where there is a `problem` with the table. May be used by
+    several threads at once.
     """
 
     def __init__(
@@ -255,7 +342,7 @@ class SecondStage:
     ) -> None:
         table, vector, self.problem = None, None, ""
         try:
-            table = _table() if meaning else None
+            table = passage_table() if meaning else None
         except ProviderError as error:
             self.problem = error.message
         if table is not None:
@@ -266,13 +353,18 @@ class SecondStage:
         self._text = text
         self._known: dict[int, Best] = {}
         self._reference = tuple(reference)
-        first = [_memory.of(text(row), self._table) for row in reference]
-        self.asked = query_of(words, frequency, chunks, vector, first)
+        first = _memory.of([text(row) for row in reference], self._table)
+        self._grams = grams_of(words)
+        grams = self._counted(first)
+        self.asked = query_of(words, frequency, chunks, vector, first, grams, self._table)
         self.weights = weights(words=bool(words), meaning=vector is not None)
-        self._keep(list(reference), first)
+        self._keep(reference, first, grams)
 
-    def _keep(self, rows: Sequence[int], passages: Sequence[Passages]) -> None:
-        self._known.update(zip(rows, measure(self.asked, passages, self._table), strict=True))
+    def _counted(self, passages: Sequence[Passages]) -> Floats:
+        return gram_counts(self._grams, [one.letters for one in passages])
+
+    def _keep(self, rows: Sequence[int], passages: Sequence[Passages], grams: Floats) -> None:
+        self._known.update(zip(rows, measure(self.asked, passages, grams, self._table), strict=True))
 
     @cached_property
     def signals(self) -> AnswerSignals:
@@ -280,8 +372,17 @@ class SecondStage:
         found = [self._known[row] for row in self._reference]
         mass = sum(self.asked.stems.values()) or 1.0
         window, line, cosine = (max((one.values[at] for one in found), default=0.0) for at in (0, 1, 2))
-        coverage = max((one.coverage for one in found), default=0.0)
-        return AnswerSignals(coverage, line / mass, window / mass, None if self.asked.vector is None else cosine)
+        coverage, closeness = (
+            max((getattr(one, name) for one in found), default=0.0) for name in ("coverage", "closeness")
+        )
+        return AnswerSignals(
+            coverage, line / mass, window / mass, closeness, None if self.asked.vector is None else cosine
+        )
+
+    def windows(self, rows: Sequence[int]) -> list[list[Window]]:
+        """Every window of each of `rows`."""
+        passages = _memory.of([self._text(row) for row in rows], self._table)
+        return windows_of(self.asked, passages, self._table, self.weights)
 
     def best(self, row: int) -> Best:
         """What was measured at `row`."""
@@ -291,7 +392,8 @@ class SecondStage:
     def measured(self, rows: Sequence[int]) -> Floats:
         """The measures of each of `rows`: (rows, measures)."""
         if new := [row for row in rows if row not in self._known]:
-            self._keep(new, [_memory.of(self._text(row), self._table) for row in new])
+            passages = _memory.of([self._text(row) for row in new], self._table)
+            self._keep(new, passages, self._counted(passages))
         return np.array([self._known[row].values for row in rows], dtype=np.float64).reshape(len(rows), len(MEASURES))
 
 

@@ -11,15 +11,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from memory_tui.core.settings import Settings
-from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
+    from memory_tui.core.spelling import Correction
     from memory_tui.providers.serving import ServingProvider
+    from memory_tui.search.answer_level import AnswerLevel
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 UNKNOWN_WORDS = "unknown_words"
-"""The code of the notice that the embedding model knows no word of the question."""
+"""The code of the notice that the embedding model knows no word of the query."""
+
+
+SPELLING = "spelling"
+"""The code of the notice that a word was searched otherwise than it was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +358,8 @@ class QueryPlan:
     inside: bool = False
     common: tuple[str, ...] = ()
     elsewhere: Elsewhere = Elsewhere()
+    corrections: tuple[Correction, ...] = ()
+    """Words that were searched otherwise than they were asked."""
 
     @property
     def unmatched(self) -> str:
@@ -360,9 +367,9 @@ class QueryPlan:
         waits = f"; {self.elsewhere.clause}" if self.elsewhere.clause else ""
         notes = "no indexed note" if waits else "no note"
         if self.elsewhere.uncut:
-            return f"no word of the question was found, but notes hold the text {self.elsewhere.uncut[0]}{waits}"
+            return f"no word of the query was found, but notes hold the text {self.elsewhere.uncut[0]}{waits}"
         if not self.dropped:
-            return f"{notes} holds a word of the question{waits}"
+            return f"{notes} holds a word of the query{waits}"
         common = f"; left out as too common: {', '.join(self.common)}" if self.common else ""
         return f"{notes} holds one of the words that count{common}{waits}"
 

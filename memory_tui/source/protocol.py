@@ -69,6 +69,10 @@ class WordIndex(Protocol):
         """Count the chunks of that form that hold each word; a lone CJK character as the beginning of a token."""
         ...
 
+    def vocabulary(self) -> Mapping[str, int]:
+        """Read every token of the form `plain`, where it is cut into words, and how many chunks hold it."""
+        ...
+
     def containing(self, term: str) -> RowIds:
         """Find the chunks, repeats included, whose text holds `term` anywhere, in the order of their rowids.
 

@@ -132,11 +132,16 @@ def unit_rows(blobs: Sequence[bytes | None], dims: int) -> tuple[Vectors, Flags]
     missing = bytes(4 * dims)
     joined = b"".join([missing if blob is None else blob for blob in blobs])
     vectors = np.frombuffer(joined, np.float32).reshape(len(blobs), dims)
+    return vectors, check_units(vectors) > 0
+
+
+def check_units(vectors: Vectors) -> npt.NDArray[np.float32]:
+    """The squared length of each vector. Raises ValueError for one that is neither a unit vector nor zeros."""
     with np.errstate(all="ignore"):
-        square = np.einsum("ij,ij->i", vectors, vectors)
+        square: npt.NDArray[np.float32] = np.einsum("ij,ij->i", vectors, vectors)
     if not np.all((square == 0) | (np.abs(square - 1) < _UNIT)):
         raise ValueError("a vector that is none")
-    return vectors, square > 0
+    return square
 
 
 @dataclass(frozen=True, slots=True)

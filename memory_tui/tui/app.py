@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
 from textual.app import ScreenStackError
@@ -23,7 +23,15 @@ from textual.theme import Theme
 
 from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import Event, RootsChanged, SyncFinished, SyncProgress, SyncStarted, VectorsMade
+from memory_tui.core.events import (
+    Event,
+    ProviderChanged,
+    RootsChanged,
+    SyncFinished,
+    SyncProgress,
+    SyncStarted,
+    VectorsMade,
+)
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS
 from memory_tui.tui import signals, workers
 from memory_tui.tui.action import Action
@@ -49,6 +57,8 @@ if TYPE_CHECKING:
 
 TERMINAL_EVERY = 1.0
 """Seconds between two looks at whether the terminal is still there."""
+SWEPT_FACTS_SECONDS = 600.0
+"""For how long facts hold where sweeps find nothing new; ages are counted in days."""
 FACTS_EVERY = 0.5
 """Seconds between two redrawings of the lists while files are being indexed."""
 
@@ -108,7 +118,8 @@ class MemoryApp(GlobalActions):
         self.last_words = ""
         """What became of unsaved text when the app ended unasked."""
         self._query = query
-        self._told_facts = 0.0
+        self._told_facts = self._gathered_facts = 0.0
+        self._provider: ProviderChanged | None = None
         self._add_modes()
 
     # --- views ---------------------------------------------------------------------------------------------------
@@ -123,6 +134,7 @@ class MemoryApp(GlobalActions):
         """Know nothing, as before the engine was opened, of what is called `name` from now on."""
         self.engine, self.tuning, self.facts, self.progress = None, None, None, None
         self.findings = 0
+        self.failing_agents = 0
         self.workspace_name, self.suggestions, self._query, self.started = name, (), "", time.time()
         self.news.clear()
         self.recalled.clear()
@@ -145,6 +157,14 @@ class MemoryApp(GlobalActions):
         found = super().get_css_variables()
         self.theme_variables = {**found, **roles(self.current_theme, found)}
         return self.theme_variables
+
+    def _load_screen_css(self, screen: Screen[Any]) -> None:
+        """Count a new screen as drawn in today's colours: it was made with them.
+
+        Textual would read every rule twice more before it shows the screen, as if the theme had changed.
+        """
+        super()._load_screen_css(screen)
+        screen._css_update_count = self._css_update_count
 
     def clear_selection(self) -> None:
         """Mark no text, on a view that is still being made neither.
@@ -244,6 +264,7 @@ class MemoryApp(GlobalActions):
             return
         self.jobs.refreshed()
         if event.facts is not None:
+            self._gathered_facts = time.monotonic()
             self.facts = event.facts
             self.facts_signal.publish(event.facts)
         elif event.error is not None:
@@ -278,11 +299,27 @@ class MemoryApp(GlobalActions):
         self.events_signal.publish(news)
         if any(isinstance(event, RootsChanged) for event in news):
             self._roots_changed()
+        # All of them are heard, because each may be what the next one is compared with.
+        new = sum(self._is_new(event) for event in news)
         if self.progress is None:
-            self.jobs.refresh()
+            if new or time.monotonic() - self._gathered_facts > SWEPT_FACTS_SECONDS:
+                self.jobs.refresh()
         elif self.facts is not None and time.monotonic() - self._told_facts > FACTS_EVERY:
             self._told_facts = time.monotonic()
             self.facts_signal.publish(self.facts)
+
+    def _is_new(self, event: Event) -> bool:
+        """Whether an event can change the facts; a sweep once a minute mostly finds everything as it was."""
+        match event:
+            case SyncStarted():
+                return event.reason != "sweep" or event.total > 0
+            case SyncFinished():
+                done = event.indexed + event.removed + event.failed + event.embedded
+                return event.reason != "sweep" or done > 0 or bool(event.error)
+            case ProviderChanged():
+                before, self._provider = self._provider, event
+                return before is None or replace(before, at=event.at) != event
+        return True
 
     def _facts_failed(self, error: MemoryTuiError) -> None:
         """The facts on screen may not be so any more: say that, and look again until they are known."""
@@ -362,12 +399,17 @@ def opener_of(options: Options) -> Opener:
     return opener
 
 
-def run(options: Options, query: str = "", suggestions: Sequence[str] = ()) -> int:
-    """Open the app on a workspace; returns the exit code, and says on stderr why it could not."""
+def run(options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
+    """Open the app on a workspace, with the first steps where it `leads`.
+
+    Returns the exit code, and says on stderr why it could not.
+    """
     from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
     app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions)
+    if leads:
+        app.do_first_steps()
     with signals.heard(app) as heard:
         code = app.run()
     if heard.number:

@@ -102,6 +102,7 @@ TEXTS: Mapping[str, str] = MappingProxyType(
         "warn": "warning",
         "bad": "error",
         "mark": "accent",
+        "match": "warning",
         "key": "primary",
     }
 )
@@ -159,7 +160,7 @@ def roles(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
             **dict.fromkeys(GROUNDS, "ansi_default"),
             **{"faint": "ansi_bright_black", "rule": "ansi_bright_black", "key": "ansi_blue", "vector": "ansi_blue"},
             **{"good": "ansi_green", "added": "ansi_green", "warn": "ansi_yellow", "words": "ansi_yellow"},
-            **{"bad": "ansi_red", "mark": "ansi_magenta", "selection": "ansi_bright_black"},
+            **{"bad": "ansi_red", "mark": "ansi_magenta", "match": "ansi_yellow", "selection": "ansi_bright_black"},
         }
     base = Color(*Color.parse(variables["background"]).rgb)
     found = {"background": base, "panel": base + Color.parse(variables["panel"])}

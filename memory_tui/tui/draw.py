@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from rich.segment import Segment
@@ -12,10 +11,6 @@ from textual.strip import Strip
 
 Piece = tuple[str, str]
 """Text that is already safe to show, and the name of its style (empty for the widget's own)."""
-
-VECTOR, TEXT, ADDED, LOST = "█", "▒", "+", "·"
-"""The parts of a score's bar; they differ in shape so that they can be told apart without colour."""
-
 
 NOT_FIRST = "，。、；：？！）」』】》〉”’…"
 """Punctuation that does not begin a line."""
@@ -98,14 +93,16 @@ def _reach(text: str, start: int, width: int) -> int:
     return end
 
 
-def bar(parts: Sequence[tuple[str, float]], scale: float, width: int) -> str:
-    """A bar of `width` cells in which each (glyph, amount) has its share of `scale`; ends are rounded, not lengths."""
-    drawn, total = "", 0.0
-    for glyph, amount in parts:
-        total += max(0.0, amount) if math.isfinite(amount) else 0.0
-        end = min(width, round(total / scale * width)) if scale > 0 else 0
-        drawn += glyph * (end - len(drawn))
-    return drawn.ljust(width)
+def marked(text: str, spans: Iterable[tuple[int, int]], style: str = "") -> list[Piece]:
+    """`text` with the `spans` of it, in order, drawn as matched words, and the rest in `style`."""
+    pieces: list[Piece] = []
+    at = 0
+    for start, end in spans:
+        start, end = max(start, at), min(end, len(text))
+        if start < end:
+            pieces += [(text[at:start], style), (text[start:end], "match")]
+            at = end
+    return [piece for piece in (*pieces, (text[at:], style)) if piece[0]]
 
 
 def strip(pieces: Iterable[Piece], width: int, base: Style, style_of: Callable[[str], Style]) -> Strip:

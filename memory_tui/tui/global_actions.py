@@ -13,7 +13,7 @@ from memory_tui.tui.keymap import after_prefix, find, why_nothing
 from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.status_bars import WhichKey
-from memory_tui.tui.workers import task
+from memory_tui.tui.workers import alive, task
 
 if TYPE_CHECKING:
     from memory_tui.core.errors import MemoryTuiError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
+    from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.workers import WorkerJobs
 
 
@@ -30,7 +31,10 @@ class GlobalActions(App[int]):
     jobs: WorkerJobs
     engine: Engine | None
     findings = 0
+    failing_agents = 0
     """Suggestions of the inbox that are neither kept nor put off, as far as somebody looked."""
+    first_steps: FirstSteps | None = None
+    """Where somebody new stands; None where nobody is led."""
     _prefix = ""
     """The key that waits for its second letter."""
     facts: Facts | None
@@ -49,6 +53,8 @@ class GlobalActions(App[int]):
             self.tuning = tuning
             for view in self.views:
                 view.tuned()
+                if view.is_mounted and alive(view):
+                    view.show_top()
 
     @property
     def view(self) -> View | None:
@@ -57,9 +63,9 @@ class GlobalActions(App[int]):
 
     @property
     def badges(self) -> Mapping[str, str]:
-        """Files behind beside Index, findings beside Inbox; nothing where there are none, or nobody looked yet."""
+        """Files behind, findings, agents that fail; nothing where there are none, or nobody looked yet."""
         pending = len(self.facts.status.freshness.pending) if self.facts is not None else 0
-        counts = {"index": pending, "inbox": self.findings}
+        counts = {"index": pending, "inbox": self.findings, "agents": self.failing_agents}
         return {key: f"{count:,}" for key, count in counts.items() if count}
 
     @property
@@ -82,11 +88,35 @@ class GlobalActions(App[int]):
             view.show_message(reason)
             return
         method, row = _method(view, name), overlay(name)
+        if self.first_steps is not None:
+            self._step_done(name)
         if method is not None:
             method()
         elif row is not None:
             self.push_screen(make(row.target, view))
         view.update_hints()
+
+    def _step_done(self, name: str) -> None:
+        """An action was done: go on to the next step where it was the one that was waited for."""
+        before = self.first_steps
+        self.first_steps = before.after(name) if before is not None else None
+        if self.first_steps is None:
+            # The view that the last step leads to is in front only in a moment.
+            sentence = "That was the last of the first steps. ? explains each pane, : finds any command."
+            self.call_later(self.show_message, sentence)
+        if self.first_steps != before:
+            self._show_steps()
+
+    def _show_steps(self) -> None:
+        for view in self.views:
+            view.show_steps()
+
+    def do_first_steps(self) -> None:
+        """Begin the five first steps."""
+        from memory_tui.tui.widgets.first_steps import FirstSteps
+
+        self.first_steps = FirstSteps()
+        self._show_steps()
 
     def action_prefix(self, prefix: str) -> None:
         """Wait for the second letter of a key such as `gt`; after a moment, list what there is."""
@@ -142,6 +172,56 @@ class GlobalActions(App[int]):
     def do_inbox(self) -> None:
         """View 4."""
         self.switch_mode("inbox")
+
+    def do_map(self) -> None:
+        """View 5."""
+        self.switch_mode("map")
+
+    def do_agents(self) -> None:
+        """View 6."""
+        self.switch_mode("agents")
+
+    def do_backend(self) -> None:
+        """Let QMD answer, after an agreement where a file names the program; or the built-in index again."""
+        engine = self.engine
+        if engine is None:
+            return
+        if engine.backend.is_qmd:
+            engine.backend.choose("builtin")
+            self._answered_by("The built-in index answers from now on.")
+            return
+        from memory_tui.core.errors import MemoryTuiError
+
+        try:
+            client = engine.backend.client
+            found = client.found()
+        except MemoryTuiError as error:
+            self.show_message(f"{error.message} {error.next_step}")
+            return
+        if client.approved(found):
+            self._use_qmd()
+            return
+        from memory_tui.tui.views.dialogs import Confirm
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                client.approve("the app")
+                engine.backend.recovered()
+                self._use_qmd()
+
+        asked = f"{client.options.named_by} asks to run this program:\n\n{found.line}"
+        self.push_screen(Confirm("Run QMD?", asked, "Run it"), answered)
+
+    def _use_qmd(self) -> None:
+        if self.engine is not None:
+            self.engine.backend.choose("qmd")
+            self._answered_by("QMD answers from now on; where it fails, the built-in index does.")
+
+    def _answered_by(self, sentence: str) -> None:
+        self.jobs.refresh()
+        for view in self.views:
+            view.backend_changed()
+        self.show_message(sentence)
 
     def do_commands(self) -> None:
         """Open the palette."""
@@ -213,7 +293,12 @@ class GlobalActions(App[int]):
 
     def do_back(self) -> None:
         """One step back."""
-        if not self._back():
+        if self._back():
+            return
+        if self.first_steps is not None:
+            self.first_steps = None
+            self._show_steps()
+        else:
             self.show_message("Nothing to go back to; q quits.")
 
     def do_leave(self) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
+    from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.widgets.status_bars import IndexingProgress
     from memory_tui.tui.workers import WorkerJobs
 
@@ -42,8 +43,12 @@ class Home(Protocol):
     typed_ahead: TypedAhead
     workspace_name: str
     suggestions: tuple[str, ...]
+    first_steps: FirstSteps | None
+    """Where somebody new stands; None where nobody is led."""
     findings: int
     """Open suggestions of the inbox."""
+    failing_agents: int
+    """Connected agents whose server did not answer, or whose files lost the connection, when they were last asked."""
     started: float
     """When the app was opened, in epoch seconds."""
 
@@ -53,7 +58,7 @@ class Home(Protocol):
 
     @property
     def badges(self) -> Mapping[str, str]:
-        """What stands beside a tab, by the key of its view: findings of the inbox, files behind."""
+        """What stands beside a tab, by the key of its view: findings of the inbox, files behind, agents that fail."""
 
     @property
     def question(self) -> str:

@@ -8,16 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_tui.core.errors import MemoryTuiError
 from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
-    from memory_tui.explain.counterfactuals import Flips, Rephrased
     from memory_tui.explain.decay import Fading
     from memory_tui.explain.noise import NoiseFloor, Probes
-    from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
     from memory_tui.tui.tuning import Tuning
@@ -46,104 +43,6 @@ class JobProgress:
     def words(self) -> str:
         """`asking unrelated questions 12 of 48`."""
         return f"{self.what} {self.done} of {self.total}" if self.total else self.what
-
-
-@dataclass(frozen=True, slots=True)
-class Inquiry:
-    """What is known so far of a line: the verdict, what would change it, and the words to add (None: not looked for).
-
-    `working` names what is still being looked for, `problem` why something could not be.
-    """
-
-    answer: WhyNot
-    changes: Flips | None = None
-    questions: tuple[Rephrased, ...] | None = None
-    working: str = ""
-    problem: str = ""
-
-
-def find_flips(engine: Engine, evidence: Evidence, settings: Settings, rowid: int) -> Callable[[Tell], Flips | None]:
-    """Returns what would turn the verdict on the chunk `rowid`, knob by knob; None when the chunk is not there."""
-
-    def run(tell: Tell) -> Flips | None:
-        from memory_tui.explain.counterfactuals import one_by_one
-        from memory_tui.explain.why_not import row_of
-
-        row = row_of(evidence, rowid)
-        found: Flips | None = None
-        if row is not None:
-            for flips in one_by_one(evidence, settings, row, engine.plan.with_profile):
-                found = flips
-                tell(None)
-        return found
-
-    return run
-
-
-def find_questions(
-    engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
-) -> Callable[[Tell], tuple[Rephrased, ...]]:
-    """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
-
-    def run(tell: Tell) -> tuple[Rephrased, ...]:
-        from memory_tui.explain.counterfactuals import rephrase
-        from memory_tui.explain.why_not import absent, side_of
-        from memory_tui.search.evidence import later
-
-        def ask(query: str) -> Evidence:
-            tell(None)
-            return later(engine.queries.gather(query), days)
-
-        plan = side_of(evidence, settings).plan
-        lacks = absent(plan, text) if hit.text.bm25 is None and " AND " in plan.fts_query else ()
-        return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks)
-
-    return run
-
-
-def inquire(
-    engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
-) -> Callable[[Tell], Inquiry]:
-    """Tells the verdict on a line, then the changes found so far; returns them with the words to add.
-
-    `asked` is a question, or its evidence where it has been asked already.
-    """
-
-    def run(tell: Tell) -> Inquiry:
-        from memory_tui.explain.counterfactuals import one_by_one
-        from memory_tui.search.evidence import later
-
-        evidence = later(engine.queries.gather(asked) if isinstance(asked, str) else asked, days)
-        answer = engine.queries.why(evidence, path, line, settings)
-        found = Inquiry(answer, working="looking for what would change it")
-        tell(found)
-        row, told = answer.row, time.monotonic()
-        if row is not None:
-            for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile):
-                found = Inquiry(answer, changes, working=found.working)
-                often = time.monotonic() - told < OFTEN
-                tell(None if often else found)
-                told = told if often else time.monotonic()
-        return _with_questions(engine, found, days, tell)
-
-    return run
-
-
-def _with_questions(engine: Engine, found: Inquiry, days: int, tell: Tell) -> Inquiry:
-    from memory_tui.explain.counterfactuals import of_answer
-    from memory_tui.search.evidence import later
-
-    def ask(query: str) -> Evidence:
-        tell(Inquiry(found.answer, found.changes, working="looking for a word to add"))
-        return later(engine.queries.gather(query), days)
-
-    try:
-        return Inquiry(found.answer, found.changes, of_answer(ask, found.answer))
-    except MemoryTuiError as error:
-        if error.code == "cancelled":
-            raise
-        # The verdict stands without the words.
-        return Inquiry(found.answer, found.changes, problem=error.message)
 
 
 SHORT = {"ndcg@10": "nDCG", "recall": "recall", "mrr@10": "MRR", "noise": "noise"}
@@ -366,6 +265,8 @@ def measure_noise(
             tell(JobProgress("asking unrelated questions", done, total))
 
         asked = known or noise.ask_all(ask, evaluate.probes(cases), progress)
+        if known is None:
+            engine.queries.unrelated.keep(asked, settings)
         return Noise(noise.measure(asked, settings), asked)
 
     return run

@@ -89,6 +89,8 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("search", "view 2", "everywhere", "ask, see why, tune", ""),
     Action("index", "view 3", "everywhere", "what is indexed, what is not, and what happened", ""),
     Action("inbox", "view 4", "everywhere", "what in the notes needs attention, with before and after", ""),
+    Action("map", "view 5", "everywhere", "the memory by days and by meaning; what nobody recalls", ""),
+    Action("agents", "view 6", "everywhere", "which agents use this memory, what they get; connect one", ""),
     Action("commands", "commands", "everywhere", "find a command by name", "Cmd", palette=False),
     Action("next_pane", "next pane", "everywhere", "next pane", "", palette=False),
     Action("previous_pane", "previous pane", "everywhere", "previous pane", palette=False),
@@ -104,7 +106,9 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
         "",
         ("agents", "engine"),
     ),
+    Action("backend", "", "everywhere", "answer from QMD, or from the built-in index again", "", ENGINE),
     *opening("everywhere"),
+    Action("first_steps", "", "everywhere", "first steps: ask, see why, turn, promote and undo, inbox"),
     Action("theme", "show theme", "everywhere", "choose a theme: the colours, dark or light"),
     Action("redraw", "redraw", "everywhere", "draw the screen again"),
     Action("suspend", "suspend", "everywhere", "put the app into the background (fg brings it back)", needs=("shell",)),
@@ -199,6 +203,9 @@ INDEX_ACTIONS: tuple[Action, ...] = (
         ENGINE,
         palette=False,
     ),
+    Action("open", "do", "unreached", "read these lines", "Read", ENGINE, palette=False),
+    Action("why", "why", "unreached", "say below it why it never comes", "Why never", ENGINE),
+    Action("open", "do", "replay", "ask it in Search, under the knobs as they are", "Ask", ENGINE, palette=False),
     Action("then_now", "compare", "recalls", "show the hits of then and of now below it", "Then and now", ENGINE),
     Action(
         "filter",
@@ -212,6 +219,30 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     Action("agreeing", "show all", "compare", "show or hide the files that agree", "All", ENGINE),
     Action("compare", "look again", "compare", "look again", "Again", ENGINE, palette=False),
     *renewing(),
+)
+
+MAP_ACTIONS: tuple[Action, ...] = (
+    Action("picture", "show picture", "map", "calendar, or plane of the chunks by their vectors", "Picture", ENGINE),
+    Action(
+        "layer", "show layer", "map", "what the calendar counts: recalled, written, never recalled, findings", "Layer"
+    ),
+    Action("open", "do", "calendar", "read the note of this day", "Read", palette=False),
+    Action("left", "less", "calendar", "a week before", palette=False),
+    Action("right", "more", "calendar", "a week after", palette=False),
+    Action("down", "down", "calendar", "the next day", palette=False),
+    Action("up", "up", "calendar", "the day before", palette=False),
+    Action("earlier", "one before", "calendar", "the month before", "Earlier"),
+    Action("later", "one after", "calendar", "the month after", "Later"),
+    Action("open", "do", "plane", "read the note at this chunk", "Read", palette=False),
+    Action("left", "less", "plane", "the nearest chunk to the left", palette=False),
+    Action("right", "more", "plane", "the nearest chunk to the right", palette=False),
+    Action("down", "down", "plane", "the nearest chunk below", palette=False),
+    Action("up", "up", "plane", "the nearest chunk above", palette=False),
+    Action("open", "do", "candidates", "read this note", "Read", palette=False),
+    Action("mark", "mark", "candidates", "mark this note", "Mark", palette=False),
+    Action("mark_all", "mark all", "candidates", "mark every note of this list, or none", "All", palette=False),
+    Action("move", "move", "candidates", "move the marked logs to the archive, after a preview", "Archive", WRITABLE),
+    Action("undo", "undo", "map", "undo the last change of the notes", "", WRITABLE),
 )
 
 NOTE_ACTIONS: tuple[Action, ...] = (
@@ -248,6 +279,17 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     Action("undo", "undo", "history", "undo this change", "Undo", WRITABLE),
     Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
     Action(
+        "open",
+        "do",
+        "trust",
+        "on a note that is not trusted: read it whole, then trust it again; on the first row: approve",
+        "Repair",
+        ENGINE,
+        palette=False,
+    ),
+    Action("revoke", "remove", "trust", "withdraw the approval: the ledger is only read", "Withdraw", WRITABLE),
+    Action("open", "do", "repair", "type the note's name to trust it again", "Trust", WRITABLE, palette=False),
+    Action(
         "commit",
         "commit",
         "history",
@@ -278,7 +320,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("base", "baseline", "search", "set the current knobs as the baseline to compare with", "Base", ANSWER),
     Action("scroll_down", "scroll down", "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", "scroll up", "results", "scroll the arithmetic back", palette=False),
-    *opening("search", "compare", "show noise", "show fading", "show better"),
+    *opening("search", "compare", "show qmd", "show picture", "show noise", "show fading", "show better"),
     *opening("tune"),
     Action(
         "next_stage",
@@ -306,7 +348,14 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("left_side", "less", "side_by_side", "put another ranking on the left", "Left"),
     Action("right_side", "more", "side_by_side", "put another ranking on the right", "Right"),
     Action("open", "do", "side_by_side", "read the note at the cited lines", "Read", NOTE),
+    Action("open", "do", "compare_qmd", "read the note at the cited lines", "Read", NOTE),
     Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
+    Action("open", "do", "scatter", "read the note at this chunk", "Read", palette=False),
+    Action("down", "down", "scatter", "the chunk with the next lower score", palette=False),
+    Action("up", "up", "scatter", "the chunk with the next higher score", palette=False),
+    Action("less", "less fine", "scatter", "a lower minScore: changes the ranking", "minScore"),
+    Action("more", "more fine", "scatter", "a higher minScore: changes the ranking", "minScore"),
+    Action("undo", "undo", "scatter_view", "undo the last step", "Undo", ("undo",)),
     Action("less", "less", "noise", "a lower minScore", "Less"),
     Action("more", "more", "noise", "a higher minScore", "More"),
     Action("apply", "do", "noise", "set the suggested minScore", "Apply"),
@@ -335,6 +384,14 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
 )
 
 
+AGENT_ACTIONS: tuple[Action, ...] = (
+    Action("open", "do", "agents", "connect this agent: shows the difference of its files first", "Connect", ENGINE),
+    Action("disconnect", "remove", "agents", "disconnect this agent: shows the difference first", "Disconnect", ENGINE),
+    Action("again", "look again", "agents", "ask the server of each connected agent", "Ask", ENGINE, palette=False),
+    Action("write", "do", "connection", "write this difference, with a backup of each file", "Write", ENGINE),
+)
+
+
 def _titles(rows: Iterable[NumberedView | OverlayView]) -> dict[str, str]:
     return {row.key: row.title for row in rows}
 
@@ -359,11 +416,13 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "about": "About the note",
         "editor": "Editor",
         "watched": "Watched query",
+        "repair": "Repair",
         **_titles(_group("notes")),
         "results": "Hits",
         "why": "Why",
         "whynot": "Why not a line",
         **_titles(_group("search")),
+        "scatter": "Scatter",
         "report": "Reports",
         **_titles(_group("report")),
         "tune": "Tune",
@@ -371,8 +430,14 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "attention": "Not indexed as on disk",
         "events": "Event log",
         **_titles(_group("index")),
-        **_titles(NUMBERED[3:]),
+        **_titles(NUMBERED[3:4]),
         "proposal": "Before and after",
+        **_titles(NUMBERED[4:5]),
+        "calendar": "Calendar",
+        "plane": "Plane",
+        "candidates": "Candidates",
+        **_titles(NUMBERED[5:]),
+        "connection": "Connection of an agent",
     }
 )
 """Where an action can belong, and that place's title."""
@@ -384,6 +449,8 @@ ACTIONS: tuple[Action, ...] = (
     *SEARCH_ACTIONS,
     *INDEX_ACTIONS,
     *INBOX_ACTIONS,
+    *MAP_ACTIONS,
+    *AGENT_ACTIONS,
 )
 
 

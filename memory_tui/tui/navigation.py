@@ -31,6 +31,8 @@ NUMBERED: Sequence[NumberedView] = (
     NumberedView("search", 2, "Search", "search.search_view:SearchView"),
     NumberedView("index", 3, "Index", "index.index_view:IndexView"),
     NumberedView("inbox", 4, "Inbox", "inbox.inbox_view:InboxView"),
+    NumberedView("map", 5, "Map", "map.map_view:MapView"),
+    NumberedView("agents", 6, "Agents", "agents.agents_view:AgentsView"),
 )
 """In the order of their numbers."""
 
@@ -81,6 +83,15 @@ OVERLAYS: Sequence[OverlayView] = (
         needs=(),
     ),
     OverlayView(
+        "trust",
+        "Trust",
+        "notes.trust_view:TrustView",
+        "notes",
+        "which notes OpenClaw 2026.9 trusts, and what keeps it so; enter repairs one",
+        (Opener("everywhere", "go trust"),),
+        renew=("read OpenClaw's ledger again", "Again"),
+    ),
+    OverlayView(
         "saved_queries",
         "Saved queries",
         "search.saved_queries:SavedQueriesView",
@@ -95,6 +106,25 @@ OVERLAYS: Sequence[OverlayView] = (
         "search",
         "two profiles side by side on this query",
         (Opener("search", "compare"),),
+        needs=("answer",),
+    ),
+    OverlayView(
+        "compare_qmd",
+        "Builtin and QMD",
+        "search.qmd_view:CompareQmdView",
+        "search",
+        "QMD's answer to this query beside the built-in index's, with reasons",
+        (Opener("search", "show qmd"),),
+        needs=("answer",),
+        renew=("ask both again", "Again"),
+    ),
+    OverlayView(
+        "scatter_view",
+        "Score against age",
+        "search.scatter_view:ScatterView",
+        "report",
+        "score against age of every chunk, with the lines that decide; H and L move minScore",
+        (Opener("search", "show picture"),),
         needs=("answer",),
     ),
     OverlayView(
@@ -175,6 +205,24 @@ OVERLAYS: Sequence[OverlayView] = (
         "what agents asked; enter asks again with the knobs used then",
         (Opener("everywhere", "go recalls"),),
         renew=("read the log again", "Refresh"),
+    ),
+    OverlayView(
+        "unreached",
+        "Lines that no question reached",
+        "search.past_views:UnreachedView",
+        "search",
+        "lines that nothing delivered in a month, and why they never come",
+        (EVERYWHERE,),
+        renew=("read the log again", "Refresh"),
+    ),
+    OverlayView(
+        "replay",
+        "Last week under these knobs",
+        "search.past_views:ReplayView",
+        "search",
+        "the questions of the last week under the knobs as opened and as they are",
+        (EVERYWHERE,),
+        renew=("ask them again", "Again"),
     ),
     OverlayView(
         "compare",

@@ -20,7 +20,7 @@ from memory_tui.tui.state import Aging
 if TYPE_CHECKING:
     from memory_tui.curate.diff import DiffLine
     from memory_tui.curate.journal import JournalEntry
-    from memory_tui.curate.links import LinkIndex, NoteLink
+    from memory_tui.curate.links import IndexedLinks, LinkIndex, NoteLink
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow
     from memory_tui.recalls.recall_log import RecallEntry
@@ -99,10 +99,15 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
     rows, recalled = _recalls(engine, page)
     if (trust := engine.notes.trust_of(page.path)) is not None:
         rows.insert(0, Statement("trust", trust.words, "" if trust.state in ("agent", "unrecorded") else "warn"))
+    rows[:0] = _claude(engine, page)
     told, marked = _marks(engine, page, here)
     rows += told
     budget = _budget(engine, page)
-    links = _link_index(engine.plan.roots).about(page.path)
+    rows += _prompt(engine, page.path)
+    roots, state = engine.plan.roots, engine.indexer.watched_state
+    links = _indexed_links(roots).about(page.path, engine.queries, state)
+    if links is None:
+        links = _link_index(roots).about(page.path, state)
     out = [link for link in links.links if link.target != page.path or link.target_line]
     rows += [*budget.rows, *_linked(out, links.back, links.named)]
     leads: dict[int, tuple[Target, ...]] = defaultdict(tuple)
@@ -110,6 +115,25 @@ def gather(engine: Engine, page: Page, here: frozenset[int]) -> About:
         if link.target:
             leads[link.line] += ((link.target, link.target_line or 1),)
     return replace(budget, rows=tuple(rows), recalled=recalled | marked, links=leads)
+
+
+def _claude(engine: Engine, page: Page) -> list[Statement]:
+    """What the front matter of a fact of Claude Code's memory says."""
+    from memory_tui.hosts import claude_memory
+
+    roots = engine.plan.roots
+    fact = claude_memory.fact_of("\n".join(page.lines[:40]))
+    if fact is None or not claude_memory.in_folders(page.path, claude_memory.folders(roots)):
+        return []
+    return [Statement("type", fact.type or "none that Claude Code knows"), Statement("about", fact.description)]
+
+
+@lru_cache(maxsize=4)
+def _indexed_links(roots: Roots) -> IndexedLinks:
+    """The links of a workspace as far as its index tells them."""
+    from memory_tui.curate.links import IndexedLinks
+
+    return IndexedLinks(roots)
 
 
 @lru_cache(maxsize=4)
@@ -171,6 +195,16 @@ def _budget(engine: Engine, page: Page) -> About:
         if budget.host.name == "openclaw" or not unread:
             unread = range(first, last)
     return About(page.path, tuple(rows), unread=unread, rules=rules)
+
+
+def _prompt(engine: Engine, path: str) -> Iterator[Statement]:
+    """What OpenClaw 2026.9 puts into the prompt of the note `path`, and of all files together."""
+    found = engine.notes.prompt()
+    own = next((file for file in found.files if file.path == path), None) if found else None
+    if found is None or own is None:
+        return
+    yield Statement("prompt", own.sentence, "bad" if own.taken < own.used else "warn" if own.remark else "")
+    yield Statement("", found.sentence, "bad" if any(file.taken < file.used for file in found.files) else "")
 
 
 def _recalls(engine: Engine, page: Page) -> tuple[list[Statement], frozenset[int]]:

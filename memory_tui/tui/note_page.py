@@ -385,16 +385,20 @@ def _first_read(rows: Sequence[FileRow], today: date) -> Iterator[FileRow]:
             size=0,
             mtime=0.0,
             day=day,
+            kind="",
+            title="",
         )
 
 
 def _group_of(row: FileRow, today: date) -> tuple[int, str, str]:
     if row.source == SOURCE:
         return 6, "sessions", "Sessions"
+    if row.kind:
+        return 4, f"fact-{row.kind}", f"Claude Code: {row.kind}"
     if row.path.startswith("../") or row.path.startswith("/"):
         return 5, "elsewhere", "Extra paths"
     if row.day is None:
-        return 4, "evergreen", "Evergreen"
+        return 4, "evergreen", "Topics"
     if row.day > today:
         return 0, "later", "Dated later than today"
     if row.day == today:

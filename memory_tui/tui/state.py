@@ -18,6 +18,7 @@ from memory_tui.workspace.notes import note_date
 from memory_tui.workspace.root_state import RootState
 
 if TYPE_CHECKING:
+    from memory_tui.engine.connected_agents import AgentRanking
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow, Status
     from memory_tui.source.note_state import FileState
@@ -60,31 +61,6 @@ class Aging:
         return 1.0 if days is None else math.exp(-math.log(2) / self.half_life * days)
 
 
-def age_word(days: float | None) -> str:
-    """An age in four characters at most: `none`, `0d`, `170d`, `3y`."""
-    if days is None:
-        return "none"
-    if days < 1000:
-        return f"{int(days)}d"
-    return f"{int(days / 365.25)}y"
-
-
-def effect_word(aging: Aging, factor: float | None) -> str:
-    """What age does to a score, in four characters: `×.89` of it is left, `+.02` is added; empty while decay is off."""
-    if factor is None:
-        return ""
-    sign, value = ("×", factor) if aging.rule == "multiply" else ("+", factor * aging.bonus)
-    return f"{sign}1" if value >= 0.995 else f"{sign}.{round(value * 100):02}"
-
-
-def size_word(size: int) -> str:
-    """Bytes in four characters: `870`, `1.2k`, `34k`, `1.2M`."""
-    if size < 1000:
-        return str(size)
-    value, unit = (size / 1000, "k") if size < 999_500 else (size / 1_000_000, "M")
-    return f"{value:.1f}{unit}" if value < 9.95 else f"{value:.0f}{unit}"
-
-
 @dataclass(frozen=True, slots=True)
 class PartStatus:
     """One part of the machinery: its name in words, whether it works, and why not."""
@@ -106,6 +82,8 @@ class Facts:
     """Whether the index is a temporary file, because it cannot be written in its own place."""
     today: date
     aging: Aging
+    agents: tuple[AgentRanking, ...] = ()
+    """How the answers of the agents that ask this memory are ranked."""
     doubt: str = ""
     """Why nobody knows whether all this is still so; empty where it is known."""
 
@@ -157,6 +135,11 @@ class Facts:
         """Which other process keeps the index up to date; empty where it is this one or none."""
         keeper = self.status.keeper
         return f"process {keeper.pid}" if keeper is not None and not keeper.ours else ""
+
+    @property
+    def trust(self) -> dict[str, str]:
+        """The state of each note in OpenClaw's ledger, by path; empty where it keeps none."""
+        return {file.path: file.state for file in self.status.trust.files} if self.status.trust else {}
 
     @property
     def shrink(self) -> str:
@@ -236,6 +219,8 @@ def _unread(row: FileRow, root: RootState | None) -> FileRow:
 
 def gather(engine: Engine) -> Facts:
     """The facts as they are now; looks at the disk, so for worker threads only. Raises MemoryTuiError."""
+    from memory_tui.engine import connected_agents
+
     status = engine.status()
     return Facts(
         status=status,
@@ -244,6 +229,7 @@ def gather(engine: Engine) -> Facts:
         index_moved=status.db_path != os.path.realpath(engine.plan.index),
         today=datetime.fromtimestamp(engine.now()).date(),
         aging=_aging(engine),
+        agents=connected_agents.rankings(engine.plan),
     )
 
 

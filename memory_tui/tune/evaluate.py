@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory_tui.core import profiles
 from memory_tui.core.errors import LabelError
-from memory_tui.core.settings import Settings
-from memory_tui.explain.counterfactuals import Reranking
+from memory_tui.core.settings import KNOBS, Settings
+from memory_tui.explain.counterfactuals import Saved, SavedEffect
 from memory_tui.explain.noise import NoiseQuery
+from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune import metrics
 from memory_tui.tune.judgments import Notebook, Query
@@ -112,7 +115,7 @@ def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> t
     """Ask every question of `notebook` that can be measured; on a worker thread. Raises LabelError without any."""
     queries = notebook.judged
     if not queries:
-        raise LabelError("No question has a label.", "Mark hits as right or wrong first, or name a file of labels.")
+        raise LabelError("No query has a label.", "Mark hits as right or wrong first, or name a file of labels.")
     cases = []
     for done, query in enumerate(queries, 1):
         cases.append(Case.of(query, ask(query.text)))
@@ -138,6 +141,23 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0) -> Score
         hits = case.hits(settings)
         rows.append(Measured(case.query, metrics.measure(case.query, hits), hits))
     return Scorecard(tuple(rows), metrics.mean([row.scores for row in rows]), unjudged)
+
+
+def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
+    """What other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
+    asked = [case for case in cases if case.query.relevant]
+
+    def recall(under: Settings) -> list[float]:
+        return [metrics.measure(case.query, case.hits(under))["recall"] for case in asked]
+
+    before = recall(settings)
+
+    def effect(under: Settings) -> SavedEffect:
+        changes = [(case.query.text, now - was) for case, was, now in zip(asked, before, recall(under), strict=True)]
+        mended = tuple(text for text, gain in changes if gain > _SAME)
+        return SavedEffect(len(asked), mended, tuple(text for text, gain in changes if gain < -_SAME))
+
+    return effect if asked else None
 
 
 def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreComparison:
@@ -172,6 +192,49 @@ def restored(data: Any) -> dict[str, Scores]:  # noqa: ANN401 - JSON of unknown 
         raise LabelError(
             f"The baseline is not the JSON of an evaluation: {error}.", "Make one with memory-tui eval --json."
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A way of ranking beside that in force: its name, its means with their intervals, and what the one in force gains.
+
+    Of each metric of the table; `gains` are question by question, those of the way in force itself are 0.
+    """
+
+    name: str
+    means: Mapping[str, Gain]
+    gains: Mapping[str, Gain]
+
+
+TABLE_METRICS = ("recall@6", "ndcg@10")
+
+
+def rivals(cases: Sequence[Case], settings: Settings, with_profile: Callable[[str], Settings]) -> tuple[Rival, ...]:
+    """The rules in force, plain bm25 and every other profile that can rank these chunks, in this order."""
+    in_force = settings.word("profile")
+    others = [
+        name for name in profiles.PROFILES if name != in_force and all(can_rank(case.evidence, name) for case in cases)
+    ]
+    named = {in_force: settings, "plain bm25": plain_words(with_profile(profiles.OWN))}
+    named |= {name: with_profile(name) for name in others}
+    cards = {name: score(cases, one) for name, one in named.items()}
+    found = []
+    for name, card in cards.items():
+        zero = [0.0] * len(card.rows)
+        found.append(
+            Rival(
+                name,
+                {metric: metrics.gain(zero, card.column(metric)) for metric in TABLE_METRICS},
+                {metric: metrics.gain(card.column(metric), cards[in_force].column(metric)) for metric in TABLE_METRICS},
+            )
+        )
+    return tuple(found)
+
+
+def plain_words(settings: Settings) -> Settings:
+    """`settings` of profile recommended as plain bm25: every knob that adds or takes points at 0 but that of words."""
+    nothing = {knob.key: 0.0 for knob in KNOBS if knob.group == "tune" and isinstance(knob.default, float)}
+    return settings.update(nothing | {"query.hybrid.textWeight": 1.0, "query.hybrid.mmr.enabled": False}, "plain bm25")
 
 
 def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[tuple[str, float, float]]:

@@ -173,7 +173,7 @@ def parse(text: str, name: str = "the labels") -> Notebook:
             query = _query(json.loads(line))
         except (ValueError, TypeError, KeyError) as error:
             raise LabelError(
-                f"{name}, line {number}, is no labelled question: {error}.",
+                f"{name}, line {number}, is no labelled query: {error}.",
                 'Write {"query": "...", "relevant": [{"path": "...", "line": 1, "grade": 2}]}.',
             ) from error
         known = notebook.find(query.text)
@@ -318,7 +318,7 @@ def read(qrels: str, topics: str) -> Notebook:
     for number, line in enumerate(topics.split("\n"), 1):
         name, tab, text = line.strip("\r").partition("\t")
         if line.strip() and (not tab or not text.strip()):
-            raise LabelError(f"Line {number} of the topics is not `id<TAB>question`.", "Write one question a line.")
+            raise LabelError(f"Line {number} of the topics is not `id<TAB>query`.", "Write one query a line.")
         if line.strip():
             queries[name] = Query(text.strip(), id=unquote(name))
     for number, line in enumerate(qrels.split("\n"), 1):
@@ -326,8 +326,8 @@ def read(qrels: str, topics: str) -> Notebook:
             name, label = _label(line, number)
             if name not in queries:
                 raise LabelError(
-                    f"Line {number} of the qrels is of question {name}, which is not among the topics.",
-                    "Add it to the topics as `id<TAB>question`.",
+                    f"Line {number} of the qrels is of query {name}, which is not among the topics.",
+                    "Add it to the topics as `id<TAB>query`.",
                 )
             queries[name] = queries[name].mark(label)
     notebook = Notebook()

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -113,6 +114,26 @@ def shown_day(path: str) -> date | None:
     return _day(match) if match else None
 
 
+def title_of(lines: Sequence[str], at: int = 0) -> str:
+    """The nearest heading above 0-based line `at` that is more than a date, else the first; empty without one."""
+    found = [(number, name) for number, line in enumerate(lines) if (name := heading_of(line))]
+    above = [name for number, name in found if number <= at]
+    return above[-1] if above else found[0][1] if found else ""
+
+
+def heading_of(line: str) -> str:
+    """The words of a heading that is more than a date; empty for any other line."""
+    found = _HEADING.match(line)
+    return found["title"] if found and not _ONLY_A_DATE.fullmatch(found["title"]) else ""
+
+
+def is_heading(line: str) -> bool:
+    """Whether a line is a heading."""
+    return _HEADING.match(line) is not None
+
+
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?P<title>.*?)\s*#*\s*$")
+_ONLY_A_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\s*\(?\w*\)?)?")
 _DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})\.md\Z")
 _DATED_BELOW = re.compile(r"(?:^|/)memory/(?:[^/]+/)*([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z")
 _DAY_FIRST = re.compile(r"(?:^|/)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[-_. ][^/]*)?\.md\Z")

@@ -27,6 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memory_tui.engine.engine import Engine
+from memory_tui.explain import noise
 from memory_tui.plan import Options
 from memory_tui.search.trace import Candidate, Trace
 
@@ -101,6 +102,10 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 def ask(question: str, engine: Engine = engine) -> Trace:
                     return engine.queries.rank(engine.queries.gather(question), engine.plan.settings)
 
+                # One labelled question, so that no lines out of the notes are asked.
+                related = [noise.NoiseQuery(engine.queries.gather(queries[0]["question"]))]
+                probes = noise.ask_all(engine.queries.gather, related)
+                engine.queries.unrelated.keep(probes, engine.plan.settings)
                 for query in queries:
                     trace = ask(query["question"])
                     found.answers.append(_judged(judge, folder, query, rows(list(trace.recalled))))

@@ -102,7 +102,9 @@ def test_a_value_without_effect_says_why(run: Run, fleet: Path) -> None:
     found = values(run("config", "--json", "--set", "minScore=0.5")[1])
     assert (found["query.minScore"]["value"], found["query.minScore"]["origin"]) == (0.5, "the command line")
     assert found["dateBoost"]["effect"].startswith("none under profile openclaw-2026.3")
-    assert found["memory.backend"]["effect"].startswith("none here")
+    assert found["memory.backend"]["effect"] == "takes effect"
+    assert found["memory.qmd.scope"]["effect"].startswith("none while memory.backend is builtin")
+    assert found["memory.qmd.mcporter.enabled"]["effect"].startswith("none here")
     del fleet
 
 

@@ -138,3 +138,19 @@ def test_the_engine_brings_the_index_up_to_date_after_a_change(notes):
         assert finished.wait(LONG)
         assert seen[0].indexed == 1
         assert engine.notes.curator.plan.budget()[0].limit == 20_000
+
+
+def test_budget_lists_the_whole_prompt_of_2026_9(tmp_path, monkeypatch, capsys):
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / ("" if name == "HOME" else name)))
+    workspace = tmp_path / ".openclaw" / "workspace"
+    workspace.mkdir(parents=True)
+    (tmp_path / ".openclaw" / "openclaw.json").write_text('{memory: {search: {provider: "none"}}}')
+    (workspace / "USER.md").write_text("a line\n" * 700)
+    (workspace / "MEMORY.md").write_text("# Facts\n")
+    found = json.loads(run(capsys, "budget", "--json")[1])["prompt"]
+    assert [file["path"] for file in found["files"]][-2:] == ["USER.md", "MEMORY.md"]
+    assert found["taken"] == sum(file["taken"] for file in found["files"])
+    said = run(capsys, "budget")[1]
+    assert "USER.md: 4,000 of 4,899 characters, limit 4,000; lines" in said
+    assert "of 60,000 characters." in said

@@ -64,7 +64,18 @@ def test_json_has_the_documented_shape(run: Callable) -> None:
     code, out, _ = run("search", "--json", "--explain", "omada router")
     answer = json.loads(out)
     assert code == 0
-    shown = {"results", "provider", "model", "profile", "mode", "fallback", "answerLevel", "empty", "notices", "roots"}
+    shown = {
+        "results",
+        "provider",
+        "model",
+        "profile",
+        "mode",
+        "fallback",
+        "answerLevel",
+        "empty",
+        "notices",
+        "roots",
+    } | {"backend"}
     assert set(answer) == {*shown, "trace"}
     assert set(json.loads(run("search", "--json", "omada router")[1])) == shown
     assert set(answer["results"][0]) == {
@@ -549,7 +560,7 @@ def test_a_line_after_the_end_is_refused_with_the_length(run: Callable, workspac
     assert run("get", "memory/empty.md") == (0, "", "memory-tui: memory/empty.md is empty.\n")
 
 
-@pytest.mark.parametrize("word", ["completion", "indx", "Search", "version"])
+@pytest.mark.parametrize("word", ["finish", "indx", "Search", "version"])
 def test_a_word_that_is_no_command_is_not_taken_for_a_folder(run: Callable, word: str) -> None:
     code, out, err = run(word, folder=None)
     assert (code, out) == (2, "")
@@ -561,9 +572,9 @@ def test_a_word_that_is_no_command_is_not_taken_for_a_folder(run: Callable, word
 def test_a_folder_with_such_a_name_is_still_a_workspace(
     run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "completion").mkdir()
+    (tmp_path / "complete").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert "needs a terminal" in run("completion", folder=None)[2]
+    assert "needs a terminal" in run("complete", folder=None)[2]
     assert "There is no folder" in run("./nowhere", folder=None)[2]
 
 
@@ -591,6 +602,10 @@ def test_every_global_option_is_taken_after_every_command() -> None:
         "archive": ["--older-than", "3"],
         "hook": ["claude-code"],
         "inject": ["a"],
+        "qmd": ["status"],
+        "compare-qmd": ["a"],
+        "completion": ["bash"],
+        "report": ["a"],
     }
     for command in main.COMMANDS:
         for option, value in GLOBAL.items():

@@ -239,7 +239,8 @@ def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
     assert "line 1" in older("fallback: 'opena'").problems[0]
     assert not older("extraPaths: [{path: 'a', pattern: '**/x.md'}, {path: 'b'}]").problems
     assert "list of paths" in older("extraPaths: [{path: 'a', pattern: 1}]").problems[0]
-    assert "QMD" in load.parse("{memory: {backend: 'qmd'}}", PATH).problems[0]
+    assert not load.parse("{memory: {backend: 'qmd'}}", PATH).problems
+    assert "search, vsearch, query" in load.parse("{memory: {qmd: {searchMode: 'x'}}}", PATH).problems[0]
 
 
 def test_a_repeated_key_is_reported_and_the_last_counts() -> None:

@@ -7,9 +7,20 @@ import pytest
 from memory_tui.core.formatting import camel, number, plural
 
 
-@pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (12_345, "12,345 files")])
-def test_a_count_agrees_with_its_noun(count: int, text: str) -> None:
-    assert plural(count, "file") == text
+@pytest.mark.parametrize(
+    ("count", "noun", "text"),
+    [
+        (0, "file", "0 files"),
+        (1, "file", "1 file"),
+        (2, "file", "2 files"),
+        (12_345, "file", "12,345 files"),
+        (1, "query", "1 query"),
+        (12, "query", "12 queries"),
+        (3, "day", "3 days"),
+    ],
+)
+def test_a_count_agrees_with_its_noun(count: int, noun: str, text: str) -> None:
+    assert plural(count, noun) == text
 
 
 def test_a_score_has_three_digits() -> None:

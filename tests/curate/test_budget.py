@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,19 @@ from hypothesis import strategies as st
 
 from memory_tui.config import load
 from memory_tui.core.jsstring import WHITESPACE
-from memory_tui.curate.budget import CLAUDE_CODE, HostLimit, effect, hosts, measure, shares
+from memory_tui.curate.budget import (
+    CLAUDE_CODE,
+    PROMPT_FILES,
+    HostLimit,
+    PromptBudget,
+    effect,
+    hosts,
+    measure,
+    prompt,
+    shares,
+)
+from tests.support.npm import CACHE, node
+from tests.support.waiting import LONG
 
 TEXT = st.text(st.sampled_from("ab \n\r日é😀"), max_size=80)
 
@@ -142,3 +156,86 @@ def test_the_effect_of_a_change_is_a_sentence():
         "OpenClaw: 50 to 119 of 100 characters; it cuts from line 36, 29 characters are not read."
     )
     assert "lines" in effect(b"x", b"x\n" * 300, CLAUDE_CODE)
+
+
+# --- the whole prompt of OpenClaw 2026.9 ---------------------------------------------------------------------------
+
+
+def whole(files: dict[str, str], limits: tuple[int, int] = (20_000, 60_000), **excluded: str) -> PromptBudget:
+    data = {path: text.encode() for path, text in files.items()}
+    return prompt(data.get, limits, lambda path: f"/w/{path}", {f"{path}.md": why for path, why in excluded.items()})
+
+
+def test_the_files_of_the_prompt_share_one_limit_in_their_order():
+    lines = "0123456789 0123456789 01234567\n" * 1_000
+    found = whole({"AGENTS.md": lines[:18_000], "SOUL.md": lines[:19_000], "MEMORY.md": lines[:15_000]})
+    by_path = {file.path: file for file in found.files}
+    # Of what is not there the prompt says so, but for USER.md, BOOTSTRAP.md and MEMORY.md.
+    assert list(by_path) == ["AGENTS.md", "SOUL.md", "IDENTITY.md", "MEMORY.md"]
+    assert by_path["IDENTITY.md"].taken == len("[MISSING] Expected at: /w/IDENTITY.md")
+    assert found.taken == sum(file.taken for file in found.files)
+    memory = by_path["MEMORY.md"]
+    assert (memory.taken, memory.cut) == (memory.used, None)
+    assert "the next promotion deletes its oldest" in memory.remark
+    small = whole({"AGENTS.md": "x" * 900, "SOUL.md": "x", "IDENTITY.md": "x", "MEMORY.md": lines[:500]}, (900, 1_200))
+    assert small.files[-1].limit == 298
+    assert small.files[-1].cut.line > 1
+    assert small.taken == 1_200
+    none = whole({"AGENTS.md": "x" * 900, "SOUL.md": "x" * 250, "IDENTITY.md": "x", "MEMORY.md": "x"}, (900, 1_200))
+    assert (none.files[-1].taken, none.files[-1].remark) == (0, "the files before it leave no room for it")
+
+
+def test_user_md_has_a_limit_of_its_own_and_what_is_kept_out_takes_no_room():
+    found = whole({"USER.md": "line\n" * 900, "MEMORY.md": "x" * 500}, MEMORY="OpenClaw leaves it out: it is untrusted")
+    user, memory = found.files[-2:]
+    assert (user.limit, user.taken) == (4_000, 4_000)
+    assert user.cut.line > 500
+    assert (memory.taken, memory.remark) == (0, "OpenClaw leaves it out: it is untrusted")
+    assert "lines 5" in user.sentence
+
+
+_SCRIPT = """
+import { pathToFileURL } from 'node:url';
+import { readdirSync, readFileSync } from 'node:fs';
+const [folder, limits, files] = process.argv.slice(2);
+for (const name of readdirSync(folder).filter((name) => name.startsWith('bootstrap-') && name.endsWith('.mjs'))) {
+  if (!readFileSync(`${folder}/${name}`, 'utf8').includes('function buildBootstrapContextFiles(')) continue;
+  const found = await import(pathToFileURL(`${folder}/${name}`).href);
+  const build = Object.values(found).find((one) => one?.name === 'buildBootstrapContextFiles');
+  if (!build) continue;
+  const [maxChars, totalMaxChars] = JSON.parse(limits);
+  console.log(JSON.stringify(build(JSON.parse(readFileSync(files, 'utf8')), { maxChars, totalMaxChars })));
+  process.exit(0);
+}
+process.exit(3);
+"""
+
+
+@pytest.mark.parametrize("limits", [(20_000, 60_000), (3_000, 9_000), (700, 1_500)])
+def test_the_real_program_takes_as_many_characters(tmp_path: Path, limits: tuple[int, int]) -> None:
+    package = CACHE / "openclaw-2026.9.6" / "node_modules" / "openclaw" / "dist"
+    if not package.is_dir():
+        pytest.skip("OpenClaw 2026.9.6 is not installed in the cache of the tests")
+    line = "a line of a note with an emoji 😀 and words\n"
+    files = {"AGENTS.md": "short\n", "SOUL.md": line * 60, "USER.md": line * 120, "MEMORY.md": line * 550}
+    said = [
+        {"name": name, "path": f"/w/{name}", "missing": name not in files, "content": files.get(name, "")}
+        for name in PROMPT_FILES
+        if name in files or name == "IDENTITY.md"
+    ]
+    script = tmp_path / "prompt.mjs"
+    script.write_text(_SCRIPT)
+    (tmp_path / "files.json").write_text(json.dumps(said))
+    done = subprocess.run(
+        [node(), str(script), str(package), json.dumps(limits), str(tmp_path / "files.json")],
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=True,
+    )
+    theirs = {Path(one["path"]).name: len(units(one["content"])) for one in json.loads(done.stdout)}
+    found = whole(files, limits)
+    ours = {file.path: file.taken for file in found.files if file.taken}
+    # Half an emoji is dropped at a cut, and so a character or two less than the limit are taken.
+    assert ours.keys() == theirs.keys()
+    assert all(0 <= ours[name] - theirs[name] <= 4 for name in ours), (ours, theirs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import pytest
 
 from memory_tui.core import events
@@ -19,6 +21,8 @@ from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.locks import Leadership
 from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
+from memory_tui.index import integrity
+from memory_tui.index.index_file import rebuild_of
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from tests.engine.test_engine import Heard
@@ -452,3 +456,116 @@ def test_whose_keeper_file_is_deleted_does_not_keep_beside_another(tmp_path: Pat
     second.close()
     assert first.leads()
     first.close()
+
+
+def caught_up(options: Options) -> bool:
+    """Whether a command that asks once found something to write."""
+    with Engine.open(replace(options, once=True)) as engine:
+        engine.indexer.catch_up()
+        return engine.indexer.last_sync is not None
+
+
+def test_a_command_writes_nothing_where_nothing_changed(options: Options, tmp_path: Path) -> None:
+    assert caught_up(options)
+    folder = tmp_path / "i"
+    before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.iterdir()}
+    assert not caught_up(options)
+    assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in before} == before
+
+
+def test_a_command_writes_nothing_beside_an_app_that_has_done_it(
+    options: Options, keeper: subprocess.Popen[str], heard: Heard
+) -> None:
+    with Engine.open(options, heard) as engine:
+        engine.indexer.sync()
+    assert not caught_up(options)
+
+
+def edited(workspace: Path, _index: Path) -> None:
+    (workspace / "memory" / "3.md").write_text("something else\n")
+
+
+def added(workspace: Path, _index: Path) -> None:
+    (workspace / "memory" / "new.md").write_text("something new\n")
+
+
+def removed(workspace: Path, _index: Path) -> None:
+    (workspace / "memory" / "3.md").unlink()
+
+
+def killed(_workspace: Path, index: Path) -> None:
+    integrity.path_of(index).unlink()
+
+
+def damaged(_workspace: Path, index: Path) -> None:
+    seen = index.stat()
+    data = bytearray(index.read_bytes())
+    data[-100] ^= 1
+    index.write_bytes(data)
+    os.utime(index, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+
+
+def half_made(_workspace: Path, index: Path) -> None:
+    rebuild_of(index).write_bytes(b"")
+
+
+def without_a_vector(_workspace: Path, index: Path) -> None:
+    connection = sqlite3.connect(index)
+    connection.execute("UPDATE chunks SET embedding_id = NULL WHERE occurrence = 0")
+    connection.commit()
+    connection.close()
+    integrity.path_of(index).unlink()
+    integrity.put(index)
+
+
+@pytest.mark.parametrize("happens", [edited, added, removed, killed, damaged, half_made, without_a_vector])
+def test_a_command_catches_up_where_anything_is_to_do(
+    options: Options, workspace: Path, tmp_path: Path, happens: Callable[[Path, Path], None]
+) -> None:
+    # The test that takes a vector away cannot take it out of vec0's table.
+    options = with_changes(options, ("store.vector.enabled", "false"))
+    assert caught_up(options)
+    happens(workspace, tmp_path / "i" / "index.sqlite")
+    assert caught_up(options)
+    assert not caught_up(options)
+
+
+def test_a_command_catches_up_after_a_setting(options: Options) -> None:
+    assert caught_up(options)
+    assert caught_up(with_changes(options, ("chunking.tokens", "120")))
+
+
+def test_an_index_of_an_older_version_is_brought_up_to_date_by_who_reads_it(options: Options) -> None:
+    """Its vectors may have cost money: it is neither moved aside nor made again."""
+    index = Path(options.index or "")
+    with Engine.open(options) as first:
+        first.indexer.sync()
+        uuid = first.queries.gather("gardens").uuid
+    connection = apsw.Connection(str(index))
+    connection.execute("DROP TABLE word_counts; PRAGMA user_version = 6")
+    connection.close()
+    with Engine.open(with_changes(options, ("sync.onSearch", "false"))) as later:
+        assert later.queries.search("gardens").recalled
+        assert later.queries.gather("gardens").uuid == uuid
+        assert not [notice for notice in later.notices() if notice.code == "index"]
+    assert not list(index.parent.glob("*.damaged-*"))
+
+
+def test_a_question_without_an_index_run_does_not_open_the_index_to_write(options: Options) -> None:
+    with Engine.open(options) as first:
+        first.indexer.sync()
+    with Engine.open(with_changes(options, ("sync.onSearch", "false"))) as later:
+        later.indexer.catch_up()
+        assert later.queries.search("gardens").recalled
+        assert not later.indexer.opener.opened
+
+
+def test_a_sweep_that_writes_nothing_tells_of_what_differs_otherwise(engine: Engine, heard: Heard) -> None:
+    engine.indexer.sync()
+    engine.indexer.sync(reason="sweep")
+    heard.events.clear()
+    engine.indexer.sync(reason="sweep")
+    assert not any(isinstance(event, events.NotesChanged) for event in heard.events)
+    (engine.plan.roots.workspace / "memory" / "left.md").symlink_to(engine.plan.roots.workspace / "memory" / "0.md")
+    engine.indexer.sync(reason="sweep")
+    assert any(isinstance(event, events.NotesChanged) for event in heard.events)

@@ -7,17 +7,21 @@ import datetime as dt
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from memory_tui.core import profiles
 from memory_tui.demo import demo
-from memory_tui.explain import claims, trace_json, verdicts, wording
-from memory_tui.explain.counterfactuals import Flip, NotAlone, Rephrased, flips
+from memory_tui.explain import change_wording, claims, trace_json, verdicts, why_never, wording
+from memory_tui.explain.counterfactuals import ChangeSet, Flip, NotAlone, SavedEffect, flips
+from memory_tui.explain.rephrase import Rephrased
+from memory_tui.render import past_text, share_text
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
+from memory_tui.tune.judgments import Label, Query
+from tests.harness import past, share_checks
 from tests.harness.claims import (
     CHECKERS,
     Case,
@@ -32,14 +36,36 @@ from tests.harness.claims import (
 )
 
 TODAY = dt.date(2026, 11, 20)
+WORDINGS = (wording, change_wording, past_text, share_text)
 PARTS = {claims.SearchedRange}
 """Dataclasses that are part of a claim and none themselves."""
-FORMS = {"ordinal", "margin", "age", "number", "against", "turn", "effects", "mode", "no_flip", "no_suggestion"}
-"""Functions of the wording that put a number, a knob or a mode into words, which claims nothing of an index."""
+FORMS = {
+    "ordinal",
+    "margin",
+    "age",
+    "number",
+    "against",
+    "turn",
+    "effects",
+    "mode",
+    "no_flip",
+    "no_suggestion",
+    "never",
+    "never_data",
+    "left_out",
+    "replay",
+    "replay_data",
+    "unreached_data",
+    "share_lines",
+    "share_data",
+    "heat",
+}
+"""Functions of the wording that put a number, a knob or a mode into words, which claims nothing of an index, or that
+list what others say."""
 
 
 def test_every_kind_of_claim_has_a_checker() -> None:
-    assert kinds() == set(CHECKERS)
+    assert kinds() | past.KINDS | share_checks.KINDS == set(CHECKERS)
     for module in (claims, verdicts):
         made = {
             kind
@@ -51,11 +77,13 @@ def test_every_kind_of_claim_has_a_checker() -> None:
 
 def test_every_sentence_is_a_function_of_a_claim() -> None:
     """A function that words anything takes a claim first; what else there is puts a value into words."""
-    known = kinds()
-    for name, function in inspect.getmembers(wording, inspect.isfunction):
-        if name.startswith("_") or name in FORMS or function.__module__ != wording.__name__:
+    known = kinds() | past.KINDS | share_checks.KINDS | {type(None), why_never.UnreachedLines}
+    own = {kind.__name__: kind for kind in (Sequence, Flip, ChangeSet, NotAlone, Rephrased, SavedEffect)}
+    functions = [(module, *one) for module in WORDINGS for one in inspect.getmembers(module, inspect.isfunction)]
+    for module, name, function in functions:
+        if name.startswith("_") or name in FORMS or function.__module__ != module.__name__:
             continue
-        spaces = {**vars(wording), "Flip": Flip, "NotAlone": NotAlone, "Rephrased": Rephrased}
+        spaces = {**vars(module), **own}
         first = next(iter(inspect.signature(function).parameters.values())).annotation
         if first == "WhyNot":
             continue
@@ -111,10 +139,16 @@ def test_nothing_untrue_is_said_of_odd_notes(small: Callable[[str, str], World],
 def test_nothing_untrue_is_said_of_what_would_change_a_verdict(small: Callable[[str, str], World]) -> None:
     world = small("openclaw-2026.3", "builtin")
     world.questions = ["router omada giraffe"]
+    world.saved = (
+        Query("router omada", (Label("MEMORY.md", 1),)),
+        Query("anna router", (Label("memory/same-0.md", 3),)),
+    )
     report = Report()
     run(world, report, lines=1, with_flips=1)
     assert report.untrue == []
     assert report.counts["NotAlone"] + report.counts["Flip"] > 10
+    assert report.counts["ChangeSet"] > 3
+    assert report.counts["SavedEffect"] > 10
 
 
 def test_nothing_untrue_is_said_of_minscore(small: Callable[[str, str], World]) -> None:
@@ -136,7 +170,9 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
     place = trace.Recalled(1)
     changes = flips(evidence, settings, row, world.engine.plan.with_profile)
     flip = changes.found[0]
+    small_set = next(iter(changes.sets), None)
     false: list[object] = [
+        *([] if small_set is None else [dataclasses.replace(small_set, place=small_set.place + 1)]),
         place,
         trace.BelowMinScore(0.99, 0.1),
         trace.LoweredByDecay(0.2, 0.1, 10, 0.5),
@@ -159,6 +195,8 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
         verdicts.NoSuchFile("x"),
         dataclasses.replace(flip, place=(flip.place or 0) + 1),
         dataclasses.replace(flip, comes_in=(lost.chunk,)),
+        dataclasses.replace(flip, accepted=(flip.accepted[0], flip.accepted[0])),
+        claims.NoPair((("query.maxResults", 50), ("query.minScore", 0.0))),
     ]
     report = Report()
     case.path = "MEMORY.md"

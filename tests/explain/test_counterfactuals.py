@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why_not
-from memory_tui.explain.counterfactuals import Reranking
+from memory_tui.explain.reranking import Reranking
 from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank

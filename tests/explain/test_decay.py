@@ -77,4 +77,4 @@ def test_a_day_counted_from_today_is_not_moved_and_that_is_told() -> None:
     found = replace(found, recommended=side)
     assert later(replace(found, query="what happened on 2026-03-15"), 30).notices == ()
     (notice,) = later(replace(found, query="what happened yesterday"), 30).notices
-    assert notice.message == "The time that the question names is still counted from today."
+    assert notice.message == "The time that the query names is still counted from today."

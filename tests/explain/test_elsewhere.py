@@ -76,7 +76,7 @@ def test_what_is_near_in_meaning_alone_is_not_said_to_be_all_there_is(notes: Pat
         trace = engine.queries.search("walrus")
         assert trace.recalled
         (said,) = [notice.message for notice in trace.notices if notice.code == "meaning_alone"]
-        assert said.startswith("No indexed note holds a word of the question; the note memory/new.md, which is not")
+        assert said.startswith("No indexed note holds a word of the query; the note memory/new.md, which is not")
 
 
 def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import TRIES, WANTED, of_answer, salient
+from memory_tui.explain.rephrase import TRIES, WANTED, of_answer, salient
 from memory_tui.plan import Options
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()

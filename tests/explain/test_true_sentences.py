@@ -159,7 +159,7 @@ def test_no_single_setting_names_the_values_that_were_tried(notes: Path, opened:
     assert (ranges["query.maxResults"].low, ranges["query.maxResults"].high) == (1, 50)
     said = wording.no_single_knob(changes.none)
     assert "results 1 to 50" in said
-    assert "half-life 1 to 3650" in said
+    assert "half-life 1 to 400" in said
     assert "minScore 0 to 1 by 0.01" in said
 
 

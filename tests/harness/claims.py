@@ -22,13 +22,26 @@ from memory_tui.core.settings import BY_KEY, Scalar, Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import claims, noise, verdicts, why_not, wording
 from memory_tui.explain.claims import GATE_SWITCHES, left_out, of_empty
-from memory_tui.explain.counterfactuals import TEXT, VECTOR, Flip, NotAlone, Rephrased, flips, of_answer, turned
+from memory_tui.explain.counterfactuals import (
+    TEXT,
+    VECTOR,
+    ChangeSet,
+    Flip,
+    NotAlone,
+    SavedEffect,
+    beyond,
+    flips,
+    turned,
+)
+from memory_tui.explain.rephrase import Rephrased, of_answer
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.plan import Options
 from memory_tui.search import rules_2026_9, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank, mmr_tokens, rank
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
+from memory_tui.tune import evaluate
+from memory_tui.tune.judgments import Query
 from memory_tui.workspace.roots import shown
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -80,6 +93,8 @@ class World:
     folder: Path
     texts: dict[int, str]
     questions: list[str]
+    saved: tuple[Query, ...] = ()
+    """Saved questions, by which changes are measured."""
 
 
 def open_world(name: str, folder: Path, index: Path, profile: str, provider: str, questions: list[str]) -> World:
@@ -125,6 +140,8 @@ class Case:
     path: str = ""
     line: int | None = None
     flip_settings: Callable[[str], Settings] | None = None
+    changed: Settings | None = None
+    """The settings whose effect on saved questions is claimed."""
 
     @property
     def chunk(self) -> ChunkRef:
@@ -168,7 +185,7 @@ def checks(*kinds: type) -> Callable[[Checker], Checker]:
 def kinds() -> set[type]:
     """Every kind of claim that an explanation can make."""
     unions = (verdicts.Fate, verdicts.Doubt, trace.EmptyReason, claims.WordClaim, claims.LineClaim)
-    return {kind for union in unions for kind in get_args(union)} | {Flip, NotAlone, Rephrased}
+    return {kind for union in unions for kind in get_args(union)} | {Flip, ChangeSet, SavedEffect, NotAlone, Rephrased}
 
 
 def minimum(case: Case) -> float:
@@ -487,6 +504,81 @@ def _flip(claim: Flip, case: Case) -> None:
     assert {ref.rowid for ref in claim.comes_in} == now - before - {case.chunk.rowid}
     assert {ref.rowid for ref in claim.drops_out} == before - now - {case.chunk.rowid}
 
+    check_accepted(claim, claim.settings, case, turned_to=claim.place is not None)
+
+
+def check_accepted(turn: Any, settings: Settings, case: Case, *, turned_to: bool) -> None:
+    """From its first to its last accepted value a knob gives the same verdict, the next value another one."""
+    knob = BY_KEY[turn.key]
+    low, high = turn.accepted
+    assert turn.value in (low, high)
+    if knob.choices or isinstance(turn.value, bool):
+        assert low == high
+        return
+    up = turn.value > turn.was
+    assert turn.value == (low if up else high)
+    last = high if up else low
+    values = beyond(knob, turn.value, up=up)
+    inside = values[: values.index(last) + 1] if last != turn.value else []
+    tried = random.Random(case.row).sample(inside, min(3, len(inside)))
+    for value in {*tried, *inside[-1:]}:
+        assert (case.place(case.under(settings.update(turned(knob, value), "h"))) is not None) == turned_to, value
+    for value in values[len(inside) : len(inside) + 1]:
+        assert (case.place(case.under(settings.update(turned(knob, value), "h"))) is not None) != turned_to, value
+
+
+@checks(ChangeSet)
+def _change_set(claim: ChangeSet, case: Case) -> None:
+    before = {c.chunk.rowid for c in case.trace.recalled}
+    after = case.under(claim.settings)
+    now = {c.chunk.rowid for c in after.recalled}
+    assert case.place(case.trace) is None
+    assert case.place(after) == claim.place
+    assert claim.settings.values == case.settings.update(claim.changes, "what would change it").values
+    assert {ref.rowid for ref in claim.comes_in} == now - before - {case.chunk.rowid}
+    assert {ref.rowid for ref in claim.drops_out} == before - now - {case.chunk.rowid}
+    for one in claim.turns:
+        back = claim.settings.update(turned(BY_KEY[one.key], one.was), "h")
+        assert case.place(case.under(back)) is None, ("may be left out", one)
+        check_accepted(one, claim.settings, case, turned_to=True)
+        knob = BY_KEY[one.key]
+        if not isinstance(one.value, bool):
+            reach = abs(one.value - one.was)
+            nearer = [v for v in beyond(knob, one.was, up=one.value > one.was) if abs(v - one.was) < reach]
+            for value in nearer[-1:]:
+                settings = claim.settings.update(turned(knob, value), "h")
+                assert case.place(case.under(settings)) is None, ("a nearer value does", one, value)
+
+
+@checks(SavedEffect)
+def _saved_effect(claim: SavedEffect, case: Case) -> None:
+    """Counts the right lines of each question again, with whole rankings."""
+    asked = [query for query in case.world.saved if query.relevant]
+    assert claim.asked == len(asked)
+    found: tuple[list[str], list[str]] = [], []
+    for query in asked:
+        evidence = case.world.engine.queries.gather(query.text)
+        held = []
+        for settings in (case.settings, case.changed or case.settings):
+            hits = [hit.chunk for hit in rank(evidence, settings).recalled]
+            held.append(
+                sum(
+                    any(h.path == one.path and h.start_line <= one.line <= h.end_line for h in hits)
+                    for one in query.relevant
+                )
+            )
+        if held[0] != held[1]:
+            found[held[1] < held[0]].append(query.text)
+    assert (claim.mended, claim.broken) == (tuple(found[0]), tuple(found[1]))
+
+
+@checks(claims.NoPair)
+def _no_pair(claim: claims.NoPair, case: Case) -> None:
+    pairs = [pair for pair in itertools.combinations(claim.points, 2) if pair[0][0] != pair[1][0]]
+    for pair in random.Random(case.row).sample(pairs, min(40, len(pairs))):
+        changes = {k: v for key, value in pair for k, v in turned(BY_KEY[key], value).items()}
+        assert case.place(case.under(case.settings.update(changes, "harness"))) is None, pair
+
 
 @checks(NotAlone)
 def _not_alone(claim: NotAlone, case: Case) -> None:
@@ -500,7 +592,8 @@ def _not_alone(claim: NotAlone, case: Case) -> None:
     own = next((c for c in found.lost if c.chunk == case.chunk), None)
     assert (own is None) == (claim.score is None)
     if own is not None and claim.score is not None:
-        assert abs(own.score - claim.score) < 1e-9
+        # Passages are measured in 32 bits, and several of them at once round otherwise.
+        assert abs(own.score - claim.score) < 1e-7
         if claim.place is not None:
             assert getattr(own.verdict, "place", None) == claim.place > claim.limit
         assert claim.passes == isinstance(own.verdict, trace.BeyondLimit | trace.DisplacedByMmr)
@@ -634,8 +727,13 @@ def check_line(case: Case, answer: WhyNot, report: Report, *, with_flips: bool) 
         report.check(answer.without, own)
     if with_flips and row is not None and answer.place.gate is None:
         own.flip_settings = case.world.engine.plan.with_profile
-        found = flips(answer.evidence, case.settings, row, own.flip_settings)
-        said = [*found.found, *found.not_alone, *([found.none] if found.none else [])]
+        cases = [evaluate.Case.of(query, case.world.engine.queries.gather(query.text)) for query in case.world.saved]
+        effect = evaluate.saved_effect(cases, case.settings)
+        found = flips(answer.evidence, case.settings, row, own.flip_settings, effect)
+        for change in (*found.found, *found.sets):
+            if change.saved is not None:
+                report.check(change.saved, replace(own, changed=change.settings))
+        said = [*found.found, *found.not_alone, *found.sets, *(one for one in (found.none, found.no_pair) if one)]
         said += of_answer(case.world.engine.queries.gather, answer)
         for claim in said:
             report.check(claim, own)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from memory_tui.hosts import claude_code
+from tests.support import coding_agents
 
 
 @pytest.fixture
@@ -30,17 +32,110 @@ def test_a_repository_has_one_memory_for_all_its_folders(home: Path, tmp_path: P
     assert alone != claude_code.auto_memory(inside)
 
 
-@pytest.mark.parametrize("scope", ["user", "local"])
-def test_a_setting_moves_it(scope: str, home: Path, tmp_path: Path) -> None:
-    root = tmp_path / "repo"
-    (root / ".git").mkdir(parents=True)
-    (root / ".claude").mkdir()
-    settings = home / "settings.json" if scope == "user" else root / ".claude" / "settings.local.json"
-    settings.write_text("{")
-    assert claude_code.auto_memory(root).is_relative_to(home)
-    settings.write_text(json.dumps({"autoMemoryDirectory": str(tmp_path / "moved")}))
-    assert claude_code.auto_memory(root) == tmp_path / "moved"
-    assert claude_code.is_auto_memory(tmp_path / "moved" / "MEMORY.md") == (scope == "user")
-    # What a repository brings with it may not say where memories go.
-    (root / ".claude" / "settings.json").write_text(json.dumps({"autoMemoryDirectory": "/elsewhere"}))
-    assert claude_code.auto_memory(root) == tmp_path / "moved"
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=folder, check=True)
+
+
+def repository(folder: Path) -> Path:
+    folder.mkdir()
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    return folder
+
+
+def test_a_worktree_shares_the_memory_of_its_repository(home: Path, tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo")
+    git(root, "worktree", "add", "-q", str(tmp_path / "tree"))
+    (tmp_path / "tree" / "src").mkdir()
+    assert claude_code.auto_memory(tmp_path / "tree" / "src") == claude_code.auto_memory(root)
+    git(tmp_path, "clone", "-q", "--bare", str(root), "bare.git")
+    git(tmp_path / "bare.git", "worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
+    assert claude_code.auto_memory(tmp_path / "other").parent.name.endswith("-bare-git")
+    # A folder that only says so is no worktree of that repository.
+    (tmp_path / "stranger").mkdir()
+    (tmp_path / "stranger" / ".git").write_bytes((tmp_path / "tree" / ".git").read_bytes())
+    assert claude_code.auto_memory(tmp_path / "stranger").parent.name.endswith("-stranger")
+
+
+def test_a_long_name_is_cut_off_as_claude_code_does(home: Path) -> None:
+    folder = "/" + "l" * 150 + "/" + "m" * 150
+    name = f"-{'l' * 150}-{'m' * 48}-"
+    assert claude_code.auto_memory(Path(folder)).parent.name == name + "xtoznk"
+
+
+def settings_of(home: Path, root: Path, folder: Path) -> dict[str, Path]:
+    """The files that may move a memory, the last one that counts first."""
+    return {
+        "user": home / "settings.json",
+        "shared": folder / ".claude" / "settings.json",
+        "folder": folder / ".claude" / "settings.local.json",
+        "root": root / ".claude" / "settings.local.json",
+    }
+
+
+def put(file: Path, named: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"autoMemoryDirectory": named}))
+
+
+def test_each_setting_moves_it_and_an_own_one_counts_more(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = repository(tmp_path / "repo")
+    (root / "src").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(root / "src")
+    managed: list[Path] = []
+    monkeypatch.setattr(claude_code, "_managed", lambda: managed)
+    unmoved = claude_code.auto_memory(root)
+    for name, file in settings_of(home, root, root / "src").items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{")
+        put(file, f"~/{name}")
+        assert claude_code.auto_memory(root / "src") == tmp_path / name
+        assert claude_code.is_auto_memory(tmp_path / name / "MEMORY.md")
+    # What the folder src shares counts there alone; a file of one's own at the root counts in the whole repository.
+    assert claude_code.auto_memory(root) == tmp_path / "root"
+    managed.append(tmp_path / "managed.json")
+    put(managed[0], str(tmp_path / "managed"))
+    assert claude_code.auto_memory(root) == tmp_path / "managed"
+    for wrong in ("relative/folder", "~", "~/", "~/../other", "/", "", "/a\0b"):
+        put(managed[0], wrong)
+        assert claude_code.auto_memory(root) == unmoved, "the others do not count then"
+    assert not claude_code.is_auto_memory(tmp_path / "elsewhere" / "MEMORY.md")
+
+
+def test_the_settings_of_the_machine_count_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    assert claude_code._managed()[-1] == Path("/etc/claude-code/managed-settings.json")
+
+
+def test_claude_code_itself_keeps_it_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real program tells its model where its memory is."""
+    root, home = repository(tmp_path / "repo"), tmp_path / "home"
+    (root / "src").mkdir()
+    git(root, "worktree", "add", "-q", str(tmp_path / "tree"))
+    long = tmp_path / ("l" * 120) / ("m" * 120)
+    long.mkdir(parents=True)
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    words = [coding_agents.program("@anthropic-ai/claude-code")]
+    with coding_agents.scripted_model() as model:
+        more = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1"}
+        more["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
+
+        def is_told(folder: Path) -> None:
+            model.requests.clear()
+            coding_agents.CodingAgent(words, home, folder, model, more).run("-p", "hello")
+            place = claude_code.auto_memory(folder)
+            assert f"{place}/" in json.dumps([body for _, body in model.requests]), place
+
+        for folder in (root / "src", tmp_path / "tree", long):
+            is_told(folder)
+        for name, file in settings_of(home / ".claude", root, root / "src").items():
+            put(file, str(tmp_path / f"moved-{name}"))
+            assert claude_code.auto_memory(root / "src").name == f"moved-{name}"
+            is_told(root / "src")
+        put(root / ".claude" / "settings.local.json", "relative")
+        is_told(root / "src")

@@ -54,8 +54,8 @@ def test_every_client_gets_an_entry_with_the_options_of_this_command_line(printe
     assert claude["type"] == "stdio"
     assert codex["required"] is True
     assert set(codex["env_vars"]) == {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"}
-    assert {"--no-prompts", "--no-resources"} & set(claude["args"] + codex["args"]) == set()
-    assert {"--no-prompts", "--no-resources"} <= set(claw["args"])
+    assert {"--no-prompts", "--no-resources"} & set(claude["args"]) == set()
+    assert {"--no-prompts", "--no-resources"} <= set(claw["args"]) & set(codex["args"])
 
 
 def test_the_workspace_that_was_found_is_named(
@@ -63,8 +63,10 @@ def test_the_workspace_that_was_found_is_named(
 ) -> None:
     (tmp_path / "MEMORY.md").write_text("x\n")
     monkeypatch.chdir(tmp_path)
-    assert tomllib.loads(printed("--print-config", "codex"))["mcp_servers"]["memory"]["args"][-3:] == [
+    assert tomllib.loads(printed("--print-config", "codex"))["mcp_servers"]["memory"]["args"][-5:] == [
         "mcp",
+        "--no-prompts",
+        "--no-resources",
         "--workspace",
         str(tmp_path),
     ]
@@ -84,6 +86,8 @@ def test_extra_notes_and_those_of_claude_code_are_in_the_entry(
     text = printed("--extra", "../more", "--claude-code", "--print-config", "codex")
     words = tomllib.loads(text)["mcp_servers"]["memory"]["args"]
     assert words[words.index("mcp") + 1 :] == [
+        "--no-prompts",
+        "--no-resources",
         *("--workspace", str(project)),
         *("--extra", str(project / "../more"), "--extra", str(memory)),
     ]

@@ -15,6 +15,7 @@ from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError
 from memory_tui.hosts import connection, proof
 from memory_tui.hosts import wiring as host
+from memory_tui.recalls import recall_log
 
 FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"
 Run = Callable[..., dict[str, object]]
@@ -104,6 +105,24 @@ def test_there_and_back(name: str, scope: str, home: Path, run: Run) -> None:
     assert run("connect", name, "--status")["hosts"] == [
         {"host": name, "title": host.host(name).title, "connected": False}
     ]
+
+
+@pytest.mark.usefixtures("unasked")
+def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home: Path, run: Run, tmp_path: Path) -> None:
+    made = run("connect", "codex", "--yes", "--log-recalls")
+    assert made["log"]
+    server = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["memory"]
+    assert "--log-recalls" in server["args"]
+    assert "--log-recalls" not in (home / ".codex" / "hooks.json").read_text()
+    place = recall_log.recall_log_path(tmp_path / "notes")
+    for client, query in (("codex-mcp-client 1", "port of Omada"), ("claude-code 2", "another agent's")):
+        hit = recall_log.LoggedHit("MEMORY.md", 1, 3, 1.0, 1.0, 0.0)
+        entry = recall_log.RecallEntry("memory_search", query, 1.8e9, client, mode="hybrid", hits=(hit,), ms=12.0)
+        recall_log.append_recall(place, entry)
+    [row] = run("connect", "codex", "--status")["hosts"]  # type: ignore[misc]
+    assert row["log"]
+    assert (row["lastQuery"]["query"], row["lastQuery"]["hits"], row["lastError"]) == ("port of Omada", 1, None)
+    assert not run("connect", "codex", "--yes")["log"], "without the switch nothing is written down"
 
 
 @pytest.mark.usefixtures("unasked")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,12 @@ import pytest
 from memory_tui.demo import demo
 from tests.support import scripted_model
 from tests.support.paths import ROOT
-from tests.support.real_openclaw import NEWEST, OLDEST, Gateway, OpenClaw
+from tests.support.real_openclaw import FEW_PLUGINS, NEWEST, OLDEST, WITH_TRIGGERS, Gateway, OpenClaw
 from tests.support.scripted_model import Model
 from tests.support.waiting import LONG
 
+TRIGGERED = "\n## Boiler\n\n- The service code of the boiler is 4711. <!-- trigger: boiler -->\n"
+"""A line that 2026.9 puts before the model when somebody speaks of its trigger."""
 BAR = 23
 """Questions of the demo, of 26 with an answer, whose right line has to be among the hits."""
 
@@ -79,7 +83,9 @@ def end(gateway: Gateway) -> set[int]:
 def test_the_agent_recalls_through_the_slot(version: str, model: Model, tmp_path: Path) -> None:
     installed = OpenClaw(version, tmp_path, tmp_path / "notes", model)
     demo.materialize(installed.workspace, dt.date.today())
-    installed.configure()
+    with (installed.workspace / "MEMORY.md").open("a") as file:
+        file.write(TRIGGERED)
+    installed.configure(WITH_TRIGGERS if version == NEWEST else FEW_PLUGINS)
     before = installed.config_path.read_bytes()
     program(tmp_path)
     print(run(installed, "connect", "openclaw", "--yes"))
@@ -87,10 +93,13 @@ def test_the_agent_recalls_through_the_slot(version: str, model: Model, tmp_path
     with installed.gateway() as gateway:
         the_agent_searches_reads_and_answers(gateway)
         a_server_killed_between_search_and_get_loses_no_turn(gateway, model)
+        a_server_killed_in_the_middle_of_a_call_loses_no_turn(gateway)
         the_right_lines_are_found(gateway)
         if version == NEWEST:
             # Up to 2026.7 prompt, flush and status are the core's own, whoever has the slot.
             the_prompt_and_the_flush_are_those_of_the_plugin(gateway, model)
+            a_trigger_puts_its_line_before_the_model(gateway, model)
+            what_was_said_is_found_in_the_sessions(gateway)
         a_program_that_is_gone_is_said_and_found_again(gateway, tmp_path / "bin" / "memory-tui")
         last = servers(gateway)
     assert last
@@ -122,6 +131,63 @@ def a_server_killed_between_search_and_get_loses_no_turn(gateway: Gateway, model
     assert scripted_model.data(search)["results"]
     assert scripted_model.data(get)["status"] == "ok"
     assert servers(gateway).keys() - killed
+
+
+def a_server_killed_in_the_middle_of_a_call_loses_no_turn(gateway: Gateway) -> None:
+    end(gateway)
+    killed: set[int] = set()
+    asked = threading.Event()
+
+    def kill_the_next_one() -> None:
+        # The call waits for the server that was started for it: it ends before it has answered.
+        while not killed and not asked.wait(0.02):
+            killed.update(end(gateway))
+
+    watching = threading.Thread(target=kill_the_next_one)
+    watching.start()
+    try:
+        results = gateway.ask("Where does the ferry leave?")
+    finally:
+        asked.set()
+        watching.join()
+    assert killed
+    answer = scripted_model.data(results[0])
+    assert answer["results"], answer
+    assert servers(gateway).keys() - killed
+
+
+def a_trigger_puts_its_line_before_the_model(gateway: Gateway, model: Model) -> None:
+    model.requests.clear()
+    gateway.say("The boiler shows a fault. What now?", user="trigger")
+    said = "\n".join(
+        scripted_model.flat(message.get("content"))
+        for one in model.requests
+        for message in one["messages"]
+        if message["role"] == "user"
+    )
+    assert "The service code of the boiler is 4711." in said
+    assert "trigger:" not in said
+
+
+def what_was_said_is_found_in_the_sessions(gateway: Gateway) -> None:
+    installed = gateway.openclaw
+    # From 1024 bytes on, OpenClaw compresses a message in its database.
+    story = "The cello rests. " * 100
+    gateway.say(f"Remember that Wei plays the bassoon on Thursdays. {story}", user="bassoon")
+    tree = json.loads(installed.config_path.read_text())
+    tree["agents"]["defaults"]["memorySearch"] = {
+        "sources": ["memory", "sessions"],
+        "experimental": {"sessionMemory": True},
+    }
+    other = installed.home / "with-sessions.json"
+    other.write_text(json.dumps(tree))
+    words = ("--config", str(other), "--index", str(installed.home / "sessions.sqlite"), "--provider", "none")
+    found = json.loads(run(installed, "search", "bassoon on Thursdays", "--source", "sessions", "--json", *words))
+    best = found["results"][0]
+    assert best["path"].startswith("sessions/")
+    assert "User: Remember that Wei plays the bassoon on Thursdays." in best["snippet"]
+    near = json.loads(run(installed, "flush", "--json"))
+    assert Path(best["path"]).stem in {one["session"] for one in near if one["tokens"]}
 
 
 def the_right_lines_are_found(gateway: Gateway) -> None:

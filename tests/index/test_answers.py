@@ -66,14 +66,14 @@ def test_a_question_that_is_embedded_while_the_index_is_made_anew(notes: Path, m
     with engine(notes, 60) as first:
         first.indexer.sync()
     with engine(notes, 60) as reader:
-        real = reader.queries._embedded
+        real = reader.queries.embedded
 
         def slow(*args: object, **options: object) -> object:
             found = real(*args, **options)  # type: ignore[arg-type]
             rebuilt(notes, 200)
             return found
 
-        monkeypatch.setattr(reader.queries, "_embedded", slow)
+        monkeypatch.setattr(reader.queries, "embedded", slow)
         evidence = reader.queries.gather("line 40 of the garden")
         assert evidence.texts
         for row in evidence.refs:

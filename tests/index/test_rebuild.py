@@ -9,9 +9,9 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.core.errors import IndexUnavailable
-from memory_tui.index import index_write, rebuild
+from memory_tui.index import index_write
 from memory_tui.index import integrity as index_integrity
-from memory_tui.index.index_file import SIDES
+from memory_tui.index.index_file import SIDES, rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
 from tests.support.index import Counting, Memory, integrity, text_of
@@ -101,7 +101,7 @@ def test_rubbish_in_the_place_of_the_new_index_is_no_obstacle(memory, rubbish):
     spoiled = whole[:100] + b"\xff" * 9000
     what = {"empty": b"", "zeros": bytes(9000), "cut": whole[:5000], "spoiled": spoiled}[rubbish]
     for side in SIDES:
-        rebuild.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next{side}").write_bytes(what)
+        rebuild_of(memory.store.path).with_name(f"{memory.store.path.name}.next{side}").write_bytes(what)
     assert memory.sync().rebuilt
     assert leftovers(memory) == []
     assert memory.notices == []
@@ -115,7 +115,7 @@ def identity(path):
 
 @pytest.mark.parametrize("foreign", ["text", "database", "folder", "link", "pipe"])
 def test_what_is_not_ours_in_the_place_of_the_new_index_stays(memory, tmp_path, foreign):
-    beside_it, target = rebuild.path_of(memory.store.path), tmp_path / "theirs"
+    beside_it, target = rebuild_of(memory.store.path), tmp_path / "theirs"
     target.write_text("my shopping list\n" * 900)
     match foreign:
         case "text":
@@ -142,7 +142,7 @@ def test_a_journal_that_a_kill_left_of_a_rebuild_is_removed(memory):
         memory.settings.set("chunking.tokens", 400, "test").set("chunking.overlap", 80, "test"),
     )
     memory.sync()
-    left = rebuild.path_of(memory.store.path).with_name(f"{memory.store.path.name}.next-journal")
+    left = rebuild_of(memory.store.path).with_name(f"{memory.store.path.name}.next-journal")
     left.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600))
     memory.sync()
     assert not left.exists()

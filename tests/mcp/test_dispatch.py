@@ -173,6 +173,21 @@ def test_what_is_switched_off_is_neither_announced_nor_answered(places: tuple[st
     server.process.communicate(timeout=LONG)
 
 
+def test_what_is_not_offered_is_declined_by_the_rules(places: tuple[str, str]) -> None:
+    server = ours(places)
+    greeting = server.ask(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=CLIENT)
+    assert not {"logging", "completions", "tasks"} & greeting["result"]["capabilities"].keys()
+    argument = {"name": "question", "value": "o"}
+    asked = [
+        ("logging/setLevel", {"level": "debug"}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "recall"}, "argument": argument}),
+        ("resources/subscribe", {"uri": "memory:MEMORY.md"}),
+    ]
+    for number, (method, params) in enumerate(asked, 1):
+        assert server.ask(number, method, **params)["error"]["code"] == wire.METHOD_NOT_FOUND, method
+    server.process.communicate(timeout=LONG)
+
+
 def test_tools_are_listed_before_anything_is_imported_that_opens_a_memory() -> None:
     """The same code that answers, in one process: after the tools, nothing heavy is there; after a question, it is."""
     code = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import threading
 import time
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.core.errors import MemoryTuiError, ProviderError, QueryError
+from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import resources, server, types
 from memory_tui.mcp.schemas import PATH, UNTRUSTED, recorded
@@ -86,7 +88,7 @@ def get(engine: Engine, **given: Any) -> GetAnswer:
 
 
 def test_a_hit_has_the_documented_members_and_the_scores_of_the_trace(engine: Engine) -> None:
-    found = memory_search(engine, {"query": "omada router"})
+    found = memory_search(engine, {"query": "omada router", "maxCharacters": 0})
     first, candidate = found.answer["results"][0], found.trace.recalled[0]  # type: ignore[union-attr]
     assert first == {
         "path": "MEMORY.md",
@@ -110,9 +112,49 @@ def test_the_tool_recalls_what_the_engine_recalls(engine: Engine, workspace: Pat
             (hit.chunk.path, hit.chunk.start_line, min(hit.chunk.end_line, lasts.get(hit.chunk.path, 1)))
             for hit in engine.queries.search(query).recalled
         ]
-        told = [(hit["path"], hit["startLine"], hit["endLine"]) for hit in search(engine, query=query)["results"]]
+        told = [
+            (hit["path"], hit["startLine"], hit["endLine"])
+            for hit in search(engine, query=query, maxCharacters=0)["results"]
+        ]
         assert told == hits
         assert hits
+
+
+def test_an_agent_gets_passages_within_its_budget(engine: Engine, workspace: Path) -> None:
+    found = search(engine, query="line of the long note", maxCharacters=900, nearest=True)["results"]
+    assert found
+    assert sum(len(hit["snippet"]) for hit in found) <= 900
+    for hit in found:
+        lines = (workspace / hit["path"]).read_text().split("\n")
+        assert "\n".join(lines[hit["startLine"] - 1 : hit["endLine"]]) == hit["snippet"]
+        assert hit["citation"] == f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}"
+    assert sum(len(hit["snippet"]) for hit in search(engine, query="line of the long note")["results"]) <= 2400
+    assert len(search(engine, query="line note", maxResults=1, maxCharacters=5000)["results"]) == 1
+
+
+def test_an_agent_gets_the_right_line_of_23_of_the_demos_questions(tmp_path: Path) -> None:
+    """The bar that the real hosts are held to, with the ranking and the budget that an agent gets."""
+    today = dt.date(2026, 11, 23)
+    demo.materialize(tmp_path / "notes", today)
+    asked = [query for query in demo.labelled_queries(today) if query.relevant]
+    options = Options(
+        workspace=str(tmp_path / "notes"),
+        index=str(tmp_path / "index.sqlite"),
+        changes=(("profile", "recommended"), ("sync.watch", "false")),
+        now=dt.datetime(2026, 11, 23, 12).timestamp(),
+    )
+    right = 0
+    with Engine.open(options) as engine:
+        engine.indexer.catch_up()
+        for query in asked:
+            hits = search(engine, query=query.query)["results"]
+            right += any(
+                hit["path"] == answer.path and hit["startLine"] <= answer.line <= hit["endLine"]
+                for hit in hits
+                for answer in query.relevant
+                if answer.grade == 2
+            )
+    assert right >= 23
 
 
 def test_what_an_agent_asks_for_counts_and_numbers_may_be_text(engine: Engine) -> None:
@@ -571,7 +613,7 @@ def test_no_hit_names_a_line_after_the_last(make: Callable[..., Engine], workspa
     path.write_text(text, newline="")
     engine = make()
     engine.indexer.sync()
-    found = memory_search(engine, {"query": "one", "maxResults": 50, "minScore": 0}).answer
+    found = memory_search(engine, {"query": "one", "maxResults": 50, "maxCharacters": 0, "minScore": 0}).answer
     ours = [hit for hit in found["results"] if hit["path"] == "memory/ends.md"]
     assert ours
     last = memory_get(engine, {"path": "memory/ends.md"})["totalLines"]

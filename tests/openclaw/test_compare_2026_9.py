@@ -16,7 +16,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.own_answer import own_answer
+from memory_tui.engine.openclaw_answer import own_answer
 from memory_tui.openclaw import compare
 from memory_tui.openclaw.compare import IndexComparison, Wanted
 from memory_tui.openclaw.host_index import HostProblem

@@ -22,13 +22,12 @@ from memory_tui.openclaw.trust import Trust, covered, text_hash
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots
 from tests.support.ledger import HostLedger
+from tests.support.npm import CACHE
 from tests.support.waiting import LONG
 
 pytest_plugins = ("tests.support.config",)
 
 NOW = 1_795_400_000.0
-CACHE = Path(os.environ.get("MEMORY_TUI_TEST_CACHE") or Path.home() / ".cache" / "memory-tui-tests")
-"""Where tests keep the real OpenClaw; read before a test changes its home."""
 
 
 @pytest.fixture
@@ -241,18 +240,44 @@ def test_lines_that_move_between_notes_say_it_of_both(ledger: HostLedger, curato
     assert "keeps its row" in curator.plan.trash("MEMORY.md").notes[-1]
 
 
-def test_repair_wants_the_text_that_was_seen(ledger: HostLedger, trust: Trust) -> None:
+def test_repair_wants_the_text_that_was_seen(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
     (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
     ledger.agent_writes("MEMORY.md", b"- seen\n")
     assert state(trust) == "untrusted"
     with pytest.raises(EditRefused, match="changed after you saw it"):
-        trust.repair("MEMORY.md", b"- another text\n")
+        curator.repair("MEMORY.md", b"- another text\n")
     assert state(trust) == "untrusted"
-    trust.repair("MEMORY.md", b"- seen\n")
+    curator.repair("MEMORY.md", b"- seen\n")
     assert state(trust) == "agent"
     assert ledger.agent_writes("MEMORY.md", b"- seen\n- more\n") == "agent"
     with pytest.raises(EditRefused, match="no row"):
-        trust.repair("memory/2026-11-20.md", b"- the wlan is on\n")
+        curator.repair("memory/2026-11-20.md", b"- the wlan is on\n")
+    assert [entry.kind for entry in curator.history()] == ["trust"]
+
+
+def test_undo_and_redo_of_a_repair_write_the_row_alone(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
+    ledger.agent_writes("MEMORY.md", b"- seen\n")
+    before = ledger.row("MEMORY.md")
+    made = curator.repair("MEMORY.md", b"- seen\n")
+    # What stands in the note by then does not matter: only the row goes back.
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- seen\n- and more\n")
+    assert curator.undo().entry.undoes == made.id
+    assert ledger.row("MEMORY.md") == before
+    curator.redo()
+    assert (ledger.row("MEMORY.md") or {})["originClass"] == "agent"
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- seen\n")
+    ledger.agent_writes("MEMORY.md", b"- seen\n- by the agent\n")
+    with pytest.raises(EditRefused, match=r"OpenClaw wrote MEMORY\.md since"):
+        curator.undo()
+    assert state(trust) == "agent"
+    assert (ledger.workspace / "MEMORY.md").read_bytes() == b"- seen\n- by the agent\n"
+
+
+def test_a_repair_is_refused_where_nothing_may_be_written(ledger: HostLedger, trust: Trust) -> None:
+    curator = Curator(Roots.open(ledger.workspace), trust=trust, read_only="Opened with --read-only.")
+    with pytest.raises(EditRefused, match="read-only"):
+        curator.repair("MEMORY.md", b"- the router is an Omada\n")
 
 
 # --- a ledger that is not as it should be: one sentence, nothing written ---------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import trace_json
+from memory_tui.engine.unrelated_memory import UnrelatedMemory
+from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
-from memory_tui.search.answer_level import AnswerSignals, level_of, likelihood
+from memory_tui.search.answer_level import AnswerSignals, UnrelatedEvidence, level_of, likelihood, usual
 from memory_tui.search.trace import Trace
 from tests.support.tui import NOW, sample
 
@@ -26,42 +28,59 @@ def bounds(doubt: float, nothing: float) -> Settings:
     return Settings.defaults().update({"answer.doubtBelow": doubt, "answer.nothingBelow": nothing}, "test")
 
 
-def signals(coverage: float = 0.0, line: float = 0.0, window: float = 0.0, cosine: float | None = 0.0) -> AnswerSignals:
-    return AnswerSignals(coverage, line, window, cosine)
+def signals(window: float = 0.0, closeness: float = 0.0, cosine: float | None = 0.0) -> AnswerSignals:
+    return AnswerSignals(closeness, window, window, closeness, cosine)
 
 
-@given(SHARES, SHARES, SHARES, SHARES, SHARES)
+HERE = UnrelatedEvidence(3.0, 1.0, 24, 7)
+
+
+@given(SHARES, SHARES, SHARES, SHARES)
 def test_more_of_any_signal_never_makes_an_answer_less_likely(
-    coverage: float, line: float, window: float, cosine: float, more: float
+    window: float, closeness: float, cosine: float, more: float
 ) -> None:
-    before = signals(coverage, line, window, cosine)
-    for name in ("coverage", "line", "window", "cosine"):
-        assert likelihood(replace(before, **{name: getattr(before, name) + more})) >= likelihood(before)
+    before = signals(window, closeness, cosine)
+    for name in ("window", "closeness", "cosine"):
+        assert likelihood(replace(before, **{name: getattr(before, name) + more}), HERE) >= likelihood(before, HERE)
+
+
+@given(st.lists(st.floats(0, 20), min_size=1, max_size=24), st.floats(-5, 5))
+def test_the_likelihood_goes_by_the_distance_from_unrelated_questions(reached: list[float], shift: float) -> None:
+    asked = signals(0.3, 0.4, 0.5)
+    here, elsewhere = (UnrelatedEvidence.of([one + by for one in reached], 1) for by in (0.0, shift))
+    assert here.deviation == pytest.approx(elsewhere.deviation)
+    assert (likelihood(asked, elsewhere) <= likelihood(asked, here) + 1e-12) == (shift >= 0 or shift > -1e-9)
+
+
+def test_three_deviations_above_unrelated_questions_are_as_likely_as_not() -> None:
+    asked = signals(0.3, 0.4, 0.5)
+    assert likelihood(asked, UnrelatedEvidence(asked.evidence - 6.0, 2.0)) == pytest.approx(0.5)
+    assert "+3.0 deviations" in level_of(asked, bounds(0.5, 0.1), replace(HERE, mean=asked.evidence - 3)).explanation
 
 
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:
-    asked = signals(0.3, 0.3, 0.3, 0.4)
-    value = likelihood(asked)
-    assert level_of(asked, bounds(value, 0.0)).level == "found"
-    assert level_of(asked, bounds(value + 0.01, value)).level == "nearby only"
-    assert level_of(asked, bounds(value + 0.01, value + 0.005)).level == NOTHING
-    assert level_of(asked, bounds(value, 1.0)).level == "found", "what is not doubted is not nothing"
+    asked = signals(0.3, 0.3, 0.4)
+    value = likelihood(asked, HERE)
+    assert level_of(asked, bounds(value, 0.0), HERE).level == "found"
+    assert level_of(asked, bounds(value + 0.01, value), HERE).level == "nearby only"
+    assert level_of(asked, bounds(value + 0.01, value + 0.005), HERE).level == NOTHING
+    assert level_of(asked, bounds(value, 1.0), HERE).level == "found", "what is not doubted is not nothing"
 
 
 def test_what_is_near_in_meaning_is_never_nothing() -> None:
     # "What happened on July 20th?" over the log of that day: no word in common, and the right answer.
-    asked = signals(0.0, 0.0, 0.0, 0.54)
-    assert level_of(asked, bounds(0.07, 0.01)).level == "nearby only"
-    assert level_of(signals(0.0, 0.0, 0.0, 0.4), bounds(0.07, 0.01)).level == NOTHING
-    assert level_of(signals(0.0, 0.0, 0.0, None), bounds(0.07, 0.01)).level == NOTHING
+    asked = signals(0.0, 0.0, 0.54)
+    assert level_of(asked, bounds(0.5, 0.1), HERE).level == "nearby only"
+    assert level_of(signals(0.0, 0.0, 0.4), bounds(0.5, 0.1), HERE).level == NOTHING
+    assert level_of(signals(0.0, 0.0, None), bounds(0.5, 0.1), HERE).level == NOTHING
 
 
 def test_the_words_of_a_level_hold_its_numbers() -> None:
-    said = level_of(signals(0.25, 0.1, 0.1, 0.31), bounds(0.9, 0.0)).sentence
+    said = level_of(signals(0.1, 0.25, 0.31), bounds(0.9, 0.0), HERE).sentence
     assert said.startswith("Nearby only")
     assert "25%" in said
     assert "0.31" in said
-    assert "cosine" not in level_of(signals(cosine=None), bounds(0.0, 0.0)).sentence
+    assert "cosine" not in level_of(signals(cosine=None), bounds(0.0, 0.0), HERE).sentence
 
 
 def asked(engine: Engine, question: str, **changes: object) -> Trace:
@@ -107,7 +126,41 @@ def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
     assert trace.level is not None
     assert told["level"] == trace.level.level
     assert told["sentence"] == trace.level.sentence
-    assert set(told["signals"]) == {"coverage", "line", "window", "cosine"}
+    assert set(told["signals"]) == {"coverage", "line", "window", "closeness", "cosine"}
+    assert told["explanation"] == trace.level.explanation
+
+
+def test_levels_go_by_what_was_measured_here_once_it_was(engine: Engine) -> None:
+    before = asked(engine, "omada er605").level
+    assert before is not None
+    assert before.unrelated == usual("omada er605")
+    probes = noise.ask_all(engine.queries.gather)
+    settings = engine.plan.with_profile("recommended")
+    engine.queries.unrelated.keep(probes, settings)
+    found = asked(engine, "omada er605").level
+    assert found is not None
+    assert found.unrelated == noise.unrelated_evidence(probes, settings)
+    assert found.unrelated.questions == len(UNRELATED)
+    assert found.level == "found"
+    floor = noise.measure(probes, settings)
+    assert floor.levels is not None
+    assert floor.levels.false_recalls <= 0.1
+    assert floor.levels.doubted == 0.0, "lines of the notes are held by the notes"
+
+
+def test_another_process_reads_what_was_measured(engine: Engine, tmp_path: Path) -> None:
+    probes = noise.ask_all(engine.queries.gather)
+    settings, workspace = engine.plan.with_profile("recommended"), engine.plan.roots.workspace
+    state = tmp_path / "state.sqlite"
+    uuid = probes.nonsense[0].evidence.uuid
+    elsewhere = UnrelatedMemory(workspace, path=state)
+    assert elsewhere.of("omada", uuid) is None
+    UnrelatedMemory(workspace, writes=False, path=state).keep(probes, settings)
+    assert not state.exists(), "who may not write keeps it to itself"
+    UnrelatedMemory(workspace, path=state).keep(probes, settings)
+    assert elsewhere.of("omada", uuid) == noise.unrelated_evidence(probes, settings)
+    assert elsewhere.of("omada", "another index") is None
+    assert elsewhere.of("喜欢什么书", uuid) is None, "it was measured in another script"
 
 
 def test_openclaw_says_nothing_of_it(engine: Engine) -> None:

@@ -179,7 +179,7 @@ def test_words_that_the_model_does_not_know_are_the_reason_why_nothing_has_a_cos
     assert trace.mode == "keywords only"
     assert explain(trace.recalled[0], trace)[0].detail == "the embedding model knows no word of the query"
     said = {notice.code: notice.message for notice in trace.notices}
-    assert said["unknown_words"] == "The embedding model knows no word of the question: found by words alone."
+    assert said["unknown_words"] == "The embedding model knows no word of the query: found by words alone."
     assert nothing.empty == NoUsableWord((), pointless=True)
     assert wording.empty(nothing.empty, nothing.profile)[0].endswith("and the embedding model knows nothing in it.")
     assert "found by" not in "".join(notice.message for notice in nothing.notices)

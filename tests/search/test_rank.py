@@ -140,7 +140,7 @@ def test_what_no_note_holds_is_said_of_the_words_that_were_looked_for() -> None:
         return next(notice.message for notice in trace.notices if notice.code == "meaning_alone")
 
     rest = ". These hits are near in meaning alone, and may have nothing to do with it."
-    assert said(QueryPlan(("film",), (), "film")) == f"No note holds a word of the question{rest}"
+    assert said(QueryPlan(("film",), (), "film")) == f"No note holds a word of the query{rest}"
     assert said(QueryPlan(("film",), ("did",), "film")) == f"No note holds one of the words that count{rest}"
     assert said(QueryPlan(("film",), ("did", "sunny"), "film", common=("sunny",))) == (
         f"No note holds one of the words that count; left out as too common: sunny{rest}"

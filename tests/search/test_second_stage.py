@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_tui.core.settings import Settings
-from memory_tui.explain.counterfactuals import Reranking
+from memory_tui.explain.reranking import Reranking
 from memory_tui.search import passages, second_stage
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
@@ -185,7 +185,7 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytes
     def broken() -> None:
         raise ProviderError("The table cannot be read.", "")
 
-    monkeypatch.setattr(second_stage, "_table", broken)
+    monkeypatch.setattr(second_stage, "passage_table", broken)
     trace = rank(one_note(["router", "vlan"], [0.5, 0.4], {0: -1.0}, ("router",)), made.settings("recommended"))
     assert "second_stage" in [notice.code for notice in trace.notices]
     assert trace.recalled[0].second is not None
@@ -194,8 +194,8 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytes
 
 def test_a_remembered_text_is_cut_once() -> None:
     memory = passages.PassageMemory(2)
-    first = memory.of("one", None)
-    assert memory.of("one", None) is first
-    memory.of("two", None)
-    memory.of("three", None)
-    assert memory.of("one", None) is not first
+    first = memory.of(["one"], None)[0]
+    assert memory.of(["one"], None)[0] is first
+    memory.of(["two"], None)
+    memory.of(["three"], None)
+    assert memory.of(["one"], None)[0] is not first

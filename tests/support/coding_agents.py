@@ -7,12 +7,10 @@ hit, then quote both; it speaks Anthropic's Messages and OpenAI's Responses, str
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
 import re
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -24,10 +22,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.npm import installed
+
 VERSIONS = {"@anthropic-ai/claude-code": "2.1.330", "@openai/codex": "0.169.0"}
-# Read before a test changes its home: the packages are fetched once for all runs.
-CACHE = Path(os.environ.get("MEMORY_TUI_TEST_CACHE") or Path.home() / ".cache" / "memory-tui-tests")
-_INSTALL_SECONDS = 200
 _RUN_SECONDS = 60
 
 
@@ -36,42 +33,13 @@ def program(package: str) -> str:
     system, machine = platform.system().lower(), {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), "")
     if system != "linux" or not machine:
         pytest.skip(f"{package} is only installed on Linux, and this is {system} {platform.machine()}")
-    folder = _installed(package) / "node_modules"
+    version = VERSIONS[package]
+    folder = installed(f"{package.rpartition('/')[2]}-{version}", {package: version}) / "node_modules"
     found = list((folder / "@anthropic-ai" / f"claude-code-linux-{machine}").glob("claude"))
     found += (folder / "@openai" / f"codex-linux-{machine}" / "vendor").glob("*/bin/codex")
     if len(found) != 1:
-        pytest.skip(f"{package} {VERSIONS[package]} from npm has no program for linux-{machine}")
+        pytest.skip(f"{package} {version} from npm has no program for linux-{machine}")
     return str(found[0])
-
-
-def _installed(package: str) -> Path:
-    version = VERSIONS[package]
-    folder = CACHE / f"{package.rpartition('/')[2]}-{version}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        # Tests run in several processes, and one installs.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if (folder / "whole").exists():
-            return folder
-        if shutil.which("npm") is None:
-            pytest.skip(f"{package} is not installed: there is no npm")
-        (folder / "package.json").write_text(json.dumps({"private": True, "dependencies": {package: version}}))
-        flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]
-        try:
-            run = subprocess.run(
-                ["npm", "install", *flags],
-                check=False,
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=_INSTALL_SECONDS,
-            )
-        except subprocess.TimeoutExpired:
-            pytest.skip(f"{package} is not installed: npm took more than {_INSTALL_SECONDS} seconds")
-        if run.returncode != 0:
-            pytest.skip(f"{package} is not installed: {' '.join(run.stderr.split())[-300:]}")
-        (folder / "whole").touch()
-    return folder
 
 
 @dataclass(slots=True)

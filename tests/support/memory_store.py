@@ -10,6 +10,7 @@ import copy
 import math
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -447,6 +448,12 @@ class MemoryWords:
         with self._store.running() as state:
             documents = self._documents(state, form)
             return [len(self._counts(documents, word, form, lone_is_prefix=True)) for word in words]
+
+    def vocabulary(self) -> dict[str, int]:
+        if self.cut() != "unicode61":
+            return {}
+        documents = self._documents(self._store.state, "plain").values()
+        return dict(Counter(word for document in documents for word in set(document)))
 
     def containing(self, term: str) -> RowIds:
         wanted = term.translate(ASCII_LOWER)

@@ -5,12 +5,8 @@ Nothing of it reaches the developer's own home, and the only model it knows is t
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import platform
-import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -24,79 +20,31 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import pytest
-
+from tests.support.npm import installed, node
 from tests.support.scripted_model import MARK, MODEL, Model
 from tests.support.waiting import LONG
 
 NEWEST, OLDEST = "2026.9.6", "2026.3.13"
 """The releases between which the plugin runs."""
-# Read before a test changes its home: the packages are fetched once for all runs.
-CACHE = Path(os.environ.get("MEMORY_TUI_TEST_CACHE") or Path.home() / ".cache" / "memory-tui-tests")
-_INSTALL_SECONDS = 240
-_NODE = (24, 16)
-"""What 2026.9.6 asks for; 2026.3.13 runs on it too."""
 # One of its dependencies is fetched by git over ssh, which a machine that builds need not have; a chat app needs it.
 _OVERRIDES = {OLDEST: {"libsignal": "6.0.0"}}
 TOKEN = "of-a-test"
+_CHATS = {"agents": ["main"], "allowedChatTypes": ["direct", "group", "channel"]}
 FEW_PLUGINS = MappingProxyType({"allow": ["memory-core", "memory-tui"]})
 """Others take OpenClaw minutes to load on a busy machine; memory-core goes on dreaming beside the slot's owner."""
-
-
-def node() -> str:
-    """A Node that is new enough: the machine's, else one from npm. Skips the test, with the reason, without one."""
-    found = shutil.which("node")
-    if found is not None and _version_of(found) >= _NODE:
-        return found
-    system = {"Linux": "linux", "Darwin": "darwin"}.get(platform.system(), "")
-    machine = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "")
-    if not system or not machine:
-        pytest.skip(f"no Node {_NODE[0]} here, and npm has none for {platform.system()} {platform.machine()}")
-    package = f"node-{system}-{machine}"
-    return str(_installed("node-24", {package: "24"}, {}) / "node_modules" / package / "bin" / "node")
+WITH_TRIGGERS = MappingProxyType(
+    {
+        "allow": ["memory-core", "memory-tui", "active-memory"],
+        "entries": {"active-memory": {"enabled": True, "config": _CHATS}},
+    }
+)
+"""The same with the plug-in of 2026.9 that recalls by triggers."""
 
 
 def openclaw(version: str) -> list[str]:
     """The command of OpenClaw `version`. Skips the test, with the reason, where npm cannot install it."""
-    folder = _installed(f"openclaw-{version}", {"openclaw": version}, _OVERRIDES.get(version, {}))
+    folder = installed(f"openclaw-{version}", {"openclaw": version}, _OVERRIDES.get(version, {}))
     return [node(), str(folder / "node_modules" / "openclaw" / "openclaw.mjs")]
-
-
-def _version_of(program: str) -> tuple[int, int]:
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=LONG, check=False).stdout
-    found = re.match(r"v(\d+)\.(\d+)", said)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
-def _installed(name: str, packages: Mapping[str, str], overrides: Mapping[str, str]) -> Path:
-    folder = CACHE / name
-    wanted = {"private": True, "dependencies": dict(packages), "overrides": dict(overrides)}
-    done = folder / "whole.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        # Tests run in several processes, and one installs.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if done.is_file() and json.loads(done.read_text()) == wanted:
-            return folder
-        if shutil.which("npm") is None:
-            pytest.skip(f"{name} is not installed: there is no npm")
-        (folder / "package.json").write_text(json.dumps(wanted))
-        flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]
-        try:
-            run = subprocess.run(
-                ["npm", "install", *flags],
-                check=False,
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=_INSTALL_SECONDS,
-            )
-        except subprocess.TimeoutExpired:
-            pytest.skip(f"{name} is not installed: npm took more than {_INSTALL_SECONDS} seconds")
-        if run.returncode != 0:
-            pytest.skip(f"{name} is not installed: {' '.join(run.stderr.split())[-300:]}")
-        done.write_text(json.dumps(wanted))
-    return folder
 
 
 def free_port() -> int:
@@ -249,16 +197,3 @@ class Gateway:
         results = self.openclaw.model.results(*questions)
         assert results, f"{said}\n{self.log.read_text()[-3000:]}"
         return results
-
-
-def main() -> None:
-    """Install what the tests need, and print where it is, or why it is not there."""
-    for version in (NEWEST, OLDEST):
-        try:
-            print(f"OpenClaw {version}: {openclaw(version)[-1]}")
-        except pytest.skip.Exception as reason:
-            print(f"OpenClaw {version}: {reason}")
-
-
-if __name__ == "__main__":
-    main()

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.keys import _character_to_key, key_to_character
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
@@ -36,6 +38,21 @@ SCREENS = TESTS / "tui" / "screens"
 
 # A sentence stays until a test has read it, however busy the machine is.
 status_bars.SECONDS = 3600.0
+
+_PARSED: dict[tuple[object, ...], list[RuleSet]] = {}
+_parse_rules = Stylesheet._parse_rules
+
+
+def _parsed_once(self: Stylesheet, css: str, *args: object, **named: object) -> list[RuleSet]:
+    """The rules of `css`, which each app of the tests would parse anew."""
+    key = (css, args, *sorted(named.items()), *sorted(self._variables.items()))
+    if key not in _PARSED:
+        _PARSED[key] = _parse_rules(self, css, *args, **named)  # type: ignore[arg-type]
+    return _PARSED[key]
+
+
+# A seventh of what an app's start costs.
+Stylesheet._parse_rules = _parsed_once  # type: ignore[method-assign]
 
 Steps = Callable[[Pilot[int]], Awaitable[None]]
 

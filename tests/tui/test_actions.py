@@ -17,6 +17,8 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.grammar import MEANINGS, PREFIXES, letters_markdown
 from memory_tui.tui.keymap import ACTIONS, PLACES, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
+from memory_tui.tui.views.agents.agents_view import AgentsView
+from memory_tui.tui.views.agents.connection_view import ConnectionView
 from memory_tui.tui.views.help import INDENT, written
 from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_view import InboxView
@@ -28,28 +30,36 @@ from memory_tui.tui.views.index.providers_view import ProvidersView
 from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.index.sessions_view import SessionsView
 from memory_tui.tui.views.index.storage_view import StorageView
+from memory_tui.tui.views.map.map_view import MapChanges, MapView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
 from memory_tui.tui.views.notes.history import HistoryView
 from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
 from memory_tui.tui.views.search.knobs import Knobs
 from memory_tui.tui.views.search.lab import FadingView, KnobSearchView, NoiseView, Report
+from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
+from memory_tui.tui.views.search.qmd_view import CompareQmdView
 from memory_tui.tui.views.search.saved_queries import SavedQueriesView
+from memory_tui.tui.views.search.scatter_view import ScatterView
 from memory_tui.tui.views.search.search_explain import Explainer, WhyNotView
 from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.write_config import WriteView
 from memory_tui.tui.views.view import KnobHistory
 from memory_tui.tui.widgets import status_bars
+from memory_tui.tui.widgets.calendar import Calendar
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Attention, EventLog
 from memory_tui.tui.widgets.note_side import AboutPane
+from memory_tui.tui.widgets.plane import Plane
 from memory_tui.tui.widgets.query import FilterInput, FindInput, QueryInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.widgets.scatter import Scatter
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 from tests.support.tui import ask, drive, make_app, press, said, sample, settled, text_of, until
@@ -67,6 +77,8 @@ NODES = {
     "editor": EditArea,
     "watched": QuestionInput,
     "history": HistoryView,
+    "trust": TrustView,
+    "repair": RepairView,
     "search": SearchView,
     "query": QueryInput,
     "filter": FilterInput,
@@ -78,6 +90,7 @@ NODES = {
     "compare": CompareView,
     "saved_queries": SavedQueriesView,
     "side_by_side": SideBySideView,
+    "compare_qmd": CompareQmdView,
     "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,
@@ -92,8 +105,18 @@ NODES = {
     "recalls": RecallsView,
     "events": EventLog,
     "attention": Attention,
+    "map": MapView,
+    "calendar": Calendar,
+    "plane": Plane,
+    "candidates": MapView,
+    "scatter": Scatter,
+    "scatter_view": ScatterView,
+    "agents": AgentsView,
+    "connection": ConnectionView,
+    "unreached": UnreachedView,
+    "replay": ReplayView,
 }
-PARTS = (NotePane, NoteActions, Listing, InboxActions, Judge, Knobs, Explainer, KnobHistory, Report)
+PARTS = (MapChanges, NotePane, NoteActions, Listing, InboxActions, Judge, Knobs, Explainer, KnobHistory, Report)
 
 
 def test_the_manual_shows_the_table() -> None:

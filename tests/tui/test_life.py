@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES
 
 from memory_tui.core.errors import WorkspaceError
-from memory_tui.core.events import Event, SyncStarted
+from memory_tui.core.events import Event, SyncFinished, SyncStarted
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
@@ -221,7 +221,7 @@ def test_the_watcher_is_switched_and_says_so(tmp_path: Path) -> None:
         assert "not watching" in text_of(app).splitlines()[0]
         assert "watcher  off" in text_of(app)
 
-    drive(app, steps)
+    drive(app, steps, (160, 36))
 
 
 def test_the_event_log_can_be_held(tmp_path: Path) -> None:
@@ -353,3 +353,28 @@ def test_the_first_view_imports_neither_the_engine_nor_the_other_views() -> None
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_sweep_that_finds_nothing_new_gathers_no_facts(tmp_path: Path) -> None:
+    workspace = sample(tmp_path / "notes")
+    app = make_app(workspace)
+
+    async def sweep(pilot: Pilot[int]) -> None:
+        assert app.engine is not None
+        before = len([event for event in app.news if isinstance(event, SyncFinished)])
+        app.engine.indexer.request_sync("sweep")
+        await until(lambda: len([event for event in app.news if isinstance(event, SyncFinished)]) > before)
+        await settled(pilot)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await sweep(pilot)
+        facts = app.facts
+        await sweep(pilot)
+        assert facts is not None
+        assert app.facts is not None
+        assert app.facts.rows is facts.rows
+        (workspace / "memory" / "fresh.md").write_text("# new\n", "utf-8")
+        await sweep(pilot)
+        await until(lambda: any(row.path == "memory/fresh.md" for row in app.facts.rows))
+
+    drive(app, steps)

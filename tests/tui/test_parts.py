@@ -15,10 +15,11 @@ from rich.cells import cell_len
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
 from memory_tui.engine.status import FileRow
+from memory_tui.render.score_bar import bar
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tui import draw, external, note_page
 from memory_tui.tui.note_page import beside, closest, find_in, groups, head_of, make_page, marks, overlaid
-from memory_tui.tui.state import Aging, age_word, effect_word, size_word
+from memory_tui.tui.state import Aging
 from memory_tui.tui.tuning import Dial, Tuning, dials, slider, stepped
 from memory_tui.tui.widgets.status_bars import BarStatement, fitted
 from memory_tui.workspace.notes import Document
@@ -50,13 +51,13 @@ AMOUNTS = st.lists(st.tuples(st.sampled_from("█▒+·"), st.floats(-1, 2)), ma
 
 @given(AMOUNTS, st.floats(0.1, 3), st.integers(1, 40))
 def test_a_bar_never_leaves_its_frame(parts: list[tuple[str, float]], scale: float, width: int) -> None:
-    assert len(draw.bar(parts, scale, width)) == width
+    assert len(bar(parts, scale, width)) == width
 
 
 def test_a_bar_is_a_share_of_its_scale() -> None:
-    assert draw.bar([("█", 0.5), ("▒", 0.25)], 1.0, 8) == "████▒▒  "
-    assert draw.bar([("█", 0.5), ("▒", 0.25)], 2.0, 8) == "██▒     "
-    assert draw.bar([("█", float("nan"))], 1.0, 4) == "    "
+    assert bar([("█", 0.5), ("▒", 0.25)], 1.0, 8) == "████▒▒  "
+    assert bar([("█", 0.5), ("▒", 0.25)], 2.0, 8) == "██▒     "
+    assert bar([("█", float("nan"))], 1.0, 4) == "    "
 
 
 @pytest.mark.parametrize(
@@ -202,7 +203,7 @@ def test_files_are_grouped_by_day() -> None:
         "Last seven days",
         "February 2026",
         "December 2025",
-        "Evergreen",
+        "Topics",
         "Extra paths",
         "Sessions",
     ]
@@ -320,23 +321,6 @@ def test_a_few_letters_find_a_name() -> None:
     assert closest(names, "") == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("size", "word"),
-    [
-        (0, "0"),
-        (999, "999"),
-        (1000, "1.0k"),
-        (9949, "9.9k"),
-        (9960, "10k"),
-        (999_499, "999k"),
-        (999_500, "1.0M"),
-        (32_000_000, "32M"),
-    ],
-)
-def test_sizes_take_four_characters(size: int, word: str) -> None:
-    assert size_word(size) == word
-
-
 def test_age_is_what_a_search_counts() -> None:
     now = dt.datetime(2026, 3, 31, tzinfo=dt.UTC).timestamp()
     log, topic = row("memory/2026-03-01.md", dt.date(2026, 3, 1)), row("memory/house.md", None)
@@ -347,10 +331,6 @@ def test_age_is_what_a_search_counts() -> None:
     assert multiply.days(topic) is None
     assert (multiply.days(slug), add.days(slug)) == (None, 30)
     assert Aging("add", False, 30, now).factor(log) is None
-    adds = Aging("add", True, 30, now, 0.3)
-    assert [effect_word(multiply, f) for f in (None, 1.0, 0.5, 0.0)] == ["", "×1", "×.50", "×.00"]
-    assert effect_word(adds, adds.factor(slug)) == "+.15", "what is added says how much, not a share"
-    assert [age_word(days) for days in (None, 0.4, 30, 1500)] == ["none", "0d", "30d", "4y"]
 
 
 def document(text: str) -> Document:

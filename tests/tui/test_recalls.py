@@ -11,9 +11,11 @@ from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
+from memory_tui.tui.home import home_of
 from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.notes.edit import EditView
+from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
 from memory_tui.tui.views.search.search_view import SearchView
 from tests.support.tui import LARGE, ask, drive, make_app, press, said, sample, settled, text_of, until
 
@@ -122,3 +124,48 @@ def test_without_a_log_the_view_says_how_to_have_one(workspace: Path) -> None:
         assert "No recall is logged." in text_of(pilot.app)
 
     drive(make_app(workspace), steps, LARGE)
+
+
+def test_lines_that_nothing_reached_are_listed_and_say_why_they_never_come(workspace: Path) -> None:
+    asked_by_an_agent(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "2")
+        await ask(pilot, "vlan")
+        await app.run_action("do('unreached')")
+        await until(lambda: "that nothing delivered in the last 30 days" in text_of(app))
+        assert isinstance(app.screen, UnreachedView)
+        assert "(2 questions, 1 read of notes)" in text_of(app)
+        await press(pilot, "g", "g", "j", "j", "w")
+        await until(lambda: "made of its own words" in text_of(app))
+        assert "2 questions asked by agents:" in text_of(app)
+        lines = app.screen.lines
+        assert lines is not None
+        await press(pilot, "enter")
+        await until(lambda: isinstance(app.screen, ReaderView))
+        assert lines.path in text_of(app)
+
+    drive(make_app(workspace), steps, size=LARGE)
+
+
+def test_last_week_is_asked_again_under_the_knobs_as_they_are(workspace: Path) -> None:
+    asked_by_an_agent(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "2")
+        await ask(pilot, "vlan")
+        await app.run_action("do('replay')")
+        await until(lambda: "Turn a knob first" in text_of(app))
+        await press(pilot, "escape")
+        home = home_of(app.screen)
+        assert home.tuning is not None
+        home.turn(home.tuning.to(home.tuning.settings.set("query.maxResults", 1, "test")))
+        await app.run_action("do('replay')")
+        await until(lambda: "2 questions: " in text_of(app))
+        assert isinstance(app.screen, ReplayView)
+        await press(pilot, "g", "g", "j", "j", "enter")
+        await until(lambda: isinstance(app.screen, SearchView) and app.screen.question in ("printer", "omada router"))
+
+    drive(make_app(workspace), steps, size=LARGE)

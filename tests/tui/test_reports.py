@@ -228,7 +228,7 @@ def test_few_labels_are_no_evidence(workspace: Path) -> None:
         await ask(pilot, QUESTION)
         await press(pilot, "z", "s")
         assert isinstance(app.screen, KnobSearchView)
-        assert "No evidence: 0 questions with a correct hit" in text_of(app)
+        assert "No evidence: 0 queries with a correct hit" in text_of(app)
         await press(pilot, "enter")
         assert said(app) == "No evidence for other settings, so there is nothing to apply."
 

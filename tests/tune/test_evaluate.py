@@ -100,6 +100,22 @@ def test_the_numbers_are_those_of_real_searches(run: Run, place: Path) -> None:
     assert found["questions"] == len(found["queries"]) > 15
 
 
+def test_the_table_holds_each_profile_and_plain_bm25_with_intervals(run: Run, place: Path) -> None:
+    found = measured(run, place)
+    own, *others = found["table"]
+    assert own["metrics"]["recall@6"]["mean"] == pytest.approx(found["metrics"]["recall@6"])
+    assert all(gain["mean"] == 0 for gain in own["gains"].values())
+    assert "plain bm25" in {one["name"] for one in others}
+    for one in found["table"]:
+        for name, mean in one["metrics"].items():
+            assert mean["low"] <= mean["mean"] <= mean["high"]
+            gained = own["metrics"][name]["mean"] - mean["mean"]
+            assert one["gains"][name]["mean"] == pytest.approx(gained)
+    _, out, _ = run("eval", "--labels", str(place / "labels.jsonl"))
+    assert all(one["name"] in out for one in others)
+    assert "False recalls" in out
+
+
 def test_bad_weights_fail_against_a_baseline_and_name_what_broke(run: Run, place: Path, tmp_path: Path) -> None:
     code, out, _ = run("eval", "--labels", str(place / "labels.jsonl"), "--json")
     assert code == 0
@@ -167,7 +183,7 @@ def test_qrels_give_the_same_numbers(run: Run, place: Path, tmp_path: Path) -> N
 def test_without_labels_there_is_a_sentence_and_no_number(run: Run, tmp_path: Path) -> None:
     code, out, err = run("eval")
     assert (code, out) == (2, "")
-    assert "No question has a label" in err
+    assert "No query has a label" in err
     (tmp_path / "bad.jsonl").write_text("{")
     assert run("eval", "--labels", str(tmp_path / "bad.jsonl"))[0] == 2
     assert run("eval", "--labels", str(tmp_path / "none.jsonl"))[0] == 2
@@ -212,5 +228,5 @@ def test_tune_with_few_labels_claims_nothing(run: Run, place: Path, tmp_path: Pa
     (tmp_path / "few.jsonl").write_text(few, "utf-8")
     code, out, _ = run("tune", "--labels", str(tmp_path / "few.jsonl"))
     assert code == 0
-    assert out.startswith("No evidence: 5 questions")
+    assert out.startswith("No evidence: 5 queries")
     assert run("tune", "--labels", str(tmp_path / "few.jsonl"), "--metric", "beauty")[0] == 2

@@ -175,5 +175,5 @@ def test_an_outcome_within_chance_names_the_gain_that_may_be_missed() -> None:
     found = tune(accidental(3), settings(OPENCLAW))
     assert isinstance(found, NoEvidence)
     if found.reason == "within chance":
-        assert f"With 50 questions a gain under {found.missed:.2f} may be missed" in evaluation.verdict(found)
+        assert f"With 50 queries a gain under {found.missed:.2f} may be missed" in evaluation.verdict(found)
     assert "this needs" not in evaluation.verdict(found)

@@ -91,6 +91,11 @@ class Life:
     def fresh(self) -> set[str]:
         return {row.path for row in self.engine.notes.files() if row.state == "fresh"}
 
+    def watches(self) -> None:
+        """A watcher that hears late on a busy machine counts as stalled once more; it comes back too."""
+        end = threading.Event()
+        assert any(self.engine.indexer.watcher.on or end.wait(0.05) for _ in range(int(LONG * 20)))
+
     def comes_back(self, path: str, fresh: set[str]) -> None:
         self.becomes(path, "there")
         end = threading.Event()
@@ -365,7 +370,7 @@ def test_the_death_of_the_watcher_is_told_and_it_is_begun_anew(workspace: Path) 
         assert not life.engine.indexer.watcher.on
         assert "has ended" in life.engine.indexer.root_watch.states()[0].detail
         life.becomes(".", "there")
-        assert life.engine.indexer.watcher.on
+        life.watches()
         (workspace / "memory" / "after.md").write_text("the new watcher sees this\n")
         life.comes_back(".", ALL | {"memory/after.md"})
 
@@ -446,14 +451,13 @@ def test_nothing_on_the_screen_is_green_when_the_workspace_is_gone(workspace: Pa
 
     async def steps(_pilot: Pilot[int]) -> None:
         app.switch_mode("browse")
-        await until(lambda: "✓" in text_of(app))
-        assert " HYBRID " in first_line(app)
-        assert "✓" in text_of(app)
+        await until(lambda: " HYBRID " in first_line(app) and "fresh" in text_of(app))
+        assert "missing root" not in text_of(app)
         workspace.rename(hidden(workspace))
         await until(lambda: "NOTES GONE" in first_line(app))
-        await until(lambda: "✓" not in text_of(app))
-        assert "missing root" in text_of(app)
-        assert "the index keeps" in first_line(app)
+        await until(lambda: "missing root" in text_of(app))
+        assert "fresh" not in text_of(app)
+        assert "is not there" in first_line(app)
         app.switch_mode("index")
         await until(lambda: "Not indexed as on disk" in text_of(app))
         await until(lambda: "it was deleted, renamed" in text_of(app))
@@ -466,7 +470,7 @@ def test_nothing_on_the_screen_is_green_when_the_workspace_is_gone(workspace: Pa
         app.switch_mode("index")
         await until(lambda: "Every note is indexed as it is on disk." in text_of(app))
         app.switch_mode("browse")
-        await until(lambda: text_of(app).count("✓") == len(ALL))
+        await until(lambda: "fresh" in text_of(app) and "missing root" not in text_of(app))
 
     watched(app, steps)
 

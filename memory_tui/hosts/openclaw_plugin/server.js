@@ -2,8 +2,9 @@
  * One process of `memory-tui mcp`: JSON-RPC, a message a line, over its pipes.
  *
  * Nothing here throws into the host: what goes wrong rejects the request that it concerns, with a `kind`:
- * "start" (the program does not run), "gone" (it ended in the middle), "hung" (silent, so it was killed),
- * "slow" (alive, but not done in time), "refused" (it answered with an error), "aborted" (the caller gave up).
+ * "start" (the program does not run), "gone" (it ended in the middle, or was killed at its start), "hung" (silent, so
+ * it was killed), "slow" (alive, but not done in time), "refused" (it answered with an error), "aborted" (the caller
+ * gave up).
  */
 import { spawn } from "node:child_process";
 import path from "node:path";
@@ -191,7 +192,8 @@ export class Server {
     const last = lastLine(this.#stderr);
     const said = last ? ` It said: ${last}` : "";
     const message = this.#greeted ? `memory-tui ended ${how}.${said}` : `${command} ended at its start ${how}.${said}`;
-    this.#end(new ServerError(this.#greeted ? "gone" : "start", message));
+    // What a signal ended can run: only a program that ends by itself is one that does not start.
+    this.#end(new ServerError(this.#greeted || signal ? "gone" : "start", message));
   }
 
   #end(error) {

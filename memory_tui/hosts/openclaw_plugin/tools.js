@@ -20,6 +20,11 @@ const TOOLS = {
       properties: {
         query: { type: "string", description: "What to look for, in words or as a question." },
         maxResults: { type: "integer", minimum: 1, description: "How many hits at most." },
+        maxCharacters: {
+          type: "integer",
+          minimum: 0,
+          description: "How many characters of notes at most, as passages around what matched; 0 for whole hits.",
+        },
         minScore: { type: "number", description: "What a hit has to score." },
         corpus: {
           type: "string",

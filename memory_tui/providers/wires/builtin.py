@@ -39,6 +39,7 @@ _PIECE = re.compile(
 )
 _PIECES_A_CALL = 4096
 _REMEMBERED_CHARACTERS = 600_000
+_LINES_A_PRODUCT = 16
 
 
 class _Words:
@@ -50,6 +51,8 @@ class _Words:
     def __init__(self, vocabulary: Sequence[str]) -> None:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+        from memory_tui.core.tokens import WordMemory
+
         ids = {token: at for at, token in enumerate(vocabulary)}
         model = models.WordPiece(ids, unk_token=UNKNOWN, max_input_chars_per_word=LONGEST_WORD)
         self._tokenizer = Tokenizer(model)
@@ -57,19 +60,23 @@ class _Words:
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         self._known: dict[str, tuple[int, ...]] = {}
         self._characters = 0
+        self.line_ids = WordMemory(self._of_words).of
+        """Token ids of a text, without special tokens, not cut, with END_OF_LINE where one is."""
 
     def ids(self, text: str) -> list[int]:
         """Token ids of `text`, without special tokens, not cut."""
-        pieces = _PIECE.findall(text)
+        return self.line_ids(text.replace("\n", " "))
+
+    def _of_words(self, words: list[str]) -> list[tuple[int, ...]]:
+        pieces = [_PIECE.findall(word) for word in words]
         known = self._known
-        fresh = [piece for piece in set(pieces) if piece not in known]
-        if fresh:
-            for start in range(0, len(fresh), _PIECES_A_CALL):
-                known.update(self._tokenise(fresh[start : start + _PIECES_A_CALL]))
-            self._characters += sum(map(len, fresh))
-            if self._characters > _REMEMBERED_CHARACTERS:
-                self._known, self._characters = {}, 0
-        return list(chain.from_iterable(map(known.__getitem__, pieces)))
+        fresh = list({piece for found in pieces for piece in found if piece not in known})
+        for start in range(0, len(fresh), _PIECES_A_CALL):
+            known.update(self._tokenise(fresh[start : start + _PIECES_A_CALL]))
+        self._characters += sum(map(len, fresh))
+        if self._characters > _REMEMBERED_CHARACTERS:
+            self._known, self._characters = {}, 0
+        return [tuple(chain.from_iterable(map(known.__getitem__, found))) for found in pieces]
 
     def _tokenise(self, pieces: list[str]) -> dict[str, tuple[int, ...]]:
         # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
@@ -95,12 +102,29 @@ class StaticTable:
             vocabulary = data["vocabulary"].tobytes().decode().split("\n")
         if not len(self.q) == len(self.scale) == len(vocabulary):
             raise ValueError("its parts differ in length")
-        self.ids = _Words(vocabulary).ids
-        """Token ids of a text."""
+        words = _Words(vocabulary)
+        self.ids, self.line_ids = words.ids, words.line_ids
+        """Token ids of a text; the same with `tokens.END_OF_LINE` where a line ends."""
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
         """Float32 array (len(ids), DIMS): the vectors of tokens."""
         return self.q[ids] * self.scale[ids][:, None]
+
+    def sums(self, ids: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64]) -> Vectors:
+        """Float32 array (len(bounds) - 1, DIMS): the summed vectors of `ids` from each of `bounds` to the next."""
+        import numpy as np
+
+        # A product with marks sums up several times as quickly as `reduceat` does, for a few lines at a time.
+        out, places = np.empty((len(bounds) - 1, DIMS), np.float32), bounds.tolist()
+        line_of = np.repeat(np.arange(len(out)) % _LINES_A_PRODUCT, np.diff(bounds))
+        scale, every = self.scale[ids], np.arange(len(ids))
+        for first in range(0, len(out), _LINES_A_PRODUCT):
+            last = min(first + _LINES_A_PRODUCT, len(out))
+            a, b = places[first], places[last]
+            marks = np.zeros((last - first, b - a), np.float32)
+            marks[line_of[a:b], every[: b - a]] = scale[a:b]
+            np.matmul(marks, self.q.take(ids[a:b], 0).astype(np.float32), out=out[first:last])
+        return out
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """Float32 array (len(texts), DIMS) of unit vectors, or zeros for a text without any known token."""

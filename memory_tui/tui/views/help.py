@@ -17,14 +17,14 @@ from textual.widgets import Input
 
 from memory_tui.core.formatting import plural
 from memory_tui.inbox.checks import CHECKS
-from memory_tui.tui import draw
+from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR
 from memory_tui.tui.draw import wrapped
 from memory_tui.tui.grammar import MEANINGS
 from memory_tui.tui.keymap import ACTIONS, PLACES
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
 from memory_tui.tui.views.index.openclaw_index import MEANINGS as STATES_COMPARED
 from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
-from memory_tui.tui.widgets.file_tree import SIGNS
+from memory_tui.tui.widgets.file_tree import SIGNS, TRUST
 from memory_tui.tui.widgets.query import Box
 
 _STATES = {
@@ -44,13 +44,17 @@ _CHUNKS = [
 ]
 _LISTED = [
     ("12d ×.76 1.2k 3c", "age in days (none: never fades), what age leaves of its score, bytes, chunks"),
+    (
+        " ".join(letter for letter, _ in TRUST.values()),
+        "whether OpenClaw 2026.9 trusts it: agent, edited since, untrusted, not recorded, a link, not known (gl)",
+    ),
     ("+.02", "instead of ×.76 where the profile adds to the score of what is recent"),
 ]
 _HITS = [
-    (draw.VECTOR, "points for meaning (vector)"),
-    (draw.TEXT, "points for words (text)"),
-    (draw.ADDED, "points added for a recent day, or a day that the query names"),
-    (draw.LOST, "points that age took away"),
+    (VECTOR, "points for meaning (vector)"),
+    (TEXT, "points for words (text)"),
+    (ADDED, "points added for a recent day, or a day that the query names"),
+    (LOST, "points that age took away"),
     ("none", "evergreen: the note has no date, so it never fades"),
     ("+2 -1 =", "places up, down, or the same as under the baseline"),
     ("*", "a knob changed since the app opened or since the last write"),
@@ -84,6 +88,11 @@ WORDS_OF = {
     "it is made, and u undoes it. Keeping or putting off changes no note. Secrets are masked here.",
     "compare": "What OpenClaw's own index holds of the notes on disk. memory-tui reads it and never writes it: "
     "run OpenClaw itself to bring it up to date.",
+    "trust": "OpenClaw 2026.9 keeps the hash of each memory file after its own last write. A file that another program "
+    "edited becomes untrusted at the agent's next write: it is not put into the prompt, triggers no recall and is not "
+    "promoted. Once you approve it, edits made here move the hash along, so that the file stays the agent's.",
+    "repair": "The whole note as it would go into the agent's prompt again. Read it, press enter and type its name; "
+    "u undoes it.",
     "noise": "These questions have nothing to do with your notes. If they score as high as "
     "right chunks, minScore cannot keep noise out. Passing: the share of each that a minScore there lets through.",
     "fading": "Hits of today that will fade out of the answer, with the day and the gate, and those that have "
@@ -94,6 +103,8 @@ WORDS_OF = {
     "that may be chance is no evidence.",
     "side_by_side": "Two rankings of the same evidence, aligned by chunk. A side is a profile, the knobs as they are, "
     "or the baseline; a chunk that one side loses shows the reason there.",
+    "compare_qmd": "One query answered by the built-in index and by QMD. A row is what both or one of them recalls, "
+    "with both ranks; below it stands why the other lacks it. Scores of QMD are not comparable, so ranks stand here.",
     "saved_queries": "Your saved queries with their scores: under the baseline, and with the current knobs. "
     "nDCG, recall and MRR are best at 1; noise counts the hits without a correct line, best at 0. Broke: a "
     "correct line is no longer recalled.",

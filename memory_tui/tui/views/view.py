@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
@@ -20,16 +21,19 @@ from memory_tui.tui.navigation import make
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import brought
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.widgets.status_bars import KeyHints, TabLine, TooSmall, TruthBar, WhichKey
+from memory_tui.tui.widgets.status_bars import KeyHints, StepsPane, TabLine, TooSmall, TruthBar, WhichKey
 from memory_tui.tui.workers import alive
 
 if TYPE_CHECKING:
     from memory_tui.core.errors import MemoryTuiError
+    from memory_tui.search.trace import Trace
 
 T = TypeVar("T")
 
 BROAD = 116
 """Columns from which on there is room beside a reader."""
+HUGE = 160
+"""Columns from which lists have room for pictures."""
 SLIM = 80
 """Columns below which two panes side by side have no room."""
 
@@ -170,6 +174,7 @@ class View(Screen[None]):
             yield TruthBar(self.home.workspace_name)
         yield from self.compose_view()
         yield KeyHints()
+        yield StepsPane()
         yield WhichKey()
         yield TooSmall()
 
@@ -191,19 +196,29 @@ class View(Screen[None]):
             part.mounted()
 
     def _facts(self, facts: Facts) -> None:
-        self._show_top()
+        self.show_top()
         for part in self.parts:
             part.facts_changed(facts)
         self.facts_changed(facts)
         self.update_hints()
 
-    def _show_top(self) -> None:
+    def show_top(self) -> None:
         """Bring the first line up to date: tabs and truth."""
+        facts, tuning = self.home.facts, self.home.tuning
+        if facts is not None and tuning is not None and facts.agents:
+            # The screen ranks by the knobs as they were turned, written or not.
+            facts = replace(facts, agents=tuple(agent.beside(tuning.settings) for agent in facts.agents))
         self.query_one(TabLine).show(self.home.current_mode, self.home.badges)
-        self.query_one(TruthBar).show(self.home.facts, self.home.progress)
+        self.query_one(TruthBar).show(facts, self.home.progress)
+        self.show_steps()
+
+    def show_steps(self) -> None:
+        """Bring the first steps up to date, or take them away."""
+        if self.is_mounted and alive(self):
+            self.query_one(StepsPane).show(self.home.first_steps)
 
     def _events(self, events: Sequence[Event]) -> None:
-        self._show_top()
+        self.show_top()
         for part in self.parts:
             part.events_came(events)
         self.events_came(events)
@@ -213,6 +228,7 @@ class View(Screen[None]):
         """Where the screen is broad, there is room beside a reader; where it is slim, lists stand above texts."""
         self.set_class(event.size.width >= BROAD, "-broad")
         self.set_class(event.size.width < SLIM, "-slim")
+        self.set_class(event.size.width >= HUGE, "-huge")
 
     def facts_changed(self, facts: Facts, /) -> None:
         """The engine's facts are other ones now."""
@@ -222,7 +238,7 @@ class View(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """The view is in front again."""
-        self._show_top()
+        self.show_top()
         self.update_hints()
         for part in self.parts:
             part.resumed()
@@ -290,6 +306,9 @@ class View(Screen[None]):
     def engine_opened(self) -> None:
         """The engine can be asked from now on."""
 
+    def backend_changed(self) -> None:
+        """Another backend answers from now on."""
+
     def tuned(self, *, keep: bool = True) -> None:
         """The knobs stand elsewhere now; with `keep` the cursor stays on its chunk."""
         for part in self.parts:
@@ -309,9 +328,9 @@ class View(Screen[None]):
         if self.is_mounted and alive(self):
             self.query_one(KeyHints).show_message(sentence)
 
-    def read_note(self, path: str, lines: tuple[int, int], words: Sequence[str] = ()) -> None:
-        """Open the reader over this view at the 1-based `lines` of a note; `words` find the message in a transcript."""
-        reader = make("notes.browse:ReaderView", path, lines, words)
+    def read_note(self, path: str, lines: tuple[int, int], asked: Trace | None = None) -> None:
+        """Open the reader over this view at the 1-based `lines` of a note, which answered what was `asked`."""
+        reader = make("notes.browse:ReaderView", path, lines, asked)
         self.app.push_screen(reader)
 
     @on(RowList.Nothing)

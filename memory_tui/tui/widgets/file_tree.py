@@ -1,8 +1,8 @@
-"""The file tree lists notes in groups, each with its state, age, size."""
+"""The file tree lists notes in groups, each with its title, age, recalls."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar
@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from memory_tui.core.sanitize import safe
+from memory_tui.core.formatting import age_words, plural, short_age
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.recalls.activity import Activity
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_page import ABSENT, Group, beside, groups
-from memory_tui.tui.state import Aging, age_word, effect_word, size_word
+from memory_tui.tui.state import Aging
+from memory_tui.tui.widgets.memory_map import sparkline
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
+
+ROOMY, BROAD = 34, 50
+"""Cells from which an age is written out, and from which recalls are drawn."""
+DAY, LEAST, YEAR, WEEKS = 10, 8, 330, 8
+"""Cells of a day and of the shortest title; days after which a day is told with its year; weeks that are drawn."""
 
 SIGNS = {
     "fresh": ("✓", "good"),
@@ -35,6 +43,17 @@ SIGNS = {
     ABSENT: ("○", "muted"),
 }
 """The glyph and style of each state; the word stands beside it."""
+
+
+TRUST: Mapping[str, tuple[str, str]] = {
+    "agent": ("a", "muted"),
+    "edited": ("e", "warn"),
+    "untrusted": ("u", "bad"),
+    "unrecorded": ("·", "muted"),
+    "ignored": ("l", "warn"),
+    "unknown": ("?", "warn"),
+}
+"""The letter and style of each state in OpenClaw's ledger; the note's facts say it in words."""
 
 
 def state_word(row: FileRow) -> str:
@@ -56,13 +75,16 @@ class FileTree(RowList):
         self._filter = ""
         self._rows: list[Group | FileRow] = []
         self._shown: tuple[Sequence[FileRow], date] | None = None
+        self._trust: Mapping[str, str] = {}
         self._aging: Aging | None = None
+        self._activity, self._most = Activity(), 0
 
-    def show(self, rows: Sequence[FileRow], today: date, aging: Aging) -> None:
-        """List `rows` as of `today`; folds and cursor stay."""
+    def show(self, rows: Sequence[FileRow], today: date, aging: Aging, trust: Mapping[str, str]) -> None:
+        """List `rows` as of `today` with their state in OpenClaw's ledger by path; folds and cursor stay."""
         self._aging = aging
-        if self._shown == (rows, today):
+        if self._shown == (rows, today) and self._trust == trust:
             return
+        self._trust = trust
         first = self._shown is None
         self._shown = (rows, today)
         self._groups = groups(rows, today)
@@ -172,27 +194,53 @@ class FileTree(RowList):
         item = self._rows[row]
         if isinstance(item, Group):
             sign = "▾" if self._open[item.key] or self._filter else "▸"
-            count = str(len(item.files))
+            count = plural(len(item.files), "note")
             return [(fit(f"{sign} {item.title}", width - len(count) - 1), "head"), (count, "muted"), (" ", "")]
         state = state_word(item)
-        glyph, style = SIGNS.get(state, ("~", "warn"))
+        glyph, style = (" ", "") if state == "fresh" else SIGNS.get(state, ("~", "warn"))
         right = list(self._columns(item, width)) if state == "fresh" else [(f" {state} ", style)]
-        room = width - 4 - sum(len(text) for text, _ in right)
-        name = safe(item.path.removeprefix("memory/"))
-        if item.day is not None and cell_len(name) > room:
-            name = name.removesuffix(".md")
-        if item.day is not None and cell_len(name) + 4 <= room:
-            name += f" {item.day:%a}"
-        return [(f"  {glyph} ", style), (fit(fit_path(name, room), room), "muted" if state == ABSENT else ""), *right]
+        room = width - 4 - sum(cell_len(text) for text, _ in right)
+        return [(f"  {glyph} ", style), *self._named(item, room, "muted" if state == ABSENT else ""), *right]
+
+    def _named(self, file: FileRow, room: int, style: str) -> Iterator[Piece]:
+        """The day or the file name, then the title as far as there is room."""
+        name = safe(file.path.removeprefix("memory/"))
+        if file.day is not None:
+            name = f"{file.day:%a} {file.day.day:>2} {file.day:%b}" + (
+                "" if self._shown is None or (self._shown[1] - file.day).days < YEAR else f" {file.day.year}"
+            )
+        title = one_line(file.title)
+        title = "" if title == name else title
+        if not title or room < cell_len(name) + LEAST:
+            yield fit(fit_path(name, room), room), style
+            return
+        name = fit(name, max(DAY, cell_len(name)))
+        yield name, style
+        yield fit(f"  {title}", room - cell_len(name)), "muted"
 
     def _columns(self, file: FileRow, width: int) -> Iterator[Piece]:
-        """Age, what it makes of the score, size and chunks, as far as there is room."""
-        if self._aging is not None:
-            yield f"{age_word(self._aging.days(file)):>5}", "muted"
-            yield f"{effect_word(self._aging, self._aging.factor(file)):>5}" if self._aging.on else "", "lost"
-        if width >= 36:
-            yield f"{size_word(file.size):>5}", "muted"
-        yield f" {f'{size_word(file.chunks)}c':>3} ", "muted"
+        """The age in words, and the recalls of the last weeks where there is room."""
+        if self._aging is None:
+            return
+        if self._trust:
+            letter, style = TRUST.get(self._trust.get(file.path, ""), (" ", ""))
+            yield f" {letter}", style
+        days = self._aging.days(file)
+        if width < ROOMY:
+            yield f" {short_age(days):>6} ", "muted"
+            return
+        yield f"  {age_words(days):<11}", "muted"
+        if width >= BROAD and self._shown is not None:
+            counts = self._activity.weeks(file.path, self._shown[1], WEEKS)
+            yield f" {sparkline(counts, self._most)} ", "vector"
+
+    def recalled(self, activity: Activity) -> None:
+        """Draw how often notes were recalled in the last weeks."""
+        if self._shown is None or activity == self._activity:
+            return
+        self._activity, (rows, today) = activity, self._shown
+        self._most = max((max(activity.weeks(row.path, today, WEEKS)) for row in rows), default=0)
+        self.refresh()
 
 
 def _first_file(found: Sequence[Group]) -> str | None:

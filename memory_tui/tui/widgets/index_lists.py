@@ -242,7 +242,7 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
         case events.ShrinkHeld():
             held = f"{event.missing:,} of {event.known:,} notes ({event.reason})"
             return "vanished", f"{held}: kept until you agree", "bad"
-        case events.Noticed():
+        case events.Noticed() | events.BackendChanged():
             return "notice", event.text, "warn"
         case _:
             return None

@@ -74,6 +74,14 @@ class QueryInput(Box):
         self.earlier: list[str] = []
         self._back = 0
 
+    async def _on_key(self, event: events.Key) -> None:
+        # A slash into the empty box is the key that asks, pressed again: no question begins with it.
+        if event.character == "/" and not self.value:
+            event.stop()
+            event.prevent_default()
+            return
+        await super()._on_key(event)
+
     def do_earlier(self) -> None:
         """Put the question before this one into the box."""
         if self._back < len(self.earlier):

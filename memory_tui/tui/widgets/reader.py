@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from textual.binding import BindingType
@@ -17,6 +17,10 @@ from memory_tui.tui.draw import Piece, fit, fit_path, strip, wrapped
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_page import Layout, Mark, Match, Page, marks, overlaid
 from memory_tui.tui.widgets.rowlist import RowList
+
+if TYPE_CHECKING:
+    from memory_tui.explain.matched_words import MatchedWords
+    from memory_tui.search.trace import Trace
 
 
 class Reader(RowList):
@@ -37,6 +41,9 @@ class Reader(RowList):
         self._said: tuple[str, ...] = ()
         self._layout: Layout | None = None
         self._anchor: int | None = None
+        self._answered: tuple[str, tuple[int, int]] | None = None
+        self._words: MatchedWords | None = None
+        self._near: tuple[str, tuple[int, int], tuple[int, int]] | None = None
 
     # --- what is read --------------------------------------------------------------------------------------------
 
@@ -49,6 +56,32 @@ class Reader(RowList):
         self._retitle()
         if cited and line is None:
             self._lift(cited[0] - 1)
+
+    def answers(self, asked: Trace, lines: tuple[int, int]) -> None:
+        """The 1-based `lines` of the note are read as an answer to what was `asked`: mark the words that matched."""
+        from memory_tui.explain.matched_words import MatchedWords
+
+        self._words, self._answered = MatchedWords.of(asked), (asked.query, lines)
+
+    def _nearest(self, page: Page) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Row and character where the sentence nearest to the query begins, and those where it ends."""
+        if self._answered is None or page.path.startswith("sessions/"):
+            return None
+        from memory_tui.tui.widgets.quote import nearest
+
+        query, (first, last) = self._answered
+        text = "\n".join(page.lines[first - 1 : last])
+        if self._near is None or self._near[0] != text:
+            span = nearest(query, text)
+            ends = [(text.count("\n", 0, at), at - text.rfind("\n", 0, at) - 1) for at in span or ()]
+            start, end = ends or ((0, 0), (0, 0))
+            self._near = (text, (start[0] + first - 1, start[1]), (end[0] + first - 1, end[1]))
+        return self._near[1], self._near[2]
+
+    def _is_near(self, page: Page, row: int, start: int, end: int) -> bool:
+        """Whether the characters from `start` to `end` of a row hold some of the nearest sentence."""
+        found = self._nearest(page)
+        return found is not None and found[0] < (row, end) and (row, start) < found[1]
 
     def _lift(self, row: int) -> None:
         """Scroll so that `row` is near the upper end."""
@@ -223,7 +256,8 @@ class Reader(RowList):
         start, end = self._layout.span(row, line)
         base = self._base_of(row)
         last = at == self._tops[row + 1] - 1
-        gutter = strip(self._signs(row, line, last=last), self._gutter, base, self.style_of)
+        is_near = self._is_near(self.page, row, start, end)
+        gutter = strip(self._signs(row, line, last=last, is_near=is_near), self._gutter, base, self.style_of)
         text = strip(self._pieces(self.page, row, start, end), width - self._gutter, base, self.style_of)
         return Strip.join([gutter, text.apply_offsets(start, row)])
 
@@ -242,7 +276,7 @@ class Reader(RowList):
         first, last = self.selected_lines
         return first <= row + 1 <= last
 
-    def _signs(self, row: int, line: int, *, last: bool) -> list[Piece]:
+    def _signs(self, row: int, line: int, *, last: bool, is_near: bool) -> list[Piece]:
         """Line number, two columns of chunk brackets (chunks overlap), recalled, and the mark of cited lines."""
         if self.page is None:
             return []
@@ -255,13 +289,16 @@ class Reader(RowList):
         marked = self._anchor is not None and self._is_marked(row)
         mark = "▐" if marked else "▌" if self._is_cited(row) else " "
         recalled = "•" if line == 0 and row + 1 in self.recalled else " "
-        return [(number, "muted"), ("".join(columns), "rule"), (recalled, "good"), (mark, "mark"), (" ", "")]
+        near = ("┃", "vector") if is_near else (" ", "")
+        return [(number, "muted"), ("".join(columns), "rule"), (recalled, "good"), (mark, "mark"), near]
 
     def _pieces(self, page: Page, row: int, start: int, end: int) -> Iterable[Piece]:
         text = page.lines[row]
         layers: list[Sequence[Mark]] = [marks(text, page.in_code(row))]
         if row in self.unread:
             layers = [((0, len(text), "lost"),)]
+        if self._words and self._is_cited(row):
+            layers.append([(begin, finish, "match") for begin, finish in self._words.spans(text)])
         if self.matches:
             first, last = bisect_left(self.matches, (row, 0, 0)), bisect_left(self.matches, (row + 1, 0, 0))
             layers.append([(begin, finish, "found") for _, begin, finish in self.matches[first:last]])

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
 
-from memory_tui.core import profiles
-from memory_tui.core.formatting import plural
+from memory_tui.core.formatting import age_words, plural, short_age
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
+from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.render.hit_text import HitText, age_of, hit_text
+from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR, perfect, score_bar
 from memory_tui.search.trace import BeyondLimit, Candidate, ChunkRef, DisplacedByMmr, Trace, Unsearchable
 from memory_tui.tui import draw
-from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.draw import Piece, fit, fit_path, marked
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import Answer, PlaceChange, changes
 from memory_tui.tui.widgets.query import Cut, lost_at, outside
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_rows import Grade, no_grade
-from memory_tui.workspace.notes import shown_day
 
-DECAY = "query.hybrid.temporalDecay.enabled"
+if TYPE_CHECKING:
+    from memory_tui.qmd.answer import QmdHit
+    from memory_tui.qmd.client import QmdAnswer
+
 ONE_LINE_FROM = 78
-"""Cells from which a hit and its snippet share a line."""
+"""Cells from which a hit and its text share a line."""
+TWO_LINES_FROM = 28
+"""Lines of the list from which a recalled hit has two lines of text of its own."""
+SLIM = 60
+"""Cells below which ages are short."""
+INDENT, AGE = 5, 11
 
 LEGEND: tuple[Piece, ...] = (
-    (draw.VECTOR, "vector"),
+    (VECTOR, "vector"),
     (" vector  ", "muted"),
-    (draw.TEXT, "text"),
+    (TEXT, "text"),
     (" text  ", "muted"),
-    (draw.ADDED, "added"),
+    (ADDED, "added"),
     (" added  ", "muted"),
-    (draw.LOST, "lost"),
+    (LOST, "lost"),
     (" lost to age ", "muted"),
 )
 """What the parts of a bar mean."""
@@ -79,6 +87,13 @@ class OutsideRow:
 
 
 @dataclass(frozen=True, slots=True)
+class QmdRow:
+    """A hit of QMD, which the agent gets in the place of those of the index."""
+
+    hit: QmdHit
+
+
+@dataclass(frozen=True, slots=True)
 class SentenceRow:
     """A sentence in place of hits, or what to do next."""
 
@@ -92,7 +107,18 @@ def legend() -> Content:
     return Content.assemble(*((text, colours[name]) for text, name in LEGEND))
 
 
-Row = HitRow | GateRow | MissingRow | OutsideRow | SentenceRow
+Row = HitRow | GateRow | MissingRow | OutsideRow | QmdRow | SentenceRow
+COMPARED = "for comparison: the built-in index"
+
+
+def rows_of_qmd(answer: QmdAnswer) -> Iterator[Row]:
+    """QMD's hits, and what a person should know of them."""
+    yield from (QmdRow(hit) for hit in answer.hits)
+    if not answer.hits:
+        yield from guide(answer.why_empty, *answer.remarks)
+    else:
+        yield from (SentenceRow(remark, "warn") for remark in answer.remarks)
+    yield GateRow(COMPARED)
 
 
 def guide(sentence: str, *next_steps: str) -> list[Row]:
@@ -162,41 +188,6 @@ def _floor_label(trace: Trace) -> str:
     return f"not recalled: under minScore {trace.floor:.2f}"
 
 
-def perfect(trace: Trace) -> float:
-    """The score of a perfect hit, which fills a bar: both weights, and all that can be added."""
-    sides = sum(part.weight for part in (trace.recalled[0].vector, trace.recalled[0].text)) if trace.recalled else 1.0
-    if profiles.get(trace.profile).age == "multiply":
-        return max(1.0, sides)
-    recency = trace.settings.number("recency.weight") if trace.settings.on(DECAY) else 0.0
-    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.time else 0.0))
-
-
-def score_bar(candidate: Candidate, scale: float, width: int) -> list[Piece]:
-    """What the score is made of: vector, text and added points, and as dots what age took away.
-
-    Of the second stage, what words and letters give is text, and what meaning gives is vector.
-    """
-    factor = candidate.age.factor * candidate.first_share
-    second = {"words": 0.0, "meaning": 0.0}
-    if candidate.second is not None:
-        for one in candidate.second.measures:
-            second["meaning" if "meaning" in one.name else "words"] += one.points * candidate.second.weight
-    lost = candidate.second.lost if candidate.second else 0.0
-    parts = (
-        (draw.VECTOR, candidate.vector.points * factor + second["meaning"]),
-        (draw.TEXT, candidate.text.points * factor + second["words"] - lost),
-        (draw.ADDED, candidate.age.points + candidate.date_points),
-        (draw.LOST, candidate.hybrid * (1 - candidate.age.factor) + lost),
-    )
-    drawn = draw.bar(parts, scale, width)
-    names = {draw.VECTOR: "vector", draw.TEXT: "text", draw.ADDED: "added", draw.LOST: "lost", " ": ""}
-    pieces: list[Piece] = []
-    for glyph, name in names.items():
-        if count := drawn.count(glyph):
-            pieces.append((glyph * count, name))
-    return pieces
-
-
 class HitList(RowList):
     """Hits; `open` reads the note at the cited lines."""
 
@@ -210,13 +201,25 @@ class HitList(RowList):
         self._marks: dict[int, PlaceChange] = {}
         self._grade: Grade = no_grade
         self._scale, self._now = 1.0, 0.0
+        self._words = MatchedWords.of(None)
+        self._chunks: Mapping[int, str] = {}
+        self._texts: dict[int, HitText] = {}
 
-    def show(self, answer: Answer, *, compare: bool, keep: bool, cut: Cut | None = None) -> None:
+    def show(
+        self, answer: Answer, *, compare: bool, keep: bool, cut: Cut | None = None, qmd: QmdAnswer | None = None
+    ) -> None:
         """List `answer`, or what was lost at `cut`; with `keep` the cursor stays on its chunk, else at the top."""
         key = self.key if keep else None
+        if self._trace is None or (self._trace.query, self._trace.profile) != (
+            answer.trace.query,
+            answer.trace.profile,
+        ):
+            self._words = MatchedWords.of(answer.trace)
+        self._chunks, self._texts = answer.evidence.texts, {}
         self._trace, self._now, self._scale = answer.trace, answer.trace.now, perfect(answer.trace)
         self._marks = changes(answer.trace, answer.baseline) if compare else {}
-        self.rows = rows_at(answer, cut) if cut is not None else list(rows_of(answer.trace))
+        own = rows_at(answer, cut) if cut is not None else list(rows_of(answer.trace))
+        self.rows = [*rows_of_qmd(qmd), *own] if qmd is not None and cut is None else own
         self.rows_changed(key)
 
     def marked(self, grade: Grade) -> None:
@@ -236,6 +239,12 @@ class HitList(RowList):
         return self._candidate(row) if isinstance(row, HitRow) else None
 
     @property
+    def qmd_hit(self) -> QmdHit | None:
+        """The hit of QMD under the cursor."""
+        row = self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
+        return row.hit if isinstance(row, QmdRow) else None
+
+    @property
     def outsider(self) -> ChunkRef | None:
         """The chunk under the cursor, where neither side proposed it."""
         row = self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
@@ -251,17 +260,24 @@ class HitList(RowList):
         return len(self.rows)
 
     def height_of(self, row: int, width: int, /) -> int:
-        """Hits take two lines where the list is narrow; sentences as many as they need."""
+        """Hits take two lines where the list is narrow, or high and broad; sentences as many as they need."""
         item = self.rows[row]
         if isinstance(item, SentenceRow):
             return len(draw.wrapped(item.text, width - 4))
-        return 2 if width < ONE_LINE_FROM and isinstance(item, HitRow) else 1
+        return self.height_of_hit(item, width) if isinstance(item, HitRow) else 1
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether there is room for more than one line of text a hit."""
+        return self.size.height >= TWO_LINES_FROM and self.size.width >= ONE_LINE_FROM
 
     def key_of(self, row: int, /) -> Hashable:
         """The chunk; gates and missing files are skipped."""
         item = self.rows[row]
         if isinstance(item, OutsideRow):
             return item.chunk.id
+        if isinstance(item, QmdRow):
+            return f"qmd {item.hit.citation}"
         candidate = self._candidate(item) if isinstance(item, HitRow) else None
         return candidate.chunk.id if candidate else None
 
@@ -273,81 +289,108 @@ class HitList(RowList):
                 return _gate(item, width)
             case OutsideRow():
                 return _outside(item, width)
+            case QmdRow():
+                return _of_qmd(item.hit, width)
             case MissingRow():
                 return _missing(item.item, width)
             case SentenceRow():
                 return [(f"  {draw.wrapped(item.text, width - 4)[line]}", item.style)]
             case HitRow():
                 candidate = self._candidate(item)
-                if candidate is None:
-                    return []
-                if width >= ONE_LINE_FROM:
-                    return self._wide(item, candidate, width)
-                return (
-                    self._first(item, candidate, width)
-                    if line == 0
-                    else [(" " * 13, ""), *self._tail(item, candidate, width - 13)]
-                )
+                return [] if candidate is None else self._hit(item, candidate, line, width)
 
-    def _wide(self, hit: HitRow, candidate: Candidate, width: int) -> list[Piece]:
-        room, bar = (22, 10) if width < 100 else (32, 16)
-        place = fit(_place(candidate, room, short=True), room)
-        return [
-            *self._head(hit, candidate, bar),
-            (f" {place}  ", "" if hit.recalled else "muted"),
-            *self._tail(hit, candidate, width - room - bar - 22),
-        ]
+    def _hit(self, hit: HitRow, candidate: Candidate, line: int, width: int) -> list[Piece]:
+        """A line of a hit: its score with name and title, and its text, on the same line where there is no other."""
+        text = self._text_of(candidate)
+        alone = self.height_of_hit(hit, width) == 1
+        if line == 0:
+            bar = 6 if width < 60 else 9 if width < 100 else 14
+            pieces = [*self._head(hit, candidate, bar), *self._named(hit, text, 10 if alone else 6)]
+            if not alone:
+                return pieces
+            used = sum(cell_len(words) for words, _ in pieces)
+            return [*pieces, ("  ", ""), *self._body(hit, candidate, text, (0, max(0, width - used - 2)))]
+        room = width - INDENT
+        lines = list(draw.wrap(text.body, room))
+        start, end = lines[min(line, len(lines)) - 1] if line <= len(lines) else (len(text.body), len(text.body))
+        last = line == self.height_of_hit(hit, width) - 1 and line < len(lines)
+        shown = (start, len(text.body)) if last else (start, end)
+        return [(" " * INDENT, ""), *self._body(hit, candidate, text, shown, room)]
 
-    def _first(self, hit: HitRow, candidate: Candidate, width: int) -> list[Piece]:
-        return [*self._head(hit, candidate, 14), (f" {_place(candidate, width - 35)}", "" if hit.recalled else "muted")]
+    def height_of_hit(self, hit: HitRow, width: int) -> int:
+        """Lines of one hit."""
+        if width >= ONE_LINE_FROM and not self._has_room:
+            return 1
+        return 3 if self._has_room and hit.recalled else 2
+
+    def _text_of(self, candidate: Candidate) -> HitText:
+        rowid = candidate.chunk.rowid
+        if rowid not in self._texts:
+            text = self._chunks.get(rowid, candidate.snippet)
+            self._texts[rowid] = hit_text(candidate, text, self._words, self._now)
+        return self._texts[rowid]
+
+    def _named(self, hit: HitRow, text: HitText, least: int) -> list[Piece]:
+        style = "" if hit.recalled else "muted"
+        short = fit_path(text.name, 24)
+        name = (f" {fit(short, max(least, cell_len(short)))}", style)
+        title = marked(text.title, text.title_marks, "strong" if hit.recalled else "muted")
+        return [name, *([("  ", ""), *title] if text.title else [])]
+
+    def _body(
+        self, hit: HitRow, candidate: Candidate, text: HitText, shown: tuple[int, int], room: int = 0
+    ) -> list[Piece]:
+        """The text from `shown`, after the reason why the chunk lost."""
+        start, end = shown
+        change = self._marks.get(candidate.chunk.rowid)
+        reasons = [] if hit.recalled or start or isinstance(candidate.verdict, BeyondLimit) else [candidate.verdict]
+        reason = "".join(map(wording.reason, reasons))
+        if not hit.recalled and not start and change is not None and change.was is not None:
+            reason += f"{reason and '; '}was {wording.ordinal(change.was)}"
+        lead: list[Piece] = [(f"{reason}  ", "warn")] if reason else []
+        room = (room or end) - sum(cell_len(words) for words, _ in lead)
+        words = fit(text.body[start:], room).rstrip() if end == len(text.body) or not room else text.body[start:end]
+        # What stands in place of what was cut is no word.
+        most = len(words) - 1 if words.endswith("…") else len(words)
+        moved = [(first - start, min(last - start, most)) for first, last in text.body_marks]
+        return [*lead, *marked(words, moved, "" if hit.recalled else "muted")]
 
     def _head(self, hit: HitRow, candidate: Candidate, bar: int) -> list[Piece]:
-        """place, change, score, bar, age"""
+        """place, judgment, change, score, bar, age; the change only while there is a baseline to compare with"""
         change = self._marks.get(candidate.chunk.rowid)
         mark = change.mark if change else ""
         colour = {"out": "bad", "new": "good", "=": "muted"}.get(mark) or ("good" if mark.startswith("+") else "warn")
         style = "strong" if hit.recalled else "muted"
         grade = self._grade(candidate.chunk)
         judged = GRADES[min(2, grade)] if grade is not None else (" ", "")
+        days = age_of(candidate, self._now)
+        age = f"{age_words(days):<{AGE}}" if self.size.width >= SLIM else f"{short_age(days):>6}"
         return [
             (f"{hit.place:>3}", style),
             judged,
-            (f"{mark:>3}", colour),
+            *([(f"{mark:>3}", colour)] if self._marks else []),
             (f" {candidate.score:5.3f} ", style),
             *score_bar(candidate, self._scale, bar),
-            (f" {_age(candidate, self._now):>5}", "muted"),
+            (f" {age}", "muted"),
         ]
-
-    def _tail(self, hit: HitRow, candidate: Candidate, room: int) -> list[Piece]:
-        snippet = one_line(candidate.snippet[:600])
-        if hit.recalled:
-            return [(fit(snippet, room), "")]
-        reason = wording.reason(candidate.verdict)
-        change = self._marks.get(candidate.chunk.rowid)
-        if change is not None and change.was is not None:
-            reason += f"; was {wording.ordinal(change.was)}"
-        return [(reason, "warn"), (fit(f"  {snippet}", room - cell_len(reason)), "muted")]
-
-
-def _age(candidate: Candidate, now: float) -> str:
-    """The age as the score counts it; while it does not count, the age of the day in the note's name."""
-    days = candidate.age.age_days
-    if candidate.age.basis == "off" and (day := shown_day(candidate.chunk.path)) is not None:
-        days = (datetime.fromtimestamp(now).date() - day).days
-    return "none" if days is None else wording.age(days)
-
-
-def _place(candidate: Candidate, room: int, *, short: bool = False) -> str:
-    chunk = candidate.chunk
-    lines = f":{chunk.start_line}-{chunk.end_line}"
-    path = chunk.path.removeprefix("memory/") if short else chunk.path
-    return fit_path(safe(path), max(1, room - len(lines))) + lines
 
 
 def _gate(gate: GateRow, width: int) -> list[Piece]:
     head = f"── {gate.label} "
     room = width - len(head)
     return [(head, "mark"), ("─" * room, "rule")]
+
+
+def _of_qmd(hit: QmdHit, width: int) -> list[Piece]:
+    """Rank and place; QMD's number is no score of ours, and stands in the why pane."""
+    room = max(24, width // 3)
+    lines = f":{hit.start_line}-{hit.end_line}"
+    place = fit(fit_path(safe(hit.path), room - len(lines)) + lines, room)
+    return [
+        (f"{hit.rank:>3} QMD ", "strong"),
+        (place, ""),
+        (fit(f"  {one_line(hit.snippet[:600])}", width - room - 8), ""),
+    ]
 
 
 def _outside(item: OutsideRow, width: int) -> list[Piece]:

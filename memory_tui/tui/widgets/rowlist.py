@@ -46,6 +46,7 @@ class RowList(ScrollView, can_focus=True):
         "row--link",
         "row--emphasis",
         "row--found",
+        "row--match",
     }
 
     cursor: reactive[int] = reactive(-1, init=False)

@@ -22,6 +22,7 @@ from memory_tui.tui.grammar import MEANINGS, PREFIXES
 from memory_tui.tui.keymap import LAST, hints
 from memory_tui.tui.navigation import NUMBERED, NumberedView
 from memory_tui.tui.state import Facts
+from memory_tui.tui.widgets.first_steps import FirstSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,33 @@ def opening(name: str) -> list[BarStatement]:
 
 def statements(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:
     """Every statement of the truth bar, in order."""
-    parts = [_mode(facts, progress), *_lost(facts)]
+    parts = [*_backend(facts), *_mode_beside(facts, progress), *_lost(facts)]
     if facts.doubt:
         doubt = f"as last known: {one_line(facts.doubt, 80)}"
         parts.append(BarStatement(doubt, "as last known", 92, "$bad"))
     return [*parts, *_working(progress), *_amiss(facts, progress), *_counted(facts, progress), *_means(facts)]
+
+
+def _mode_beside(facts: Facts, progress: IndexingProgress | None) -> list[BarStatement]:
+    """What searches of the index go by; while QMD answers that means nothing, but what happens to notes does."""
+    usual = progress is None and facts.lost_notes is None
+    return (
+        [] if usual and facts.status.custom is not None and facts.status.backend == "qmd" else [_mode(facts, progress)]
+    )
+
+
+def _backend(facts: Facts) -> Iterator[BarStatement]:
+    """Who answers, where QMD was chosen; where it fails, what follows is about the index that stands in for it."""
+    status = facts.status
+    if status.custom is None:
+        return
+    if status.backend == "qmd":
+        behind = status.backend_state.removeprefix("qmd").lstrip(", ")
+        colour = "$warn-ground" if behind else "$good-ground"
+        yield BarStatement(f" QMD {behind}".rstrip() + " ", " QMD ", 99, f"bold $body on {colour}")
+        return
+    yield BarStatement(" NOT QMD ", " NOT QMD ", 99, "bold $body on $warn-ground")
+    yield BarStatement(one_line(status.backend_state, 100), one_line(status.backend_state, 32), 93, "$warn")
 
 
 def _working(progress: IndexingProgress | None) -> Iterator[BarStatement]:
@@ -141,7 +164,21 @@ def _means(facts: Facts) -> Iterator[BarStatement]:
         yield BarStatement(f"{agent} in {Path(status.workspace_dir).name}", agent, 80)
     if status.read_only:
         yield BarStatement("read-only", "read-only", 76, "$warn")
-    yield BarStatement(f"profile {status.profile}", f"profile {status.profile}", 70, "$mark")
+    yield _ranked(facts)
+
+
+def _ranked(facts: Facts) -> BarStatement:
+    """The profile on screen, and what connected agents get: the same ranking, or another one."""
+    profile = f"profile {facts.status.profile}"
+    other = next((agent for agent in facts.agents if agent.differing), None)
+    if other is None:
+        titles = " and ".join(dict.fromkeys(agent.title for agent in facts.agents))
+        return BarStatement(f"{profile}, as {titles} gets" if titles else profile, profile, 70, "$mark")
+    gets = f"{other.title} gets profile {other.profile}"
+    if other.profile == facts.status.profile:
+        gets = f"{other.title} gets other results: {other.difference} differ"
+    # So short that it stands beside the tabs of 80 columns.
+    return BarStatement(f"{profile}; {gets}", "agent differs", 84, "$warn")
 
 
 WORDS: Mapping[str, tuple[str, str]] = {
@@ -170,7 +207,7 @@ def _watch(facts: Facts) -> BarStatement:
     if stalled := next((root for root in facts.lost if root.state == "watcher stalled"), None):
         return BarStatement(f"watcher stalled: {one_line(stalled.detail, 80)}", "watcher stalled", 89, "$bad")
     if not facts.status.watching:
-        return BarStatement("not watching", "not watching", 78, "$warn")
+        return BarStatement("not watching", "not watching", 80, "$warn")
     if facts.status.watch_detail in ("on", ""):
         return BarStatement("watching", "watching", 42, "$quiet")
     why = one_line(facts.status.watch_detail.removeprefix("polling "), 60)
@@ -440,6 +477,40 @@ class WhichKey(Widget):
             words = (MEANINGS[action.meaning].words, "$faint" if off else "")
             lines.append(Content.assemble((f" {letter}  ", "$faint" if off else "bold $key"), words))
         return Content("\n").join(lines) if lines else Content(" nothing here")
+
+
+STEP_STYLES = {"strong": "bold $body", "key": "bold $key", "quiet": "$quiet", "": ""}
+
+
+class StepsPane(Widget):
+    """The step that somebody new should do now, below the view; nothing where nobody is led."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.display = False
+        self._steps: FirstSteps | None = None
+
+    def show(self, steps: FirstSteps | None) -> None:
+        """Show the step of `steps`; nothing without any."""
+        if steps != self._steps:
+            self._steps = steps
+            self.display = steps is not None
+            self.refresh(layout=True)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        room = max(8, self.size.width or self.app.size.width)
+        lines = self._steps.lines() if self._steps is not None else []
+        return [(part, role) for text, role in lines for part in wrapped(text, room)]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as the step needs."""
+        del container, viewport
+        lines = self._steps.lines() if self._steps is not None else []
+        return sum(len(wrapped(text, max(8, width))) for text, _ in lines)
+
+    def render(self) -> Content:
+        """Which step, why, how."""
+        return Content("\n").join(Content.styled(text, STEP_STYLES[role]) for text, role in self._lines())
 
 
 NEEDED = (60, 20)

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.explain import wording
+from memory_tui.explain import change_wording, wording
+from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.explain.score_lines import ScoreLine
 from memory_tui.explain.stages import stages
 from memory_tui.explain.why import explain, file_line, in_a_line, terms_line
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, wrap
+from memory_tui.tui.widgets.quote import quote_rows
 
 if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import Flip, Flips, Rephrased
+    from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips
+    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.shares import Shares
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
 
@@ -47,6 +51,8 @@ class Subject:
     questions: tuple[Rephrased, ...] | None = None
     working: str = ""
     grade: Grade = no_grade
+    shares: Shares | None = None
+    """What its bm25 and its cosine are made of, where that was asked for."""
 
     @property
     def key(self) -> str:
@@ -56,14 +62,12 @@ class Subject:
         return self.candidate.chunk.id if self.candidate is not None else ""
 
     @property
-    def flips(self) -> tuple[Flip, ...]:
-        """The changes that turn the verdict, nearest first."""
-        return self.changes.found if self.changes is not None else ()
+    def flips(self) -> tuple[Flip | ChangeSet, ...]:
+        """The changes that turn the verdict, nearest first; those of several knobs last."""
+        return (*self.changes.found, *self.changes.sets) if self.changes is not None else ()
 
 
 LABEL, VALUE = 8, 7
-QUOTED = 40
-"""Lines of the chunk that are shown."""
 NAMED = 3
 """Chunks that are named of those that a change brings in or pushes out."""
 
@@ -235,9 +239,11 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
         for row in _flip(found, label, subject, width, packed=packed):
             yield row, f"flip {number}"
             label = " " * LABEL
-    if changes is not None and not subject.flips and not subject.working:
+    if changes is not None and not changes.found and not subject.working:
         yield [(label, "muted"), (wording.no_flip(recalled=recalled), "")], None
         label = " " * LABEL
+        if changes.no_pair is not None:
+            yield [(label, "muted"), (wording.NO_PAIR, "")], None
     alone = wording.none_alone(changes.not_alone) if changes is not None else ""
     said = [(alone, "muted")] if alone else []
     if subject.questions:
@@ -254,9 +260,9 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
         yield [], None
 
 
-def _flip(found: Flip, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
+def _flip(found: Flip | ChangeSet, label: str, subject: Subject, width: int, *, packed: bool) -> Iterator[Row]:
     # Whoever found a flip has imported this already.
-    from memory_tui.explain.counterfactuals import side_effects
+    from memory_tui.explain.counterfactuals import Flip, side_effects
 
     right, wrong = side_effects(found, subject.grade)
     grades = [subject.grade(ref) for ref in found.drops_out]
@@ -267,11 +273,17 @@ def _flip(found: Flip, label: str, subject: Subject, width: int, *, packed: bool
             found.drops_out,
         ),
     ]
-    turn = wording.flip(found) if found.place else wording.turn(found.key, found.value)
+    if not isinstance(found, Flip):
+        turn = change_wording.change_set(found)
+    else:
+        turn = wording.flip(found) if found.place else wording.turn(found.key, found.value)
     short = "  ".join(words for words, refs in effects if refs)
     yield [(label, "muted"), (turn, "strong"), (f"   {short}" if short and packed else "", "muted")]
     if packed:
         return
+    for words in filter(None, (change_wording.accepted(found), change_wording.saved(found.saved))):
+        for start, end in wrap(words, width - LABEL - 2):
+            yield [(" " * (LABEL + 2), ""), (words[start:end], "muted")]
     for words, refs in effects:
         if refs:
             for start, end in wrap(text := f"{words}: {_named(refs)}", width - LABEL - 2):
@@ -288,13 +300,18 @@ def _named(refs: Sequence[ChunkRef]) -> str:
 
 
 def _quote(subject: Subject, width: int) -> Iterator[Row]:
-    candidate = subject.candidate
-    if candidate is None:
-        return
-    yield [(f"What the agent reads, from line {candidate.snippet_line}:", "muted")]
-    for line in safe(candidate.snippet, keep_newlines=True).strip("\n").split("\n")[:QUOTED]:
-        for start, end in wrap(line, width - 2):
-            yield [("│ ", "rule"), (line[start:end], "")]
+    """What the agent reads of a hit; of a line that was asked about, its chunk around it."""
+    answer, candidate = subject.answer, subject.candidate
+    words = MatchedWords.of(subject.trace)
+    if answer is not None and answer.best is not None and (asked := answer.place.line) is not None:
+        best = answer.best
+        chunk = best.chunk
+        yield [(f"The chunk of line {asked}, lines {chunk.start_line} to {chunk.end_line}:", "muted")]
+        yield from quote_rows(best.text, chunk.start_line, width, words, subject.evidence.query, asked)
+    elif candidate is not None:
+        yield [(f"What the agent reads, from line {candidate.snippet_line}:", "muted")]
+        first = candidate.snippet_line
+        yield from quote_rows(candidate.snippet.strip("\n"), first, width, words, subject.evidence.query)
 
 
 def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
@@ -310,6 +327,12 @@ def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
                 text = text.replace(" memory/", " ")
             for part, row in enumerate(folded(text, width - 2, "strong" if own else "", 6)):
                 yield [("▸ " if own and not part else "  ", "mark"), *row]
+    if subject.shares is not None:
+        from memory_tui.render.share_text import share_lines
+
+        yield []
+        for line in share_lines(subject.shares):
+            yield from folded(safe(line), width, "" if line.startswith(" ") else "head", 6)
 
 
 def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
@@ -320,7 +343,9 @@ def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
         data = trace_json.why(answer, subject.changes, subject.questions or ())
     elif candidate is not None:
         data = trace_json.candidate(candidate)
-        data["flips"] = [trace_json.flip(found) for found in subject.flips]
+        changes = subject.changes
+        data["flips"] = [trace_json.flip(found) for found in changes.found] if changes else []
+        data["sets"] = [trace_json.change_set(found) for found in changes.sets] if changes else []
     else:
         data = {}
     for line in json.dumps(data, indent=2, ensure_ascii=False).split("\n"):

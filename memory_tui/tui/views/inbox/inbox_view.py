@@ -183,7 +183,7 @@ class InboxView(View):
         self._propose()
         if self._known:
             self.home.findings = len(self.open)
-        self._show_top()
+        self.show_top()
         self.update_hints()
 
     def _entitle(self) -> None:

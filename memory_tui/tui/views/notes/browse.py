@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -10,18 +10,22 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
+from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
+from memory_tui.recalls import activity
 from memory_tui.tui.note_page import ABSENT, Page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.query import FilterInput
 from memory_tui.tui.widgets.rowlist import RowList
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
+    from memory_tui.search.trace import Trace
 
 
 class BrowseView(View):
@@ -60,9 +64,24 @@ class BrowseView(View):
         """The list of notes."""
         return self.query_one(FileTree)
 
+    def on_screen_resume(self) -> None:
+        """Recalls may have come meanwhile."""
+        super().on_screen_resume()
+        if self.home.engine is not None:
+            self._count_recalls()
+
+    @task("activity")
+    async def _count_recalls(self) -> None:
+        found = await self.home.jobs.attempt(lambda engine: activity.read(engine.plan.roots.workspace))
+        if isinstance(found, MemoryTuiError):
+            self.show_message(sentence_of(found))
+        else:
+            self.listed.recalled(found)
+
     def facts_changed(self, facts: Facts, /) -> None:
         """List the files; read the note under the cursor again when it changed on disk."""
-        self.listed.show(facts.rows, facts.today, facts.aging)
+        self.listed.show(facts.rows, facts.today, facts.aging, facts.trust)
+        self._count_recalls()
         self._look_for_gone({row.path for row in facts.rows})
         if not facts.rows and facts.lost_notes is not None:
             self.pane.reader.show_sentences(one_line(facts.lost_notes.detail), "It is indexed as soon as it is there.")
@@ -246,12 +265,14 @@ class ReaderView(View):
     MORE_PLACES = ("notes", "reading")
     AUTO_FOCUS = "#reader"
 
-    def __init__(self, path: str, cited: tuple[int, int], words: Sequence[str] = ()) -> None:
+    def __init__(self, path: str, cited: tuple[int, int], asked: Trace | None = None) -> None:
         super().__init__()
         self.pane = NotePane(self, self.go_to, self._page_shown)
         self.parts = (self.pane, NoteActions(self, self.pane))
         self._first = (path, cited)
-        self._words = tuple(word.lower() for word in words)
+        if asked is not None:
+            self.pane.reader.answers(asked, cited)
+        self._words = tuple(word.lower() for word in asked.plan.words) if asked is not None else ()
         """Of a transcript, the cited message that holds most of them is gone to: a chunk is many messages."""
 
     def compose_view(self) -> Iterable[Widget]:

@@ -20,6 +20,7 @@ from textual.widgets import Input, Static, TextArea
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
+from memory_tui.curate.budget import PROMPT_FILES
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.keymap import bindings
@@ -312,6 +313,8 @@ class EditView(View):
     def _rested(self) -> None:
         self._timer = None
         self._keep()
+        if self._draft is not None and self._path in PROMPT_FILES:
+            self._measure(self._draft.restored(self._area.text))
         impact = self.query_one(Impact)
         question = impact.question.value.strip()
         if self._draft is None or not question:
@@ -322,6 +325,15 @@ class EditView(View):
             return
         text = self._draft.restored(self._area.text)
         self._preview(text, question)
+
+    @task("prompt")
+    async def _measure(self, text: str) -> None:
+        """Say how much of the text OpenClaw puts into the prompt, and of all its files together."""
+        data = text.encode("utf-8", "replace")
+        found = await self.home.jobs.run(lambda engine: engine.notes.prompt(self._path, data))
+        own = next((file for file in found.files if file.path == self._path), None) if found else None
+        said = f"{own.sentence} {found.sentence}" if found and own else ""
+        self._area.border_subtitle = Content(said)
 
     @task("impact")
     async def _preview(self, text: str, question: str) -> None:

@@ -12,12 +12,12 @@ from textual.widget import Widget
 from memory_tui.core import profiles
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
+from memory_tui.render.score_bar import perfect, score_bar
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.tuning import dated
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.results import perfect, score_bar
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 
 if TYPE_CHECKING:

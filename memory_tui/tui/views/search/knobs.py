@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
+from memory_tui.core.errors import ProviderError
 from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import Trace
 from memory_tui.tui.tuning import OPENED, Answer, changes, summary
@@ -13,15 +16,35 @@ from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_rows import Grade, no_grade
 
+if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
+    from memory_tui.engine.engine import Engine
+    from memory_tui.qmd.client import QmdAnswer
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.tune.evaluate import Case
+
+
+def gathered(engine: Engine, query: str, stop: Stop) -> Evidence:
+    """What the index knows about `query`, with the table read that the nearest sentence is found by."""
+    from memory_tui.search.second_stage import passage_table
+
+    with suppress(ProviderError):
+        passage_table()
+    return engine.queries.gather(query, stop)
+
 
 class ShownAnswer:
     """What the search view shows: the answer, and the question that was asked last."""
 
     def __init__(self) -> None:
         self.answer: Answer | None = None
+        self.qmd: QmdAnswer | None = None
+        """QMD's answer, which the agent gets; None where the built-in index answered."""
         self.asked = ""
         self.grade: Grade = no_grade
         """What labels of the question make of a chunk."""
+        self.cases: Callable[[], tuple[Case, ...]] = tuple
+        """The saved questions that were asked already."""
 
     @property
     def question(self) -> str:

@@ -16,7 +16,7 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import BY_KEY
 from memory_tui.explain import wording
 from memory_tui.explain.wording import turn
-from memory_tui.tui import draw
+from memory_tui.render.score_bar import TEXT
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.judging import Faded, JobProgress, Noise, find_fading, measure_noise, search_knobs
 from memory_tui.tui.tuning import dated, stepped
@@ -169,6 +169,8 @@ class NoiseView(View):
             found += text(f"suggested  {_trade(floor.suggested)}  enter sets it", width, "good")
         else:
             found += text(f"suggested  {wording.no_suggestion(relative=floor.relative)}", width, "warn")
+        if floor.levels is not None:
+            found += text(floor.levels.sentence, width)
         for doubt in floor.doubts:
             found += text(f"! {wording.doubt(doubt)}", width, "warn")
         found += text(
@@ -201,7 +203,7 @@ class NoiseView(View):
                     [
                         (f" {at / BUCKETS:4.2f}  ", "muted"),
                         (_bar(NONSENSE, counts[0][at], most, room), "bad"),
-                        (_bar(draw.TEXT, counts[1][at], most, room), "good"),
+                        (_bar(TEXT, counts[1][at], most, room), "good"),
                         (f"{passing.nonsense:4.0%} {passing.related:4.0%}   ", "muted"),
                         (hits.get(at, ""), "strong"),
                     ],

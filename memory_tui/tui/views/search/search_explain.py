@@ -11,7 +11,7 @@ from textual.widget import Widget
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.search.trace import Recalled
-from memory_tui.tui.judging import Inquiry, find_flips, find_questions, inquire
+from memory_tui.tui.views.search.explaining import Inquiry, find_flips, find_questions, inquire
 from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.results import HitList
@@ -21,13 +21,36 @@ from memory_tui.tui.widgets.why_rows import Subject
 from memory_tui.tui.workers import Tell, stop, task
 
 if TYPE_CHECKING:
-    from memory_tui.explain.counterfactuals import Flips, Rephrased
+    from memory_tui.explain.counterfactuals import Flips
+    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.qmd.answer import QmdHit
+    from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.evidence import Evidence
+    from memory_tui.search.trace import Trace
 
 LOOKING = "looking for what would change it"
 
 REST = 0.15
 """Seconds that cursor and knobs rest before it is worked out what would change the verdict."""
+
+
+def of_qmd(hit: QmdHit, answer: QmdAnswer, trace: Trace | None) -> str:
+    """What is known of a hit of QMD: its rank, its number, and where the built-in index has the same lines."""
+    twin = next(
+        (
+            place
+            for place, other in enumerate(trace.recalled if trace is not None else (), 1)
+            if other.chunk.path == hit.path
+            and other.chunk.start_line <= hit.end_line
+            and hit.start_line <= other.chunk.end_line
+        ),
+        0,
+    )
+    here = f"The built-in index has these lines at rank {twin}." if twin else "The built-in index does not recall them."
+    return (
+        f"QMD's rank {hit.rank} by {answer.mode}, from the collection {one_line(hit.collection)}. "
+        f"QMD's own score, not comparable: {hit.score:g}. {here} zq shows both answers with reasons."
+    )
 
 
 class Explainer(Part):
@@ -61,10 +84,14 @@ class Explainer(Part):
         hit = self._hits.hit
         if answer is None or hit is None or engine is None or tuning is None:
             stop(self, "flips")
-            self._pane.show(None)
+            theirs = self._hits.qmd_hit
+            if theirs is None or self._shown.qmd is None:
+                self._pane.show(None)
+            else:
+                self._pane.show(None, of_qmd(theirs, self._shown.qmd, answer.trace if answer is not None else None))
         else:
             self._pane.show(Subject(answer.evidence, answer.trace, hit, working=LOOKING, grade=self._shown.grade))
-            self._find_flips(find_flips(engine, answer.dated, tuning.settings, hit.chunk.rowid))
+            self._find_flips(find_flips(engine, answer.dated, tuning.settings, hit.chunk.rowid, self._shown.cases()))
         self.view.update_hints()
 
     @task("flips")
@@ -193,7 +220,16 @@ class WhyNotView(View):
     def _subject(self, found: Inquiry) -> Subject:
         answer = found.answer
         candidate = answer.best.candidate if answer.best is not None else None
-        return Subject(answer.evidence, answer.trace, candidate, answer, found.changes, found.questions, found.working)
+        return Subject(
+            answer.evidence,
+            answer.trace,
+            candidate,
+            answer,
+            found.changes,
+            found.questions,
+            found.working,
+            shares=found.shares,
+        )
 
     def more_context(self) -> dict[str, bool]:
         """What can be applied and undone."""

@@ -54,6 +54,7 @@ class Judge(Part):
         super().__init__(view)
         self._shown, self._explain, self.ask = shown, explain, ask
         shown.grade = self._grade
+        shown.cases = lambda: tuple(self.evaluation.cases.values())
         self.evaluation = Evaluation()
         self.changed: Signal[Evaluation] = Signal(view, "evaluation")
         self._pending: deque[NotebookChange] = deque()

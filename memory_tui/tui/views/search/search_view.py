@@ -12,12 +12,12 @@ from textual.content import Content
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.events import Event, IndexChanged, SyncFinished
+from memory_tui.core.events import BackendChanged, Event, IndexChanged, SyncFinished
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.why import answered_by
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
-from memory_tui.tui.views.search.knobs import Knobs, ShownAnswer
+from memory_tui.tui.views.search.knobs import Knobs, ShownAnswer, gathered
 from memory_tui.tui.views.search.search_explain import Explainer
 from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.view import KnobHistory, View
@@ -37,7 +37,7 @@ HOW = "The agent's hits come first. Below a line are the chunks it does not get,
 
 def _changes_answers(event: Event) -> bool:
     """Whether a question may be answered otherwise after `event`."""
-    return isinstance(event, IndexChanged) or (
+    return isinstance(event, IndexChanged | BackendChanged) or (
         isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
     )
 
@@ -141,14 +141,17 @@ class SearchView(View):
     @task("search")
     async def _search(self, query: str) -> None:
         """Show what is found; a newer question takes the place of an older one, which is stopped."""
-        found = await self.home.jobs.stoppable(lambda engine, stop: engine.queries.gather(query, stop))
+        both = await self.home.jobs.stoppable(
+            lambda engine, stop: (engine.backend.ask(query, stop=stop), gathered(engine, query, stop))
+        )
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
             return
-        if isinstance(found, MemoryTuiError):
-            self.query_one(HitList).show_sentences(one_line(found.message), one_line(found.next_step))
+        if isinstance(both, MemoryTuiError):
+            self.query_one(HitList).show_sentences(one_line(both.message), one_line(both.next_step))
             self._show_nothing()
             return
+        self.shown.qmd, found = both
         same = found.query == self.shown.asked
         self._cut = self._cut if same else None
         self.shown.asked = found.query
@@ -162,7 +165,7 @@ class SearchView(View):
             return
         results = self.query_one(HitList)
         results.marked(self.shown.grade)
-        results.show(self.shown.answer, compare=tuning.compared, keep=keep, cut=self._cut)
+        results.show(self.shown.answer, compare=tuning.compared, keep=keep, cut=self._cut, qmd=self.shown.qmd)
         compared = f"change against {tuning.baseline.name} ({tuning.baseline.title})"
         said = self._recalled() if self._cut is None else f"{WORDS[self._cut]}: {self._lost_there():,}; esc shows all"
         results.name_frame(Content(said), Content(compared) if tuning.compared else legend())
@@ -181,9 +184,13 @@ class SearchView(View):
         trace = self.shown.trace
         if trace is None:
             return ""
+        if self.shown.qmd is not None:
+            return f"QMD recalled {len(self.shown.qmd.hits)}; the built-in index {len(trace.recalled)}"
         mode = "" if trace.mode == "hybrid" else f", {trace.mode}"
         if any(notice.code == "meaning_alone" for notice in trace.notices):
             mode = f", by meaning alone: {trace.plan.unmatched}"
+        elif trace.level is not None and trace.level.level != "found":
+            mode += f", {trace.level.sentence[0].lower()}{trace.level.sentence[1:-1]}"
         days = self.shown.answer.days if self.shown.answer is not None else 0
         when = f" on {dt.datetime.fromtimestamp(trace.now, dt.UTC):%Y-%m-%d}" if days else ""
         facts = self.home.facts
@@ -200,9 +207,12 @@ class SearchView(View):
 
     def _answered_by(self) -> str:
         """What this question was answered by; why not by both, where there is room for it."""
-        if self.shown.trace is None:
-            return ""
+        if self.shown.trace is None or self.shown.qmd is not None:
+            return "QMD" if self.shown.qmd is not None else ""
         by, reason = answered_by(self.shown.trace)
+        level = self.shown.trace.level
+        if level is not None and level.level != "found" and self.shown.trace.recalled:
+            return f"{by}  {level.level.upper()}".lstrip()
         return f"{by}: {reason}" if reason and self.has_class("-wide") else by
 
     def _show_outcome(self, said: str) -> None:
@@ -211,6 +221,12 @@ class SearchView(View):
         self.query_one(QueryBox).answered_by(self._answered_by())
         self.knobs.show()
         self.query_one(FunnelLine).show(self.shown.trace, self._cut)
+
+    def backend_changed(self) -> None:
+        """Another backend answers: ask again."""
+        asked = self.query_one(QueryBox).input.value
+        if asked.strip():
+            self._ask(asked)
 
     def ask_again(self, question: str) -> None:
         """Put `question` into the box and ask it."""
@@ -277,10 +293,13 @@ class SearchView(View):
 
     @on(RowList.Chosen, "#results")
     def _open_reader(self) -> None:
-        hit = self.query_one(HitList).hit
+        hit, theirs = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
+        if theirs is not None and theirs.path.startswith("qmd/"):
+            self.show_message("This file is outside of the workspace. Choose another hit.")
+        elif theirs is not None:
+            self.read_note(theirs.path, (theirs.start_line, theirs.end_line))
         if hit is not None:
-            words = self.shown.trace.plan.words if self.shown.trace else ()
-            self.read_note(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line), words)
+            self.read_note(hit.chunk.path, (hit.chunk.start_line, hit.chunk.end_line), self.shown.trace)
 
     def back(self) -> bool:
         """A depth of the why pane back, then from the other panes to the hits, if there are any."""
@@ -303,7 +322,9 @@ class SearchView(View):
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk of the hit under the cursor."""
-        hit = self.query_one(HitList).hit
+        hit, theirs = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
+        if theirs is not None and not theirs.path.startswith("qmd/"):
+            return (theirs.path, theirs.start_line, theirs.end_line)
         return (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) if hit else None
 
     def line_in_note(self) -> int:
@@ -313,7 +334,9 @@ class SearchView(View):
 
     def text_in_note(self) -> str:
         """The text of the hit's chunk."""
-        hit = self.query_one(HitList).hit
+        hit, theirs = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
+        if theirs is not None:
+            return safe(theirs.snippet, keep_newlines=True)
         if hit is None or self.shown.answer is None:
             return ""
         return safe(self.shown.answer.evidence.texts.get(hit.chunk.rowid, hit.snippet), keep_newlines=True)

@@ -1,0 +1,188 @@
+"""Commands that explain: why, why-never, replay."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_tui.cli.common import Command, moment, opened, positive, query_of, spoken
+from memory_tui.core.errors import IndexUnavailable, QueryError, SettingError
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.engine.engine import Engine
+    from memory_tui.explain.counterfactuals import Saved
+
+MONTH, WEEK = 30, 7
+
+
+def _declare_why(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", type=spoken, help="the query")
+    parser.add_argument("place", metavar="PATH[:LINE]", help="a note, a line of it, or a citation such as PATH#L3-L9")
+    parser.add_argument(
+        "--openclaw-index",
+        nargs="?",
+        const="",
+        metavar="DB",
+        help="also look into OpenClaw's own index (default: that of its agent)",
+    )
+
+
+def _declare_why_never(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "place",
+        nargs="?",
+        metavar="PATH[:LINE]",
+        help="a note or a line of it; without one all lines that none reached",
+    )
+    _days(parser, MONTH)
+
+
+def _declare_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--under", action="append", metavar="KEY=VALUE", help="the setting to try, also profile=NAME; may be repeated"
+    )
+    parser.add_argument("--on", metavar="DATE", help="as it will be on this day (YYYY-MM-DD)")
+    _days(parser, WEEK)
+
+
+def _days(parser: argparse.ArgumentParser, usual: int) -> None:
+    parser.add_argument("--days", type=positive, metavar="N", help=f"of how many days (default: {usual})")
+
+
+def _why(given: argparse.Namespace) -> int:
+    from memory_tui.explain import trace_json, why_not
+    from memory_tui.explain.rephrase import remedies
+    from memory_tui.explain.shares import shares_of
+    from memory_tui.explain.why_not import against_their_index
+    from memory_tui.render import as_text, share_text
+
+    if query_of(given) is None:
+        raise QueryError("There is no query.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
+    with opened(given) as engine:
+        engine.plan.require_enabled()
+        engine.indexer.catch_up()
+        path, line = why_not.parse(given.place)
+        answer = engine.queries.why(engine.queries.gather(given.query), path, line)
+        if hasattr(given, "openclaw_index"):
+            answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
+        plan = engine.plan
+        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.queries.gather, _saved(engine))
+        theirs = engine.backend.why(given.query, answer.place.path, line or 0)
+        found = shares_of(engine.queries.reader, engine.providers.chain.of_space, answer)
+    if hasattr(given, "json"):
+        told = {**trace_json.why(answer, changes, questions), "shares": share_text.share_data(found)}
+        as_text.data({**told, **({"qmd": theirs} if theirs else {})})
+    else:
+        as_text.text([f"QMD: {theirs}", "The built-in index:"] if theirs else [])
+        as_text.text([*as_text.answer(answer, changes, questions), *share_text.share_lines(found)])
+    return 0
+
+
+def _saved(engine: Engine) -> Saved | None:
+    """What settings do to the saved questions of the workspace; None without any."""
+    from memory_tui.tune import evaluate, judgments
+
+    found = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+    if not found.judged:
+        return None
+    settled = judgments.settled(found, engine.notes.read)
+    return evaluate.saved_effect(evaluate.collect(engine.queries.gather, settled), engine.plan.settings)
+
+
+def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
+    """Why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
+    from memory_tui.openclaw import compare
+    from memory_tui.openclaw.host_index import HostProblem
+
+    plan = engine.plan
+    theirs = Path(path).expanduser() if path else compare.database(plan.config)
+    found = compare.compare_workspace(plan.roots, theirs, compare.wanted(plan.config, plan.settings, plan.roots))
+    if isinstance(found, HostProblem):
+        raise IndexUnavailable(found.detail, found.next_step)
+    return found.lacks
+
+
+def _why_never(given: argparse.Namespace) -> int:
+    from memory_tui.engine import past_questions
+    from memory_tui.explain import why_not
+    from memory_tui.render import as_text, past_text
+
+    with opened(given) as engine:
+        engine.indexer.catch_up()
+        asked = past_questions.past_questions(engine, _now(given), getattr(given, "days", MONTH))
+        if not hasattr(given, "place"):
+            found = past_questions.unreached(engine, asked)
+            if hasattr(given, "json"):
+                as_text.data(past_text.unreached_data(found))
+            else:
+                as_text.text([past_text.reach(found), *map(past_text.lines_place, found.lines)])
+            return 0
+        told = past_questions.never_of(engine, asked, *why_not.parse(given.place))
+    if hasattr(given, "json"):
+        as_text.data({**past_text.never_data(told), "leftOut": asked.left_out})
+    else:
+        as_text.text([*past_text.never(told), *past_text.left_out(asked)])
+    return 0
+
+
+def _replay(given: argparse.Namespace) -> int:
+    from memory_tui.engine import past_questions
+    from memory_tui.render import as_text, past_text
+
+    if not hasattr(given, "under") and not hasattr(given, "on"):
+        raise SettingError("Nothing is to be tried.", "For instance --under query.minScore=0.2, or --on 2027-01-01.")
+    with opened(given) as engine:
+        engine.indexer.catch_up()
+        now = _now(given)
+        asked = past_questions.past_questions(engine, now, getattr(given, "days", WEEK))
+        found = past_questions.replay_under(engine, asked, _after(given, engine), _ahead(given, now))
+    if hasattr(given, "json"):
+        as_text.data({**past_text.replay_data(found), "leftOut": asked.left_out})
+    else:
+        as_text.text([*past_text.replay(found), *past_text.left_out(asked)])
+    return 0
+
+
+def _now(given: argparse.Namespace) -> float:
+    now = moment(given)
+    return time.time() if now is None else now
+
+
+def _after(given: argparse.Namespace, engine: Engine) -> Settings:
+    """The settings that are tried. Raises SettingError."""
+    from memory_tui.core.settings import find_knob, parse
+
+    changes, profile = {}, ""
+    for item in getattr(given, "under", ()):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise SettingError(f"--under takes KEY=VALUE, not {item!r}.", "For instance --under query.minScore=0.2.")
+        if key == "profile":
+            profile = value
+        else:
+            changes[key] = parse(find_knob(key), value)
+    settings = engine.plan.with_profile(profile) if profile else engine.plan.settings
+    return settings.update(changes, "--under")
+
+
+def _ahead(given: argparse.Namespace, now: float) -> float:
+    """How many days the day of `--on` is away. Raises SettingError."""
+    if not hasattr(given, "on"):
+        return 0
+    try:
+        day = dt.date.fromisoformat(given.on)
+    except ValueError:
+        raise SettingError(f"--on takes a day, not {given.on!r}.", "For instance --on 2027-01-01.") from None
+    return float((day - dt.datetime.fromtimestamp(now, dt.UTC).date()).days)
+
+
+COMMANDS: dict[str, Command] = {
+    "why": Command(_why, _declare_why),
+    "why-never": Command(_why_never, _declare_why_never),
+    "replay": Command(_replay, _declare_replay),
+}

@@ -1,0 +1,32 @@
+"""The chunk map is every chunk of an index on a plane by its vector."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memory_tui.explain import landscape as landscapes
+
+if TYPE_CHECKING:
+    from memory_tui.engine.queries import Queries
+
+
+def chunk_map(queries: Queries, question: str = "") -> landscapes.Landscape | None:
+    """Every chunk by its vector, in named groups, with the point of `question`; None without vectors.
+
+    Reads texts and works for seconds on a large memory. Raises QueryError, Cancelled, IndexUnavailable.
+    """
+    with queries.reader() as store:
+        with queries.state(store) as known:
+            corpus = known.corpus
+            rows = corpus.has_vector.nonzero()[0]
+            if not corpus.dims or not len(rows):
+                return None
+            vectors, rowids = corpus.vectors(rows), corpus.rowids[rows]
+        asked = queries.embedded(question, corpus.identity, by_words=False).vector if question.strip() else None
+        found = landscapes.landscape(rowids, vectors, asked)
+        some = landscapes.sampled(found.groups, int(found.groups.max()) + 1)
+        texts = store.texts([int(rowids[at]) for own in some.values() for at in own])
+    spoken = [[texts.get(int(rowids[at]), "") for at in own] for own in some.values()]
+    places = [(corpus.path(at), int(corpus.start_lines[at]), int(corpus.end_lines[at])) for at in rows.tolist()]
+    return replace(found, names=landscapes.names(spoken), places=places)

@@ -1,0 +1,126 @@
+"""The built-in index answers beside QMD, with the reason for each hit that one of them lacks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_tui.core.cancel import Stop
+from memory_tui.core.sanitize import one_line
+from memory_tui.qmd import index, options, reasons, side_by_side
+from memory_tui.qmd.folder import QmdFailure
+from memory_tui.qmd.side_by_side import OwnHit, SharedRow
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.qmd.answer import QmdHit
+    from memory_tui.qmd.client import QmdAnswer
+    from memory_tui.qmd.index import QmdFile
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class QmdComparison:
+    """Both answers to `query`; where QMD gave none, `failure` says why and `qmd` is None."""
+
+    query: str
+    builtin: tuple[OwnHit, ...]
+    qmd: QmdAnswer | None
+    rows: tuple[SharedRow, ...]
+    failure: str = ""
+    next_step: str = ""
+
+    @property
+    def qmd_hits(self) -> tuple[QmdHit, ...]:
+        """QMD's hits."""
+        return self.qmd.hits if self.qmd is not None else ()
+
+
+def compare(engine: Engine, query: str, stop: Stop | None = None, *, explained: bool = True) -> QmdComparison:
+    """Ask both; QMD is asked whoever was chosen to answer. Raises QueryError, IndexUnavailable, Cancelled."""
+    evidence = engine.queries.gather(query, stop)
+    trace = engine.queries.rank(evidence, engine.plan.settings)
+    ours = own_hits(trace)
+    try:
+        engine.backend.settle(stop or Stop())
+        theirs = engine.backend.client.ask(query, engine.plan.settings.whole("query.maxResults"), stop=stop)
+    except QmdFailure as failure:
+        rows = tuple(side_by_side.matched(ours, ()))
+        return QmdComparison(query, ours, None, rows, failure.message, failure.next_step)
+    rows = tuple(side_by_side.matched(ours, theirs.hits))
+    if explained:
+        rows = tuple(_explained(engine, evidence, theirs, row, stop) for row in rows)
+    return QmdComparison(query, ours, theirs, rows)
+
+
+def own_hits(trace: Trace) -> tuple[OwnHit, ...]:
+    """What the built-in index recalls."""
+    return tuple(
+        OwnHit(place, hit.chunk.path, hit.chunk.start_line, hit.last_line, hit.score, hit.snippet)
+        for place, hit in enumerate(trace.recalled, 1)
+    )
+
+
+def _explained(engine: Engine, evidence: Evidence, theirs: QmdAnswer, row: SharedRow, stop: Stop | None) -> SharedRow:
+    from memory_tui.explain import wording
+
+    if row.builtin is None and row.qmd is not None:
+        if row.qmd.path.startswith("qmd/"):
+            return replace(row, why_not_builtin="It is outside of the notes that are indexed here.")
+        found = engine.queries.why(evidence, row.qmd.path, row.qmd.start_line)
+        return replace(row, why_not_builtin=one_line(wording.account(found)))
+    if row.qmd is None and row.builtin is not None:
+        middle = (row.builtin.start_line + row.builtin.end_line) // 2
+        return replace(row, why_not_qmd=reasons.why(engine.backend.client, theirs, row.builtin.path, middle, stop))
+    return row
+
+
+# --- an index of somebody else -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QmdIndexComparison:
+    """An index of QMD against the files on disk: of each collection the files that differ, and how many agree."""
+
+    path: str
+    collections: tuple[str, ...]
+    documents: int
+    vectors: int
+    same: int
+    files: tuple[QmdFile, ...]
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """Files by difference."""
+        names = ("missing", "stale", "ghost")
+        return {"same": self.same, **{name: sum(file.difference == name for file in self.files) for name in names}}
+
+
+def their_indexes(agent: str) -> Iterator[Path]:
+    """Where OpenClaw, then the user, keeps an index of QMD."""
+    yield options.openclaw_folder(agent) / "xdg-cache" / "qmd" / "index.sqlite"
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    yield Path(cache) / "qmd" / "index.sqlite"
+
+
+def compare_their_index(engine: Engine, named: str) -> QmdIndexComparison:
+    """The index at `named`, or OpenClaw's, or the user's; only read. Raises QmdFailure."""
+    places = [Path(named).expanduser()] if named else list(their_indexes(engine.plan.agent.id))
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        looked = " and ".join(map(str, places))
+        raise QmdFailure("index", f"There is no index of QMD at {looked}.", "Name one: --their-index FILE.")
+    known = index.read(file)
+    found = [one for collection in known.collections.values() for one in index.compared(collection)]
+    return QmdIndexComparison(
+        str(file),
+        tuple(known.collections),
+        known.documents,
+        index.embedded(file),
+        sum(not one.difference for one in found),
+        tuple(sorted((one for one in found if one.difference), key=lambda one: (one.collection, one.path))),
+    )

@@ -1,0 +1,161 @@
+"""Connected agents: what each agent program gets from this memory, what it asked last, what failed last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memory_tui import plan as plans
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
+from memory_tui.hosts import connection, openclaw, server_arguments, wiring
+from memory_tui.hosts.connection import HostConnection
+from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, Wiring, host
+from memory_tui.openclaw.prompt import SEARCH
+from memory_tui.plan import Plan
+from memory_tui.recalls import recall_log
+from memory_tui.recalls.recall_log import RecallEntry
+
+_NAMED = 3
+"""Settings that are named where two rankings differ; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRanking:
+    """How a connected agent's answers are ranked: its program, its settings, the labels of those that differ here."""
+
+    title: str
+    settings: Settings
+    differing: tuple[str, ...]
+
+    @property
+    def profile(self) -> str:
+        """The profile of the agent's answers."""
+        return self.settings.word("profile")
+
+    def beside(self, here: Settings) -> AgentRanking:
+        """The same agent compared with a ranking by `here`."""
+        return replace(self, differing=tuple(_differing(self.settings, here)))
+
+    @property
+    def difference(self) -> str:
+        """The settings that differ, some of them by name; empty where none does."""
+        more = len(self.differing) - _NAMED
+        return ", ".join(self.differing[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProgram:
+    """One agent program: its connection (None for none), what its server gets, what it asked last.
+
+    `memory` is another workspace that its server serves, empty where it is this one. `lost` names what its files lost,
+    `failed` is the newest recall that failed.
+    """
+
+    host: Host
+    connection: HostConnection | None
+    ranking: AgentRanking | None
+    memory: str
+    lost: tuple[str, ...]
+    asked: RecallEntry | None
+    failed: RecallEntry | None
+    problem: str = ""
+    """Why it is not known what its server gets, as a sentence."""
+
+    @property
+    def logs(self) -> bool:
+        """Whether its server writes down what it is asked."""
+        return self.connection is not None and LOG in self.connection.start.words
+
+
+def rows(plan: Plan) -> tuple[AgentProgram, ...]:
+    """Every agent program; a connected one has a row for each connection. Raises ConfigError, IndexUnavailable."""
+    every = connection.every()
+    found: list[AgentProgram] = []
+    for name in HOSTS:
+        mine = [made for made in every if made.host == name]
+        found += [_row(host(name), made, plan) for made in mine] or [_row(host(name), None, plan)]
+    return tuple(found)
+
+
+def rankings(plan: Plan) -> tuple[AgentRanking, ...]:
+    """How the answers of agents that ask this memory are ranked, one a connection."""
+    found = []
+    # Where a record, or what it names, cannot be read, the page of agents says so.
+    with suppress(MemoryTuiError):
+        for made in connection.every():
+            with suppress(MemoryTuiError):
+                if not _other_memory(made, plan):
+                    found.append(_ranking(made, plan))
+    return tuple(found)
+
+
+def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) -> Wiring:
+    """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
+    asked = server_arguments.of_agent(plan.asked, plan.workspace)
+    profile = dict(asked.changes)["profile"]
+    words = openclaw.arguments(profile) if row.name == "openclaw" else tuple(server_arguments.words_of(asked))
+    return Wiring(scope, project, wiring.command(), words, profile, log)
+
+
+def _row(row: Host, made: HostConnection | None, plan: Plan) -> AgentProgram:
+    ranking: AgentRanking | None = None
+    lost: tuple[str, ...] = ()
+    memory, problem = "", ""
+    if made is not None:
+        try:
+            memory, lost = _other_memory(made, plan), tuple(connection.wired(made))
+            ranking = _ranking(made, plan)
+        except MemoryTuiError as error:
+            problem = f"{error.message} {error.next_step}".rstrip()
+    asked, failed = newest(row, Path(memory) if memory else plan.roots.workspace)
+    return AgentProgram(row, made, ranking, memory, lost, asked, failed, problem)
+
+
+def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry | None]:
+    """The newest query of an agent program in the log of `workspace`, and the newest that failed.
+
+    Raises IndexUnavailable when the log cannot be read.
+    """
+    log = recall_log.read(recall_log.recall_log_path(workspace))
+    mine = [entry for entry in reversed(log.entries) if entry.tool == SEARCH and entry.client.startswith(row.clients)]
+    return next(iter(mine), None), next((entry for entry in mine if has_failed(entry)), None)
+
+
+def workspace_of(made: HostConnection) -> Path:
+    """The workspace that a connection's server serves. Raises MemoryTuiError."""
+    return plans.choose(_options(made)).workspace
+
+
+def has_failed(entry: RecallEntry) -> bool:
+    """Whether a query got no ranking at all: the memory could not be searched, or not in time."""
+    return not entry.mode
+
+
+def _other_memory(made: HostConnection, plan: Plan) -> str:
+    """The workspace of a connection's server, empty where it is that of `plan`. Raises MemoryTuiError."""
+    workspace = workspace_of(made)
+    return "" if os.path.realpath(workspace) == os.path.realpath(plan.workspace) else str(workspace)
+
+
+def _ranking(made: HostConnection, plan: Plan) -> AgentRanking:
+    """How a connection's server ranks. Raises MemoryTuiError."""
+    settings = plans.choose(_options(made)).settings
+    return AgentRanking(host(made.host).title, settings, ()).beside(plan.settings)
+
+
+def _options(made: HostConnection) -> plans.Options:
+    """The options of a connection's server."""
+    words: Sequence[str] = made.start.words
+    if made.host == "openclaw":
+        # The plugin reads its profile from openclaw.json, where it may have been edited since.
+        words = [word for at, word in enumerate(words) if "--profile" not in (word, words[at - 1])]
+    return server_arguments.options_of(words)
+
+
+def _differing(agent: Settings, here: Settings) -> list[str]:
+    """The labels of the knobs of the ranking that have other values, the profile first."""
+    return [BY_KEY[key].label for key in TUNE_KEYS if agent.values[key].value != here.values[key].value]

@@ -1,0 +1,88 @@
+"""What OpenClaw itself gives its agent for a query, beside what the files say.
+
+`own_answer` ranks the rows of OpenClaw's index by its rules; `injected` finds the curated entries whose triggers fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_tui.core import profiles
+from memory_tui.core.errors import SettingError
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.provider_setup import withheld_question
+from memory_tui.openclaw import own_rows, trigger_recall
+from memory_tui.openclaw.trigger_recall import CuratedEntry, Triggered
+from memory_tui.search.corpus import Corpus
+from memory_tui.search.index_in_memory import Dates
+from memory_tui.search.rank import rank
+from memory_tui.search.retrieve import SearchContext, gather
+from memory_tui.search.trace import Trace
+from memory_tui.workspace.annotations import CURATED, Annotations
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAnswer:
+    """Both answers to `query`; `by_words` tells that OpenClaw's vectors were not compared."""
+
+    query: str
+    theirs: Trace
+    ours: Trace
+    by_words: bool
+
+    @property
+    def same(self) -> bool:
+        """Whether both recall the same lines in the same order."""
+        return _lines(self.theirs) == _lines(self.ours)
+
+
+def _lines(trace: Trace) -> list[tuple[str, int, int]]:
+    return [(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) for hit in trace.recalled]
+
+
+def own_answer(engine: Engine, query: str, database: Path) -> OwnAnswer:
+    """Ask both indexes. Raises IndexUnavailable, QueryError, Cancelled."""
+    ours = engine.queries.rank(engine.queries.gather(query), engine.plan.settings)
+    identity = engine.queries.on_snapshot(lambda store: store.identity())
+    with own_rows.index_of(database, identity) as store:
+        corpus = Corpus.load(store)
+        space = corpus.identity
+        provider = engine.providers.chain.of_space(space) if space is not None and space.dims else None
+        if provider is not None and withheld_question(provider, query, engine.plan.settings):
+            provider = None
+        context = SearchContext(store, corpus, Dates.of(corpus), provider, projects=engine.plan.projects)
+        evidence = gather(query, context, engine.now())
+        theirs = rank(evidence, engine.plan.with_profile(profiles.NEWEST))
+    return OwnAnswer(query, theirs, ours, provider is None)
+
+
+def injected(engine: Engine, message: str) -> list[Triggered]:
+    """The curated entries that OpenClaw 2026.9 injects for `message`, each with its reason.
+
+    Raises SettingError where the index was cut by another release's rules.
+    """
+    plan = engine.plan
+    if profiles.get(plan.settings.word("profile")).chunking != profiles.get(profiles.NEWEST).chunking:
+        raise SettingError(
+            "Only OpenClaw 2026.9 injects entries by their triggers.", f"Use --profile {profiles.NEWEST}."
+        )
+    settings = plan.settings.set("query.maxResults", trigger_recall.SEARCHED, "trigger recall")
+    settings = settings.set("query.minScore", 0.0, "trigger recall")
+    trace = engine.queries.rank(engine.queries.gather(message, by_words=True), settings)
+    scores = {hit.chunk.id: hit.score for hit in trace.recalled}
+    trust = {path: engine.notes.trust_of(path) for path in CURATED}
+    entries: list[CuratedEntry] = []
+    with engine.queries.reader() as store, store.snapshot():
+        said = store.annotations()
+        for path in CURATED:
+            known = trust[path]
+            trusted = known is None or known.state != "untrusted"
+            chunks = [chunk for chunk in store.chunks_of(path) if chunk.rowid in said]
+            texts = store.texts([chunk.rowid for chunk in chunks])
+            for chunk in chunks:
+                place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
+                own, score = Annotations(*said[chunk.rowid]), scores.get(chunk.chunk_id, 0.0)
+                entries.append(CuratedEntry(*place, own, score, trusted))
+    with_triggers = [entry for entry in entries if entry.said.triggers][: trigger_recall.MOST_CANDIDATES]
+    return trigger_recall.triggered(message, with_triggers, plan.projects)

@@ -1,0 +1,202 @@
+"""Past questions are asked again: why a line never came, which lines none reached, what other settings would do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from memory_tui.core.errors import SettingError
+from memory_tui.explain import why_never
+from memory_tui.explain.reranking import Reranking
+from memory_tui.explain.why_never import PastQuestion, UnreachedLines, WhyNever
+from memory_tui.openclaw.prompt import GET, SEARCH
+from memory_tui.recalls import recall_log
+from memory_tui.search.evidence import later
+from memory_tui.search.rank import can_rank
+from memory_tui.search.trace import ChunkRef
+from memory_tui.tune import judgments
+from memory_tui.tune.metrics import measure
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.engine.engine import Engine
+    from memory_tui.recalls.recall_log import RecallEntry
+    from memory_tui.tune.judgments import Notebook, Query
+
+DAY_SECONDS = 86_400.0
+MOST = 200
+"""Questions that are asked again; the newest ones where more were logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastQuestions:
+    """What was asked in the last `days`: `entries` of the log, saved ones, and of both each `questions` once.
+
+    `left_out` questions are masked, too long to be kept whole, or more than are asked again.
+    """
+
+    days: int
+    entries: tuple[RecallEntry, ...]
+    notebook: Notebook
+    questions: tuple[PastQuestion, ...]
+    left_out: int
+
+
+def past_questions(engine: Engine, now: float, days: int, most: int = MOST) -> PastQuestions:
+    """The questions of the last `days` before `now` (epoch seconds), the newest first, after the saved ones.
+
+    Raises IndexUnavailable, LabelError.
+    """
+    plan = engine.plan
+    log = recall_log.read(recall_log.recall_log_path(plan.roots.workspace))
+    entries = tuple(entry for entry in log.entries if now - days * DAY_SECONDS <= entry.at <= now + DAY_SECONDS)
+    notebook = judgments.load(judgments.notebook_path(plan.roots.workspace, plan.own_named))
+    notebook = judgments.settled(notebook, engine.notes.read)
+    saved = [PastQuestion(query.text, "saved") for query in notebook.queries]
+    known = {question.text for question in saved}
+    logged = [one for one in _logged(entries) if one.text not in known]
+    whole = [one for one in logged if not recall_log.is_partial(one.text)]
+    asked = (*saved, *whole)[:most]
+    return PastQuestions(days, entries, notebook, asked, len(saved) + len(logged) - len(asked))
+
+
+def _logged(entries: tuple[RecallEntry, ...]) -> Iterator[PastQuestion]:
+    """Each question of the log once, the newest first."""
+    seen = set()
+    for entry in reversed(entries):
+        key = entry.query.strip(), entry.corpus
+        if entry.tool == SEARCH and entry.query.strip() and key not in seen:
+            seen.add(key)
+            source = entry.corpus if entry.corpus in ("memory", "sessions") else ""
+            yield PastQuestion(entry.query.strip(), "logged", source)
+
+
+Progress = Callable[[int, int], None]
+
+
+# --- why never -----------------------------------------------------------------------------------------------------
+
+
+def never_of(
+    engine: Engine, asked: PastQuestions, path: str, line: int | None, progress: Progress | None = None
+) -> WhyNever:
+    """Why a line of a note (None: any line) does not come, over `asked` and questions out of its own words.
+
+    Raises IndexUnavailable, QueryError, Cancelled.
+    """
+    own = _own_words(engine, path, line)
+    questions = [*asked.questions, *own]
+    answers = []
+    for done, question in enumerate(questions, 1):
+        evidence = engine.queries.gather(question.text, source=question.source)
+        answers.append((question, engine.queries.why(evidence, path, line)))
+        if progress is not None:
+            progress(done, len(questions))
+    return why_never.why_never(path, line, answers, engine.plan.settings)
+
+
+def _own_words(engine: Engine, path: str, line: int | None) -> list[PastQuestion]:
+    """Questions out of the words of the chunk that holds the line; of the first chunk of a note."""
+    refs = engine.queries.chunks_of(path)
+    ref = next((one for one in refs if line is None or one.start_line <= line <= one.end_line), None)
+    if ref is None:
+        return []
+    with engine.queries.reader() as store:
+        text = store.texts([ref.rowid]).get(ref.rowid, "")
+    lines = text.split("\n")
+    at = (line or ref.start_line) - ref.start_line
+    return why_never.own_questions(text, lines[at] if line is not None and at < len(lines) else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """The `lines` that none of the `questions` of the last `days` delivered, nor a read of their note."""
+
+    days: int
+    questions: int
+    reads: int
+    lines: tuple[UnreachedLines, ...]
+
+
+def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
+    """The indexed lines of notes that nothing which was logged delivered. Raises IndexUnavailable, Cancelled."""
+    delivered: dict[str, set[int]] = defaultdict(set)
+    for entry in asked.entries:
+        for hit in entry.hits:
+            delivered[hit.path].update(range(hit.start_line, hit.end_line + 1))
+        if entry.tool == GET and entry.last_line:
+            delivered[entry.query].update(range(entry.first_line, entry.last_line + 1))
+    with engine.queries.reader() as store, engine.queries.state(store) as known:
+        corpus = known.corpus
+    refs = [
+        ChunkRef(0, "", corpus.path(row), "", int(corpus.start_lines[row]), int(corpus.end_lines[row]))
+        for row in range(len(corpus))
+    ]
+    searches = sum(entry.tool == SEARCH for entry in asked.entries)
+    return Unreached(asked.days, searches, len(asked.entries) - searches, why_never.unreached(refs, delivered))
+
+
+# --- under other settings ------------------------------------------------------------------------------------------
+
+Outcome = Literal["mended", "broken", "moved", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One question before and after a change of settings: the hits that come, and those that go.
+
+    Of a question with labels `right` are the right lines before and after: more is mended, fewer broken. Of another
+    one mended is a first hit, broken the loss of all. Else hits moved, or they are the same.
+    """
+
+    question: PastQuestion
+    outcome: Outcome
+    gained: tuple[ChunkRef, ...]
+    lost: tuple[ChunkRef, ...]
+    hits: tuple[int, int]
+    right: tuple[int, int] | None
+
+
+def replay_under(
+    engine: Engine, asked: PastQuestions, after: Settings, days_ahead: float = 0, progress: Progress | None = None
+) -> tuple[Replayed, ...]:
+    """Each question under the settings of the plan and under `after`, as it will be `days_ahead`.
+
+    Raises SettingError where the index is not cut for the profile of `after`, IndexUnavailable, QueryError, Cancelled.
+    """
+    before, found = engine.plan.settings, []
+    for done, question in enumerate(asked.questions, 1):
+        evidence = engine.queries.gather(question.text, source=question.source)
+        if not can_rank(evidence, after.word("profile")):
+            name = after.word("profile")
+            raise SettingError(
+                f"This index is not cut as profile {name} cuts notes.", f"Open this memory with --profile {name}."
+            )
+        if days_ahead:
+            aged = later(evidence, days_ahead)
+            rows = [Reranking(evidence).recalled(before), Reranking(aged).recalled(after)]
+        else:
+            rows = Reranking(evidence).recalled_each([before, after])
+        hits = [tuple(evidence.refs[row] for row in own) for own in rows]
+        found.append(_replayed(question, asked.notebook.find(question.text), hits[0], hits[1]))
+        if progress is not None:
+            progress(done, len(asked.questions))
+    return tuple(found)
+
+
+def _replayed(
+    question: PastQuestion, saved: Query | None, before: Sequence[ChunkRef], after: Sequence[ChunkRef]
+) -> Replayed:
+    gained = tuple(ref for ref in after if ref not in before)
+    lost = tuple(ref for ref in before if ref not in after)
+    right: tuple[int, int] | None = None
+    gain = bool(after) - bool(before)
+    if saved is not None and saved.relevant:
+        count = len({(label.path, label.line) for label in saved.relevant})
+        right = (round(measure(saved, before)["recall"] * count), round(measure(saved, after)["recall"] * count))
+        gain = right[1] - right[0]
+    same: Outcome = "moved" if gained or lost else "unchanged"
+    outcome: Outcome = "mended" if gain > 0 else "broken" if gain < 0 else same
+    return Replayed(question, outcome, gained, lost, (len(before), len(after)), right)

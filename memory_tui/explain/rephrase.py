@@ -1,0 +1,110 @@
+"""Rephrased questions: the word to add, or to leave out, that recalls a chunk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memory_tui.core import tokens
+from memory_tui.core.settings import Settings
+from memory_tui.explain.counterfactuals import Flips, Saved, WithProfile, flips
+from memory_tui.explain.verdicts import NotMatched
+from memory_tui.explain.why_not import WhyNot
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.rank import rank
+
+TRIES = 8
+"""Searches at most; with a remote provider each of them embeds a question."""
+WANTED = 3
+LONGEST_RUN = 8
+"""Characters of the longest run of Chinese, Japanese or Korean that is offered as a word."""
+_LANGUAGE = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Rephrased:
+    """A question that recalls the chunk as number `place`: the old one with `word` added, or without `left_out`."""
+
+    query: str
+    word: str
+    left_out: tuple[str, ...]
+    place: int
+
+
+def rephrase(
+    ask: Callable[[str], Evidence],
+    evidence: Evidence,
+    settings: Settings,
+    text: str,
+    rowid: int,
+    absent: tuple[str, ...] = (),
+) -> tuple[Rephrased, ...]:
+    """Questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
+
+    `ask` gathers evidence, on a worker thread. `absent` are the words that a search for all words failed on.
+    Raises QueryError, ProviderError and what else `ask` raises.
+    """
+    shorter = _without(evidence.query, absent)
+    tries = ["", *salient(text, evidence)] if shorter else salient(text, evidence)
+    found: list[Rephrased] = []
+    for word in tries[:TRIES]:
+        query = f"{evidence.query} {word}" if word else shorter
+        trace = rank(ask(query), settings)
+        place = next((i for i, c in enumerate(trace.recalled, 1) if c.chunk.rowid == rowid), None)
+        if place is not None:
+            found.append(Rephrased(query, word, () if word else absent, place))
+        if len(found) == WANTED:
+            break
+    return tuple(found)
+
+
+def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> tuple[Rephrased, ...]:
+    """Questions that recall the chunk that speaks in `answer`; none for one that is recalled already."""
+    best = answer.best
+    if best is None or best.recalled:
+        return ()
+    gate = getattr(best.fate, "text", best.fate)
+    absent = gate.absent if isinstance(gate, NotMatched) and gate.join == "AND" else ()
+    return rephrase(ask, answer.evidence, answer.trace.settings, best.text, best.chunk.rowid, absent)
+
+
+def remedies(
+    answer: WhyNot, settings: Settings, with_profile: WithProfile, ask: Callable[[str], Evidence], saved: Saved | None
+) -> tuple[Flips | None, tuple[Rephrased, ...]]:
+    """The settings and the words that would change what `answer` says; no settings where no chunk speaks.
+
+    Raises QueryError, ProviderError and what else `ask` raises.
+    """
+    row = answer.row
+    changes = None if row is None else flips(answer.evidence, settings, row, with_profile, saved)
+    return changes, of_answer(ask, answer)
+
+
+def salient(text: str, evidence: Evidence) -> list[str]:
+    """The words of `text` that say most about it: frequent there, rare among the other candidates, not asked yet."""
+    asked = set(tokens.WORD.findall(evidence.query.lower()))
+    counts = Counter(word for word in _words(text) if word not in asked)
+    others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
+    stops = tokens.stop_words(_LANGUAGE)
+    usable = [
+        word for word in counts if word not in stops and (len(word) > 2 or tokens.is_cjk(word)) and not word.isdigit()
+    ]
+    return sorted(usable, key=lambda word: (others[word] / counts[word], -len(word), word))
+
+
+def _words(text: str) -> list[str]:
+    """The words of `text`; of Chinese, Japanese and Korean, which put no blanks between words, short whole runs."""
+    found = []
+    for word in tokens.WORD.findall(text.lower()):
+        found += tokens.CJK_RUN.sub(" ", word).split()
+        found += [run for run in tokens.CJK_RUN.findall(word) if 1 < len(run) <= LONGEST_RUN]
+    return found
+
+
+def _without(query: str, absent: tuple[str, ...]) -> str:
+    """`query` without the words `absent`; empty when nothing is left, or nothing was taken away."""
+    gone = set(absent)
+    kept = tokens.WORD.sub(lambda found: "" if found.group() in gone else found.group(), query)
+    kept = " ".join(kept.split())
+    return kept if tokens.WORD.search(kept) and kept != query else ""

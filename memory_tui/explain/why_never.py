@@ -1,0 +1,227 @@
+"""Why never: which gate stopped a line how often over many questions, what one change would do about it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from memory_tui.core import profiles, tokens
+from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
+from memory_tui.explain import wording
+from memory_tui.explain.counterfactuals import ORIGIN, TEXT, points_of, turned
+from memory_tui.explain.reranking import Reranking
+from memory_tui.explain.why_not import WhyNot
+from memory_tui.search.trace import ChunkRef
+
+Asker = Literal["saved", "logged", "own words"]
+"""Where a question comes from: the saved ones, the log of what agents asked, the words of the note itself."""
+_LONGEST = 12
+"""Words of a question that is made of a line."""
+_WORTH = 3
+"""Fewest letters of a word by which a note is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastQuestion:
+    """One question, who asked it, and what it was kept to: memory, sessions, or empty for all."""
+
+    text: str
+    asker: Asker
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Of `asked` questions of one asker `recalled` gave the line."""
+
+    asker: Asker
+    asked: int
+    recalled: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedTimes:
+    """`gate` is what stopped the line for each of `questions`."""
+
+    gate: str
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneChange:
+    """With one setting at `value` the line is recalled for `questions`, of `lost` that lose it; `moved` other hits
+    come or go.
+    """
+
+    key: str
+    was: Scalar
+    value: Scalar
+    questions: tuple[str, ...]
+    lost: int
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoOneChange:
+    """None of `points`, each a knob at a value, recalls the line for any of the `lost` questions that lose it."""
+
+    points: tuple[tuple[str, Scalar], ...]
+    lost: int
+
+
+NeverClaim = Reached | StoppedTimes | OneChange | NoOneChange
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNever:
+    """What became of a line over many questions: `answers` are the verdicts, in the order of the questions.
+
+    `changes` are the one that recalls it for most of them, and the one that moves least for each that it wins.
+    """
+
+    path: str
+    line: int | None
+    reached: tuple[Reached, ...]
+    stopped: tuple[StoppedTimes, ...]
+    changes: tuple[OneChange | NoOneChange, ...]
+    answers: tuple[tuple[PastQuestion, WhyNot], ...]
+
+    @property
+    def claims(self) -> tuple[NeverClaim, ...]:
+        """Everything that is said."""
+        return (*self.reached, *self.stopped, *self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachedLines:
+    """Lines `first` to `last` of a note, which no answer of the last days delivered."""
+
+    path: str
+    first: int
+    last: int
+
+
+def own_questions(text: str, line: str = "") -> list[PastQuestion]:
+    """Questions out of the words of a chunk: its heading, `line` (its longest without one), its longest words."""
+    lines = [found for found in text.split("\n") if found.strip()]
+    heading = next((found for found in lines if found.startswith("#")), "")
+    chosen = line if line.strip() else max(lines, key=len, default="")
+    words = sorted(dict.fromkeys(word for word in _words(text) if len(word) >= _WORTH), key=lambda w: (-len(w), w))
+    asked = [" ".join(_words(heading)[:_LONGEST]), " ".join(_words(chosen)[:_LONGEST]), " ".join(words[:3])]
+    return [PastQuestion(question, "own words") for question in dict.fromkeys(asked) if question]
+
+
+def _words(text: str) -> list[str]:
+    return [found.group() for found in tokens.WORD.finditer(text)]
+
+
+def why_never(
+    path: str, line: int | None, answers: Sequence[tuple[PastQuestion, WhyNot]], settings: Settings
+) -> WhyNever:
+    """What became of a line over all `answers`, each the verdict on it for one question under `settings`."""
+    asked: dict[Asker, list[bool]] = defaultdict(list)
+    stopped: dict[str, list[str]] = defaultdict(list)
+    for question, answer in answers:
+        asked[question.asker].append(answer.recalled)
+        if not answer.recalled:
+            stopped[wording.gate(answer.fate)].append(question.text)
+    lost = [(question, answer) for question, answer in answers if not answer.recalled and answer.row is not None]
+    return WhyNever(
+        path,
+        line,
+        tuple(Reached(asker, len(found), sum(found)) for asker, found in asked.items()),
+        tuple(
+            StoppedTimes(gate, tuple(texts))
+            for gate, texts in sorted(stopped.items(), key=lambda item: (-len(item[1]), item[0]))
+        ),
+        _changes(lost, settings) if lost else (),
+        tuple(answers),
+    )
+
+
+def _changes(
+    lost: Sequence[tuple[PastQuestion, WhyNot]], settings: Settings
+) -> tuple[OneChange, ...] | tuple[NoOneChange]:
+    """The single setting that recalls the line for most of the questions, and the one that moves least for each."""
+    ignored = profiles.get(settings.word("profile")).ignores
+    knobs = [key for key in TUNE_KEYS if key != TEXT and key not in ignored and not BY_KEY[key].choices]
+    points = [(key, value) for key in knobs for value in points_of(key, settings.values[key].value)]
+    replays = [
+        (question.text, answer.row or 0, Reranking(answer.evidence, [answer.row or 0])) for question, answer in lost
+    ]
+    tried = [_turned(settings, *point) for point in points]
+    won = _won(replays, tried)
+    if not any(won):
+        return (NoOneChange(tuple(points), len(lost)),)
+    moved = _moved(replays, settings, tried)
+    useful = [at for at in range(len(points)) if won[at]]
+    most = max(useful, key=lambda at: (len(won[at]), -moved[at]))
+    gentlest = min(useful, key=lambda at: (moved[at] / len(won[at]), -len(won[at])))
+    found = [_nearest(replays, settings, *points[at], len(won[at])) for at in dict.fromkeys((most, gentlest))]
+    return tuple(dict.fromkeys(found))
+
+
+Replays = Sequence[tuple[str, int, Reranking]]
+"""Questions that lose the line, each with the row that holds it."""
+
+
+def _nearest(replays: Replays, settings: Settings, key: str, value: Scalar, wins: int) -> OneChange:
+    """The change of one knob to the nearest value that recalls the line for as many questions as `value` does."""
+    was = settings.values[key].value
+    nearer = _between(key, was, value)
+    there = _won(replays, [_turned(settings, key, one) for one in nearer])
+    value, won = next((one, own) for one, own in zip(nearer, there, strict=True) if len(own) >= wins)
+    return OneChange(key, was, value, won, len(replays), _moved(replays, settings, [_turned(settings, key, value)])[0])
+
+
+def _moved(replays: Replays, settings: Settings, tried: Sequence[Settings]) -> list[int]:
+    """How many other hits come or go under each of `tried`, over all questions."""
+    found = [0] * len(tried)
+    for _, row, replay in replays:
+        first, *then = map(set, replay.recalled_each([settings, *tried]))
+        for at, rows in enumerate(then):
+            found[at] += len((first ^ rows) - {row})
+    return found
+
+
+def _won(replays: Replays, tried: Sequence[Settings]) -> list[tuple[str, ...]]:
+    """The questions for which the line is recalled, under each of `tried`."""
+    found: list[list[str]] = [[] for _ in tried]
+    for text, row, replay in replays:
+        for at, standing in enumerate(replay.standings(row, tried)):
+            if standing.recalled:
+                found[at].append(text)
+    return [tuple(texts) for texts in found]
+
+
+def _turned(settings: Settings, key: str, value: Scalar) -> Settings:
+    return settings.update(turned(BY_KEY[key], value), ORIGIN)
+
+
+def _between(key: str, was: Scalar, value: Scalar) -> list[Scalar]:
+    """The values of a knob on the way to `value`, by its steps, nearest to that of now first."""
+    knob = BY_KEY[key]
+    if isinstance(value, bool | str) or isinstance(was, str):
+        return [value]
+    count = int(abs(float(value) - float(was)) / knob.step)
+    sign = 1 if value > was else -1
+    by_step = [float(was) + sign * knob.step * i for i in range(1, count + 1)]
+    return [*(round(at, 6) if isinstance(knob.default, float) else round(at) for at in by_step), value]
+
+
+def unreached(chunks: Iterable[ChunkRef], delivered: Mapping[str, set[int]]) -> tuple[UnreachedLines, ...]:
+    """The lines of `chunks` that are not among those `delivered` of their note, in the order of notes and lines."""
+    held: dict[str, set[int]] = defaultdict(set)
+    for ref in chunks:
+        held[ref.path].update(range(ref.start_line, ref.end_line + 1))
+    found = []
+    for path in sorted(held):
+        left = sorted(held[path] - delivered.get(path, set()))
+        start = 0
+        for at in range(1, len(left) + 1):
+            if at == len(left) or left[at] != left[at - 1] + 1:
+                found.append(UnreachedLines(path, left[start], left[at - 1]))
+                start = at
+    return tuple(found)

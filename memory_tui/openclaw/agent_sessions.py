@@ -1,0 +1,304 @@
+"""Agent sessions of OpenClaw 2026.9 stand in a database, out of which they are copied as transcripts.
+
+The database is only read. A copy holds what user and assistant said, on the line that is the message's number, with
+secrets masked; it is private, and goes with its session. Cron, heartbeat, dreaming and forgotten sessions are left out,
+as OpenClaw's own memory leaves them out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memory_tui.config import places
+from memory_tui.core import atomic
+from memory_tui.core.errors import Unreadable
+from memory_tui.core.formatting import plural
+from memory_tui.core.redaction import redact
+from memory_tui.openclaw import flush, open_foreign
+from memory_tui.openclaw.open_foreign import NotSeen
+
+if TYPE_CHECKING:
+    import apsw
+
+    from memory_tui.plan import Plan
+
+_LEFT_OUT = re.compile(r"(?:^|[:_-])(?:cron|heartbeat|dreaming)(?:$|[:_-])")
+"""Keys of sessions that no person took part in."""
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}\Z")
+_LONGEST_RECORD = 4 * 1024 * 1024
+"""Bytes of the longest record that OpenClaw compresses: a damaged one must not fill the memory."""
+_ARCHIVED = (".jsonl.reset.", ".jsonl.deleted.")
+_Traces = tuple[tuple[int, int] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSession:
+    """A session: its `version` changes with what was said, `at` is the time of its last message in epoch seconds."""
+
+    id: str
+    key: str
+    version: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMessage:
+    """One record of a session: the number that it has there, its JSON; None where that cannot be read."""
+
+    number: int
+    record: dict[str, Any] | None
+
+
+def sessions(connection: apsw.Connection) -> Iterator[AgentSession]:
+    """The sessions that a memory may hold, of an agent's database."""
+    query = """
+        SELECT w.session_id, w.session_key, w.updated_at, max(e.created_at), max(e.seq), count(*),
+               (SELECT generation FROM transcript_rewrite_watermarks r WHERE r.session_id = w.session_id)
+        FROM session_windows w JOIN transcript_events e ON e.session_id = w.session_id
+        WHERE w.session_id NOT IN (SELECT session_id FROM memory_session_tombstones)
+        GROUP BY w.session_id ORDER BY w.session_id"""
+    for name, key, updated, last, highest, count, generation in connection.execute(query):
+        if _SAFE_ID.match(str(name)) and not _LEFT_OUT.search(str(key)):
+            at = float(last or updated or 0) / 1000
+            yield AgentSession(str(name), str(key), f"{highest}.{count}.{generation or ''}", at)
+
+
+def messages(connection: apsw.Connection, session: str) -> Iterator[RecordedMessage]:
+    """The records of a session that are on its branch, in order."""
+    query = """
+        SELECT e.seq, e.event_json, e.event_zstd FROM transcript_events e
+        WHERE e.session_id = ?1 AND (e.seq IN (SELECT event_seq FROM session_transcript_active_events
+                                               WHERE session_id = ?1)
+              OR NOT EXISTS (SELECT 1 FROM session_transcript_active_events WHERE session_id = ?1))
+        ORDER BY e.seq"""
+    for number, text, compressed in connection.execute(query, (session,)):
+        try:
+            record = json.loads(_line(text, compressed))
+        except (ValueError, RecursionError):
+            record = None
+        yield RecordedMessage(int(number), record if isinstance(record, dict) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSession:
+    """A session that goes on: its `entry` is what the host keeps of it, `at` its last change in epoch seconds.
+
+    `size` counts the bytes of its transcript, `usage` is the last one there.
+    """
+
+    id: str
+    key: str
+    entry: dict[str, Any]
+    at: float
+    size: int
+    usage: flush.Usage | None
+
+
+def live(agent: str) -> list[LiveSession]:
+    """The sessions in the database of `agent` that go on; none where it keeps none. Raises Unreadable."""
+    database = places.agent_database(agent)
+    if not database.is_file():
+        return []
+    try:
+        return open_foreign.read_foreign(database, lambda connection: list(_live(connection)))[0]
+    except NotSeen as error:
+        raise Unreadable(f"OpenClaw's sessions cannot be read: {error.detail}", error.next_step) from error
+
+
+def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'session_nodes'").fetchall():
+        # A database of before, which held the memory's index alone.
+        return
+    query = """
+        SELECT n.current_session_id, n.session_key, n.entry_json, n.updated_at,
+               (SELECT sum(coalesce(e.event_utf8_bytes, length(CAST(e.event_json AS BLOB))) + 1)
+                FROM transcript_events e WHERE e.session_id = n.current_session_id)
+        FROM session_nodes n WHERE n.archived_at IS NULL ORDER BY n.current_session_id"""
+    for name, key, text, updated, size in list(connection.execute(query)):
+        try:
+            entry = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict) and size:
+            usage = flush.usage_in(_lines_back(connection, name))
+            yield LiveSession(str(name), str(key), entry, float(updated) / 1000, int(size), usage)
+
+
+def _lines_back(connection: apsw.Connection, session: str) -> Iterator[bytes]:
+    """The records of a session as they were written, the last one first; those that can be read."""
+    query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq DESC"
+    for text, compressed in connection.execute(query, (session,)):
+        try:
+            yield _line(text, compressed)
+        except ValueError:
+            continue
+
+
+def _line(text: str | None, compressed: bytes) -> bytes:
+    """A record as it was written. Raises ValueError where it is compressed and damaged."""
+    return text.encode("utf-8", "replace") if text is not None else _decompressed(compressed)
+
+
+def _decompressed(data: bytes) -> bytes:
+    """What a long record is. Raises ValueError where it is damaged, or longer than OpenClaw compresses."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    reader = zstd.ZstdDecompressor()
+    try:
+        found: bytes = reader.decompress(data, max_length=_LONGEST_RECORD + 1)
+    except zstd.ZstdError as error:
+        raise ValueError("damaged") from error
+    if len(found) > _LONGEST_RECORD or not reader.eof:
+        raise ValueError("cut off or too long")
+    return found
+
+
+class SessionCopies:
+    """The transcripts in `folder`, which follow the sessions in `database` and the archives in `archive`."""
+
+    def __init__(self, database: Path, folder: Path, archive: Path) -> None:
+        self._database, self._folder, self._archive = database, folder, archive
+        self._seen: _Traces = ()
+        self.problem = ""
+        """Why not all of the sessions can be read, as a sentence; empty where they can."""
+
+    def refresh(self) -> bool:
+        """Bring the copies up to date where the database changed, which costs four looks; whether one changed."""
+        traces = tuple(_trace(Path(f"{self._database}{side}")) for side in ("", "-wal", "-journal"))
+        traces = (*traces, _trace(self._archive))
+        if traces == self._seen:
+            return False
+        try:
+            changed = self._copy()
+        except NotSeen as error:
+            self.problem = f"OpenClaw's sessions cannot be read: {error.detail} {error.next_step}".rstrip()
+            return False
+        except OSError as error:
+            self.problem = f"Transcripts cannot be written to {self._folder}: {error.strerror or error}."
+            return False
+        self._seen = traces
+        return changed
+
+    def _copy(self) -> bool:
+        """Write what is missing or older, remove what is gone. Raises NotSeen, OSError."""
+        have = {path.name: _head(path) for path in _transcripts(self._folder)}
+        (found, written), _ = open_foreign.read_foreign(self._database, _reader(have))
+        atomic.make_folder(self._folder)
+        for session in found:
+            if session.id in written:
+                path = self._folder / f"{session.id}.jsonl"
+                atomic.replace_file(path, written[session.id])
+                # A transcript is as old as what was said last, however late it is copied.
+                os.utime(path, (session.at, session.at))
+        kept = {f"{session.id}.jsonl" for session in found} | self._archives()
+        gone = [name for name in have if name not in kept]
+        for name in gone:
+            atomic.remove_file(self._folder / name)
+        heads = {**have, **{f"{name}.jsonl": json.loads(text.partition(b"\n")[0]) for name, text in written.items()}}
+        unread = sum(head.get("unread", 0) for name, head in heads.items() if name in kept)
+        self.problem = ""
+        if unread:
+            self.problem = (
+                f"{plural(unread, 'message')} of OpenClaw's sessions cannot be read: the database holds them in a form "
+                "that is damaged or new."
+            )
+        return bool(written or gone)
+
+    def _archives(self) -> set[str]:
+        """Copy the transcripts of sessions that were reset or deleted, which are files; their names."""
+        names = set()
+        for path in sorted(self._archive.iterdir()) if self._archive.is_dir() else ():
+            if any(sign in path.name for sign in _ARCHIVED) and path.is_file() and not path.is_symlink():
+                names.add(path.name)
+                copy, status = self._folder / path.name, path.stat()
+                if _trace(copy) != (status.st_size, status.st_mtime_ns):
+                    atomic.replace_file(copy, path.read_bytes())
+                    os.utime(copy, ns=(status.st_mtime_ns, status.st_mtime_ns))
+        return names
+
+
+def copies_of(plan: Plan) -> SessionCopies | None:
+    """The copies that a plan's roots read; None where its transcripts are the host's own files, or not searched."""
+    agent = plan.agent.id
+    folder = places.session_copies(agent)
+    if plan.roots.sessions != str(folder):
+        return None
+    return SessionCopies(places.agent_database(agent), folder, places.session_folder(agent))
+
+
+_Copied = tuple[list[AgentSession], dict[str, bytes]]
+
+
+def _reader(have: Mapping[str, Mapping[str, Any]]) -> Callable[[apsw.Connection], _Copied]:
+    """Reads the sessions, and copies of those that `have` does not hold as they are; by id."""
+
+    def read(connection: apsw.Connection) -> _Copied:
+        found = list(sessions(connection))
+        written = {}
+        for session in found:
+            if have.get(f"{session.id}.jsonl", {}).get("version") != session.version:
+                written[session.id] = _transcript(session, list(messages(connection, session.id)))
+        return found, written
+
+    return read
+
+
+def _transcript(session: AgentSession, records: list[RecordedMessage]) -> bytes:
+    """The lines of a copy; what is no message is a blank line, so that each one keeps its number."""
+    lines = {one.number: said for one in records if (said := _said(one.record or {}))}
+    unread = sum(one.record is None for one in records)
+    head = {"type": "session", "id": session.id, "version": session.version, "unread": unread}
+    last = max(lines, default=0)
+    return "\n".join([json.dumps(head), *(lines.get(at, "") for at in range(1, last + 1)), ""]).encode()
+
+
+def _said(record: Mapping[str, Any]) -> str:
+    """A message as it is copied: who said it, and the text; empty for anything else."""
+    message = record.get("message") if record.get("type") == "message" else None
+    if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+        return ""
+    content = message.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    texts = [
+        redact(block["text"])
+        for block in (blocks if isinstance(blocks, list) else ())
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
+    if not texts:
+        return ""
+    kept = {"role": message["role"], "content": [{"type": "text", "text": text} for text in texts]}
+    return json.dumps({"type": "message", "message": kept, "timestamp": record.get("timestamp")}, ensure_ascii=True)
+
+
+def _transcripts(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if ".jsonl" in path.name]
+    except FileNotFoundError:
+        return []
+
+
+def _head(copy: Path) -> dict[str, Any]:
+    """The first line of a copy; nothing where it is none of ours."""
+    try:
+        with copy.open("rb") as file:
+            head = json.loads(file.readline(1000))
+    except (OSError, ValueError):
+        return {}
+    return head if isinstance(head, dict) else {}
+
+
+def _trace(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns

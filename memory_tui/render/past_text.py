@@ -1,0 +1,156 @@
+"""Past questions in words: why a line never came, which lines none reached, what other settings would do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, assert_never
+
+from memory_tui.core.formatting import plural
+from memory_tui.engine.past_questions import PastQuestions, Replayed, Unreached
+from memory_tui.explain import trace_json, wording
+from memory_tui.explain.why_never import (
+    Asker,
+    NeverClaim,
+    NoOneChange,
+    OneChange,
+    Reached,
+    StoppedTimes,
+    UnreachedLines,
+    WhyNever,
+)
+
+_QUOTED = 3
+"""Questions that are quoted; the others are counted."""
+_BY: dict[Asker, str] = {"saved": "saved", "logged": "asked by agents", "own words": "made of its own words"}
+
+
+def claim(said: NeverClaim) -> str:
+    """What is said of a line over many questions, as a sentence."""
+    match said:
+        case Reached():
+            return f"{plural(said.asked, 'question')} {_BY[said.asker]}: {said.recalled:,} recalled it."
+        case StoppedTimes():
+            return f"{said.gate} stopped it {_times(len(said.questions))}: {_quoted(said.questions)}."
+        case OneChange():
+            others = f"{plural(said.moved, 'other hit')} would come or go" if said.moved else "no other hit moves"
+            return (
+                f"With {wording.turn(said.key, said.value)} it would be recalled for {len(said.questions):,} of the "
+                f"{plural(said.lost, 'question')} that {'loses' if said.lost == 1 else 'lose'} it; {others}."
+            )
+        case NoOneChange():
+            return (
+                f"No single setting that was tried recalls it for any of the {plural(said.lost, 'question')} that "
+                f"{'loses' if said.lost == 1 else 'lose'} it."
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _quoted(questions: Sequence[str]) -> str:
+    shown = ", ".join(f'"{text}"' for text in questions[:_QUOTED])
+    return f"{shown} and {len(questions) - _QUOTED} more" if len(questions) > _QUOTED else shown
+
+
+def never(found: WhyNever) -> Iterator[str]:
+    """Everything that is said of one line."""
+    yield found.path if found.line is None else f"{found.path}:{found.line}"
+    yield from map(claim, found.claims)
+
+
+def never_data(found: WhyNever) -> dict[str, Any]:
+    """The same as JSON-ready data: the claims, and the verdict of each question."""
+    return {
+        "path": found.path,
+        "line": found.line,
+        "claims": [
+            {"kind": trace_json.kind(type(one).__name__), **trace_json.plain(one), "sentence": claim(one)}
+            for one in found.claims
+        ],
+        "questions": [
+            {**trace_json.plain(question), "verdict": trace_json.verdict(answer.fate)}
+            for question, answer in found.answers
+        ],
+    }
+
+
+def left_out(asked: PastQuestions) -> Iterator[str]:
+    """How many questions were not asked again, and why; nothing where all were."""
+    if asked.left_out:
+        yield (
+            f"{plural(asked.left_out, 'question')} not asked again: the log keeps them without a secret or not whole, "
+            "or there were newer ones."
+        )
+
+
+def reach(found: Unreached) -> str:
+    """Over what the lines were looked for, as a sentence."""
+    if not found.questions and not found.reads:
+        return f"No question was logged in the last {plural(found.days, 'day')}, so none of these lines was asked for."
+    count = sum(one.last - one.first + 1 for one in found.lines)
+    return (
+        f"{plural(count, 'indexed line')} that nothing delivered in the last {plural(found.days, 'day')} "
+        f"({plural(found.questions, 'question')}, {plural(found.reads, 'read')} of notes)."
+    )
+
+
+def lines_place(found: UnreachedLines) -> str:
+    """Where the lines stand."""
+    return f"{found.path}:{found.first}" + (f"-{found.last}" if found.last > found.first else "")
+
+
+def unreached_data(found: Unreached) -> dict[str, Any]:
+    """The same as JSON-ready data."""
+    return {**trace_json.plain(found), "sentence": reach(found)}
+
+
+def sums(found: Sequence[Replayed]) -> str:
+    """How many questions fared how, as a sentence."""
+    counts = Counter(one.outcome for one in found)
+    words = {"mended": "mended", "broken": "broken", "moved": "with other hits", "unchanged": "unchanged"}
+    told = ", ".join(f"{counts[key]:,} {word}" for key, word in words.items())  # type: ignore[index]
+    return f"{plural(len(found), 'question')}: {told}."
+
+
+def replayed(one: Replayed) -> str:
+    """What became of one question, as a sentence without its text."""
+    if one.right is not None:
+        said = f"{one.right[0]} of its right lines before, {one.right[1]} after"
+    else:
+        said = f"{plural(one.hits[0], 'hit')} before, {one.hits[1]} after"
+    moves = [f"{sign} {', '.join(ref.citation for ref in refs)}" for sign, refs in (("+", one.gained), ("-", one.lost))]
+    shown = "  ".join(move for move, refs in zip(moves, (one.gained, one.lost), strict=True) if refs)
+    return f"{said}  {shown}".rstrip()
+
+
+def replay(found: Sequence[Replayed]) -> Iterator[str]:
+    """The sum, then each question that did not stay as it was, broken ones first."""
+    yield sums(found)
+    order = {"broken": 0, "mended": 1, "moved": 2}
+    for one in sorted((one for one in found if one.outcome in order), key=lambda one: order[one.outcome]):
+        yield f"{one.outcome:<7} {one.question.text}"
+        yield f"        {replayed(one)}"
+
+
+def replay_data(found: Sequence[Replayed]) -> dict[str, Any]:
+    """The same as JSON-ready data."""
+    counts = Counter(one.outcome for one in found)
+    return {
+        "counts": {key: counts[key] for key in ("mended", "broken", "moved", "unchanged")},
+        "questions": [
+            {
+                **trace_json.plain(one.question),
+                "outcome": one.outcome,
+                "hits": list(one.hits),
+                "right": list(one.right) if one.right else None,
+                "gained": [trace_json.chunk(ref) for ref in one.gained],
+                "lost": [trace_json.chunk(ref) for ref in one.lost],
+                "sentence": f"{one.question.text}: {replayed(one)}.",
+            }
+            for one in found
+        ],
+    }

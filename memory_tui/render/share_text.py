@@ -1,0 +1,68 @@
+"""Shares in words: what each word gives to bm25, each word or line of a chunk to its cosine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, assert_never
+
+from memory_tui.explain import trace_json
+from memory_tui.explain.shares import CosineShare, ShareClaim, Shares, WithoutLine, WordShare
+
+_SHOWN = 6
+"""Words and lines of a cosine that are shown; `--json` has all."""
+_HEAT = " ▁▂▃▄▅▆▇█"
+
+
+def share(said: ShareClaim) -> str:
+    """What one part gives, with the numbers that make it."""
+    match said:
+        case WordShare():
+            return (
+                f"{said.word}  {said.points:.3f} = idf {said.idf:.4f} ({said.holding:,} of {said.chunks:,} chunks) "
+                f"x tf {said.tf:.4f} ({said.times}x in {said.length} tokens, mean {said.mean_length:.2f})"
+            )
+        case CosineShare(line=0):
+            return f"{said.word}  {said.points:+.4f}{f' ({said.times}x)' if said.times > 1 else ''}"
+        case CosineShare():
+            return f"line {said.line}  {said.points:+.4f}"
+        case WithoutLine():
+            return f"without line {said.line}  {-said.points:+.4f}"
+        case _ as never:
+            assert_never(never)
+
+
+def share_lines(found: Shares) -> Iterator[str]:
+    """Both sides of a chunk, part by part, the greatest first; lines with their heat."""
+    if found.words:
+        yield f"bm25 by word, {sum(one.points for one in found.words):.3f} together:"
+        yield from (f"    {share(one)}" for one in found.words)
+    if found.tokens:
+        yield f"Cosine by word, {sum(one.points for one in found.tokens):.4f} together:"
+        yield f"    {'   '.join(share(one) for one in found.tokens[:_SHOWN])}{_more(len(found.tokens))}"
+    if found.lines:
+        yield "Cosine by line:"
+        top = max(one.points for one in found.lines)
+        yield from (f"    {heat(one.points, top)} {share(one)}" for one in found.lines[:_SHOWN])
+    if found.without:
+        yield "Cosine with one line left out:"
+        top = max(one.points for one in found.without)
+        yield from (f"    {heat(one.points, top)} {share(one)}" for one in found.without[:_SHOWN])
+
+
+def _more(count: int) -> str:
+    return f"   and {count - _SHOWN:,} more words" if count > _SHOWN else ""
+
+
+def heat(points: float, top: float) -> str:
+    """One sign for how much a part gives, against the greatest."""
+    return _HEAT[0] if top <= 0 or points <= 0 else _HEAT[max(1, round(points / top * (len(_HEAT) - 1)))]
+
+
+def share_data(found: Shares) -> dict[str, Any]:
+    """The same as JSON-ready data, all of it."""
+    return {
+        "words": trace_json.plain(found.words),
+        "cosineByWord": [{"word": one.word, "times": one.times, "points": one.points} for one in found.tokens],
+        "cosineByLine": [{"line": one.line, "points": one.points} for one in found.lines],
+        "cosineWithoutLine": trace_json.plain(found.without),
+    }

@@ -1,0 +1,152 @@
+"""A corpus file holds the chunks of an index as arrays that processes share by mapping it into memory.
+
+It lies beside the index, says of which uuid and generation it is, and can be removed at any time: what changed since is
+taken from the change log, and without it, or where anything in it does not fit, the index itself is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_tui.core import atomic
+from memory_tui.core.side_files import read_beside
+from memory_tui.providers.provider_protocol import Identity
+from memory_tui.search.corpus import Block, ChunkIds, Corpus, Files
+from memory_tui.source.protocol import ChunkSource
+from memory_tui.source.rows import check_units
+
+LEAST = 5_000
+"""Chunks from which a file is made: fewer are read from the index in some 50 ms."""
+_FORMAT = 1
+_MARK = b'{"format": '
+_PAGE = 4096
+_ROOM = 1.02
+"""Rows of the file for each that it holds, for what comes next; who needs more takes a copy."""
+_SPARE = 256
+_PIECE = 1 << 24
+
+
+def path_of(index: Path) -> Path:
+    """Where the file of `index` lies."""
+    return index.with_name(f"{index.name}.corpus")
+
+
+def _layout(header: dict[str, Any]) -> Iterator[tuple[str, int, tuple[int, ...], str]]:
+    """Name, place in the file, shape and type of each array."""
+    room, at = header["room"], _PAGE
+    for name, shape, kind in (
+        ("rowids", (room,), "<i8"),
+        ("notes", (room,), "<i8"),
+        ("lines", (2, room), "<i4"),
+        ("flags", (2, room), "|b1"),
+        ("ids", (room,), f"|S{header['width']}"),
+        ("matrix", (room, header["space"][-1]), "<f4"),
+    ):
+        yield name, at, shape, kind
+        at += -(-_size(shape, kind) // _PAGE) * _PAGE
+
+
+def save(path: Path, corpus: Corpus) -> None:
+    """Write the file of `corpus` in one step, where it has vectors and is large. Without a file nothing is lost."""
+    identity, count = corpus.identity, len(corpus)
+    if identity is None or not corpus.dims or count < LEAST:
+        return
+    ids = np.array([corpus.chunk_id(row).encode() for row in range(count)])
+    room = int(count * _ROOM) + _SPARE
+    header = {
+        "format": _FORMAT,
+        "uuid": corpus.uuid,
+        "generation": corpus.generation,
+        "space": list(astuple(identity)),
+        "rows": count,
+        "room": room,
+        "width": ids.dtype.itemsize,
+    }
+    numbers = np.full(len(corpus.files.paths), -1, np.int64)
+    for number, at in corpus.files.index.items():
+        numbers[at] = number
+    columns = {
+        "rowids": corpus.rowids,
+        "notes": numbers[corpus.file_of],
+        "lines": np.stack([corpus.start_lines, corpus.end_lines]),
+        "flags": np.stack([corpus.embedded, corpus.has_vector]),
+        "ids": ids,
+    }
+    part = path.with_name(f"{path.name}.part")
+    with contextlib.suppress(OSError):
+        if path.exists() and not read_beside(path, _PAGE, whole=False).startswith(_MARK):
+            # A file of another program stays as it is.
+            return
+        atomic.remove_file(part)
+        with atomic.growing(part, 0) as write:
+            write(json.dumps(header).encode().ljust(_PAGE))
+            for name, _, shape, kind in _layout(header):
+                if name == "matrix":
+                    each = max(1, _PIECE // (4 * corpus.dims))
+                    for first in range(0, count, each):
+                        write(corpus.vectors(range(first, min(first + each, count))).tobytes())
+                    write(bytes(4 * corpus.dims * (room - count)))
+                else:
+                    whole = np.zeros(shape, kind)
+                    whole[..., :count] = columns[name]
+                    write(whole.tobytes())
+                write(bytes(-_size(shape, kind) % _PAGE))
+        atomic.move_file(part, path)
+
+
+def _size(shape: tuple[int, ...], kind: str) -> int:
+    return math.prod(shape) * np.dtype(kind).itemsize
+
+
+def load(path: Path, store: ChunkSource) -> Corpus | None:
+    """The chunks of `store` by the file at `path`, brought up to date; None where it is of no use.
+
+    Raises IndexUnavailable, Cancelled.
+    """
+    with store.snapshot():
+        identity, known = store.identity(), store.known().values()
+        try:
+            header = json.loads(read_beside(path, _PAGE, whole=False))
+            if identity is None or header["format"] != _FORMAT or header["uuid"] != store.uuid():
+                return None
+            if header["space"] != list(astuple(identity)) or not 0 <= header["generation"] <= store.generation():
+                return None
+            saved = _saved(path, header, Files.of(known), identity)
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        corpus = saved.refresh(store)
+        return corpus if len(corpus) == sum(row.chunks for row in known) else None
+
+
+def _saved(path: Path, header: dict[str, Any], files: Files, identity: Identity) -> Corpus:
+    """The corpus as it was written. Raises OSError, ValueError for what makes no sense."""
+    rows = header["rows"]
+    # Pages that are written, for chunks that come later, are of this process alone.
+    arrays: dict[str, npt.NDArray[Any]] = {
+        name: np.asarray(np.memmap(path, kind, "c", at, shape)) for name, at, shape, kind in _layout(header)
+    }
+    rowids, (first, last) = arrays["rowids"][:rows], arrays["lines"][:, :rows]
+    if not (len(rowids) == rows and np.all(np.diff(rowids) > 0) and np.all((first >= 1) & (first <= last))):
+        raise ValueError("numbers that cannot be")
+    check_units(arrays["matrix"][:rows])
+    order = np.array(sorted(files.index), np.int64)
+    places = np.array([files.index[number] for number in order.tolist()], np.int32)
+    file_of = np.zeros(len(arrays["rowids"]), np.int32)
+    if len(order):
+        # The chunks of a note that is gone since go with what changed.
+        at = np.minimum(np.searchsorted(order, arrays["notes"][:rows]), len(order) - 1)
+        file_of[:rows] = places[at]
+    block = Block(
+        rows, arrays["rowids"], file_of, arrays["lines"], arrays["matrix"], ChunkIds(arrays["ids"][:rows]), mapped=True
+    )
+    flags = arrays["flags"][:, :rows]
+    return Corpus(header["generation"], header["uuid"], identity, files, block, np.arange(rows), flags)

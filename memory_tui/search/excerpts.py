@@ -1,0 +1,156 @@
+"""Excerpts are what an agent reads of an answer: passages around what matched, within a budget of characters.
+
+A chunk spends most of a budget on lines that do not answer. So the windows of the first candidates are put in order by
+their own measures and the score of their chunk; each is widened to 200 or 250 tokens of whole lines, and given until
+the budget is spent. Chunks stay as they are; lines that follow each other in a note become one excerpt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from memory_tui.search.evidence import Evidence
+from memory_tui.search.rank import window
+from memory_tui.search.score import kept_stage
+from memory_tui.search.second_stage import CANDIDATES, Window
+from memory_tui.search.trace import BeyondLimit, Candidate, Recalled, Trace
+
+LEAST, MOST = 800, 1000
+"""Characters of a passage: 200 to 250 tokens of four characters."""
+_OF_CHUNK = 0.8
+"""How much the score of its chunk counts for a window, beside the window's own measures."""
+_REPEATED, _FEWEST_WORDS = 0.85, 6
+"""A passage that shares so much of its lines, or with one of another note of its words, is not given again."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines `first` to `last` (1-based, inclusive) of the note of `hit`, the best candidate that holds any of them."""
+
+    hit: Candidate
+    first: int
+    last: int
+    text: str
+    also_in: tuple[str, ...] = ()
+    """Other notes with a passage that says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a note; the pieces of one long line share its number."""
+
+    path: str
+    number: int
+    text: str
+
+
+@dataclass
+class _Given:
+    """The lines that are given, each with the candidate that brought it, in the order in which they came."""
+
+    room: int
+    by: dict[_Line, Candidate] = field(default_factory=dict)
+    passages: list[tuple[_Line, frozenset[str]]] = field(default_factory=list)
+    """The first line of each passage, and its words."""
+    copies: dict[_Line, list[str]] = field(default_factory=dict)
+    """The notes that repeat a passage, by its first line."""
+
+    def cost(self, lines: Sequence[_Line]) -> int:
+        """The characters that `lines` would add."""
+        return sum(len(line.text) + 1 for line in lines if line not in self.by)
+
+    def add(self, lines: Sequence[_Line], hit: Candidate) -> None:
+        """Give `lines`, unless they were given, or another note says the same."""
+        known = sum(len(line.text) for line in lines if line in self.by)
+        if known >= _REPEATED * sum(len(line.text) for line in lines):
+            return
+        words = frozenset(_WORD.findall("\n".join(line.text for line in lines).lower()))
+        for first, others in self.passages:
+            both = len(words & others)
+            if first.path != lines[0].path and both >= max(_FEWEST_WORDS, _REPEATED * len(words | others)):
+                if lines[0].path not in self.copies.setdefault(first, []):
+                    self.copies[first].append(lines[0].path)
+                return
+        self.passages.append((lines[0], words))
+        self.room -= self.cost(lines)
+        for line in lines:
+            self.by.setdefault(line, hit)
+
+
+def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt, ...]:
+    """What of the answer fits into so many `characters`, best first, `maxResults` excerpts at most.
+
+    `evidence` is what `trace` was made of. Without a second stage there are none.
+    """
+    stage = kept_stage(evidence, trace.mode)
+    if stage is None:
+        return ()
+    every = (*trace.recalled, *islice(trace.lost, CANDIDATES))
+    hits = [
+        hit
+        for hit in every
+        if isinstance(hit.verdict, Recalled | BeyondLimit) and hit.second is not None and hit.second.measures
+    ][:CANDIDATES]
+    row_of = {ref.rowid: row for row, ref in evidence.refs.items()}
+    windows = stage.windows([row_of[hit.chunk.rowid] for hit in hits])
+    ordered = [(hit, one) for hit, own in zip(hits, windows, strict=True) for one in own]
+    ordered.sort(key=lambda pair: _OF_CHUNK * pair[0].score + (1 - _OF_CHUNK) * pair[1].share, reverse=True)
+    given, weights = _Given(characters), dict.fromkeys(trace.plan.words, 1.0)
+    for hit, one in ordered:
+        lines = _lines(hit, evidence.texts[hit.chunk.rowid], weights)
+        chosen = _passage(lines, one, given)
+        if chosen:
+            given.add(chosen, hit)
+        if given.room <= 0:
+            break
+    return tuple(islice(_joined(given), trace.settings.whole("query.maxResults")))
+
+
+def _lines(hit: Candidate, text: str, weights: dict[str, float]) -> list[_Line]:
+    """The lines of a chunk; of one that is too long what stands around the words of the question."""
+    return [
+        _Line(hit.chunk.path, hit.chunk.start_line + at, line if len(line) <= MOST else window(line, weights).text)
+        for at, line in enumerate(text.split("\n"))
+    ]
+
+
+def _passage(lines: Sequence[_Line], one: Window, given: _Given) -> Sequence[_Line]:
+    """The lines around the best line of a window, first its own, as far as LEAST, MOST and the budget allow."""
+    first = last = one.line
+
+    def fits(first: int, last: int) -> bool:
+        part = lines[first : last + 1]
+        return sum(len(line.text) + 1 for line in part) <= MOST and given.cost(part) <= given.room
+
+    if not fits(first, last):
+        return ()
+    is_growing = True
+    while is_growing and sum(len(line.text) + 1 for line in lines[first : last + 1]) < LEAST:
+        is_growing = False
+        if last + 1 < len(lines) and fits(first, last + 1):
+            last, is_growing = last + 1, True
+        if first and fits(first - 1, last):
+            first, is_growing = first - 1, True
+    return lines[first : last + 1]
+
+
+def _joined(given: _Given) -> Iterator[Excerpt]:
+    """The given lines as excerpts, in the order in which the first line of each came."""
+    place = {line: at for at, line in enumerate(given.by)}
+    runs: list[list[_Line]] = []
+    for line in sorted(given.by, key=lambda line: (line.path, line.number, place[line])):
+        follows = runs and runs[-1][-1].path == line.path and line.number - runs[-1][-1].number <= 1
+        if follows:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    for run in sorted(runs, key=lambda run: min(place[line] for line in run)):
+        while len(run) > 1 and not run[-1].text.strip():
+            run.pop()
+        hit = given.by[min(run, key=place.__getitem__)]
+        also = dict.fromkeys(path for line in run for path in given.copies.get(line, ()))
+        yield Excerpt(hit, run[0].number, run[-1].number, "\n".join(line.text for line in run), tuple(also))

@@ -1,0 +1,265 @@
+"""View 6 is the agents: a row for each agent program, connected or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui.draw import Piece
+from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.rowlist import Line, RowList, text
+from memory_tui.tui.workers import Tell, task
+
+if TYPE_CHECKING:
+    from memory_tui.engine.connected_agents import AgentProgram, AgentRanking
+    from memory_tui.engine.engine import Engine
+    from memory_tui.hosts.proof import Proof
+    from memory_tui.hosts.wiring import Scope
+    from memory_tui.recalls.recall_log import RecallEntry
+
+NOBODY = (
+    "No agent has asked yet. Press enter on an agent to connect it; memory-tui connect HOST does the same. "
+    "Its line appears with its first query."
+)
+Key = tuple[str, str]
+"""Host and project of a row; no project for a connection of the user."""
+
+
+class AgentsView(View):
+    """What each agent program gets from this memory; enter connects, `d` disconnects, both after the difference."""
+
+    PLACE = "agents"
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listing = Listing(
+            self,
+            title="Agents",
+            waiting="Reading which agents are connected ...",
+            gather=_rows,
+            lines=self._lines,
+            summary=_summary,
+            arrived=lambda _found: self._prove(),
+        )
+        self.parts = (self.listing,)
+        self._answers: dict[Key, Proof | MemoryTuiError] = {}
+        self._asking = False
+
+    def engine_opened(self) -> None:
+        """Begin, where the view was opened before the engine was."""
+        self.listing.do_again()
+
+    def changed(self) -> None:
+        """Read the connections again, and ask the servers: one was written or removed."""
+        self._answers.clear()
+        self.do_again()
+        self.home.jobs.refresh()
+
+    @task("agents")
+    async def do_again(self) -> None:
+        """Read the connections again, then have every connected agent's server answer a query."""
+        found = await self.home.jobs.attempt(_rows)
+        if not isinstance(found, MemoryTuiError):
+            self.listing.found = found
+        self.listing.do_again()
+        self._prove()
+
+    @task("proof")
+    async def _prove(self) -> None:
+        """Start what each connected agent starts, ask it, and show each answer as it comes."""
+        rows = [row for row in self.listing.found or () if row.connection is not None]
+        self._asking = bool(rows)
+        self.listing.show()
+        async for answer in self.home.jobs.parts(_proofs(rows)):
+            if answer is not None:
+                key, found = answer
+                self._answers[key] = found
+                self.listing.show()
+        self._asking = False
+        self.listing.show()
+        failed = {key for key, answer in self._answers.items() if isinstance(answer, MemoryTuiError)}
+        self.home.failing_agents = sum(bool(row.lost or row.problem) or _key(row) in failed for row in rows)
+        self.show_top()
+
+    # --- actions -------------------------------------------------------------------------------------------------
+
+    @property
+    def row(self) -> AgentProgram | None:
+        """The agent under the cursor."""
+        return next((row for row in self.listing.found or () if _key(row) == self.listing.rows.key), None)
+
+    @on(RowList.Chosen)
+    def _chosen(self) -> None:
+        self.do_open()
+
+    def do_open(self) -> None:
+        """Ask for what is to be connected, then show the files that change."""
+        row = self.row
+        if row is None:
+            return
+        from memory_tui.tui.views.dialogs import Picker
+
+        choices = {
+            f"{_WHERE[scope].format(row.host.title)}, {words}": (scope, log)
+            for scope in row.host.scopes
+            for words, log in _LOGGED
+        }
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self._show(row, *choices[name])
+
+        self.app.push_screen(Picker(f"Connect {row.host.title}", list(choices)), chosen)
+
+    def _show(self, row: AgentProgram, scope: Scope, log: bool) -> None:
+        from memory_tui.tui.views.agents.connection_view import ConnectionView, connecting
+
+        made = row.connection
+        project = made.project if made is not None and made.scope == "project" else Path.cwd()
+        self.app.push_screen(ConnectionView(self, connecting(row.host, scope, project, log), self.changed))
+
+    def do_disconnect(self) -> None:
+        """Show the files as they will be without the connection under the cursor."""
+        from memory_tui.tui.views.agents.connection_view import ConnectionView, disconnecting
+
+        row = self.row
+        if row is None or row.connection is None:
+            self.show_message("This agent is not connected. Press enter to connect it.")
+            return
+        self.app.push_screen(ConnectionView(self, disconnecting(row.connection), self.changed))
+
+    # --- words ---------------------------------------------------------------------------------------------------
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """Compare the agents with the knobs as they are now."""
+        super().tuned(keep=keep)
+        self.listing.show()
+
+    def _lines(self, rows: tuple[AgentProgram, ...], width: int) -> list[Line]:
+        written: list[Line] = []
+        for row in rows:
+            written += [*self._agent(row, width), *text("", width)]
+        if not any(row.asked for row in rows):
+            written += text(NOBODY, width, "muted", 1)
+        return written
+
+    def _agent(self, row: AgentProgram, width: int) -> list[Line]:
+        sign, state, style = _state(row)
+        title: list[Piece] = [(f" {sign} ", style), (f"{row.host.title:<12}", "strong"), (state, style)]
+        written: list[Line] = [(title, _key(row))]
+
+        def add(label: str, words: str, style: str = "") -> None:
+            lines = text(one_line(words), width - 18, style)
+            for at, (pieces, _) in enumerate(lines):
+                written.append(([(f"   {label if at == 0 else '':<15}", "muted"), *pieces], None))
+
+        made = row.connection
+        if made is not None:
+            if made.scope == "project":
+                add("project", str(made.project))
+            if row.memory:
+                add("memory", f"another one: {row.memory}", "warn")
+            if row.ranking is not None:
+                tuning = self.home.tuning
+                ranking = row.ranking if tuning is None else row.ranking.beside(tuning.settings)
+                add("profile", *_profile(ranking, row.memory))
+            for sentence in filter(None, (*row.lost, row.problem)):
+                add("connection", f"{sentence} Press enter to connect it again.", "bad")
+        if row.asked is not None:
+            add("last query", _asked(row.asked))
+        elif made is not None:
+            add("last query", "none is logged." if row.logs else _UNLOGGED, "muted")
+        if row.failed is not None:
+            add("last error", f"{_when(row.failed.at)}  {row.failed.outcome or 'no answer'}", "warn")
+        if made is not None:
+            add("latency", *self._latency(row))
+        return written
+
+    def _latency(self, row: AgentProgram) -> tuple[str, str]:
+        answer = self._answers.get(_key(row))
+        if answer is None:
+            return ("asking its server ..." if self._asking else "not asked yet; r asks its server", "muted")
+        if isinstance(answer, MemoryTuiError):
+            return f"{answer.message} {answer.next_step}".rstrip(), "bad"
+        hits = plural(answer.hits, "hit")
+        return (
+            f"tools in {answer.tools_ms:,.0f} ms, answer in {answer.answer_ms:,.0f} ms ({hits} for "
+            f"{answer.question!r})",
+            "",
+        )
+
+
+_WHERE = {"user": "for everything that you do with {}", "project": "for the project in this folder alone"}
+_LOGGED = (("writing down here what it asks", True), ("writing nothing down", False))
+_UNLOGGED = "nothing is written down. Press enter to connect it with a log of its queries."
+
+
+def _rows(engine: Engine) -> tuple[AgentProgram, ...]:
+    """Every agent program."""
+    from memory_tui.engine import connected_agents
+
+    return connected_agents.rows(engine.plan)
+
+
+def _proofs(rows: list[AgentProgram]) -> Callable[[Tell], None]:
+    def run(tell: Tell) -> None:
+        from memory_tui.hosts.proof import prove, question_of
+
+        for row in rows:
+            if row.connection is None:
+                continue
+            start = row.connection.start
+            try:
+                found: Proof | MemoryTuiError = prove(start, question_of(start))
+            except MemoryTuiError as error:
+                found = error
+            tell((_key(row), found))
+
+    return run
+
+
+def _key(row: AgentProgram) -> Key:
+    made = row.connection
+    return row.host.name, str(made.project) if made is not None and made.scope == "project" else ""
+
+
+def _summary(rows: tuple[AgentProgram, ...]) -> str:
+    return f"{sum(row.connection is not None for row in rows)} of {len(rows)} connected"
+
+
+def _state(row: AgentProgram) -> tuple[str, str, str]:
+    """Sign, words and style."""
+    if row.connection is None:
+        return "○", "not connected; enter connects it", "muted"
+    if row.lost or row.problem:
+        return "✗", "no longer connected", "bad"
+    return "✓", "connected", "good"
+
+
+def _profile(ranking: AgentRanking, memory: str) -> tuple[str, str]:
+    """The profile of an agent's answers, and whether the screen, which shows no other `memory`, ranks as it does."""
+    if memory:
+        return ranking.profile, ""
+    if ranking.differing:
+        return f"{ranking.profile}; this screen differs in {ranking.difference}", "warn"
+    return f"{ranking.profile}, as on this screen", ""
+
+
+def _asked(entry: RecallEntry) -> str:
+    came = plural(len(entry.hits), "hit") if entry.hits else "no hit"
+    return f"{_when(entry.at)}  {one_line(entry.query, 200)}  ({came}, {entry.ms:,.0f} ms)"
+
+
+def _when(at: float) -> str:
+    from memory_tui.recalls.recalled_lines import moment
+
+    return moment(at)

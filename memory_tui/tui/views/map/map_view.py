@@ -1,0 +1,342 @@
+"""View 5 is the map of the memory by days, by meaning, by recalls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.containers import Horizontal
+from textual.widget import Widget
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.events import Event, SyncFinished
+from memory_tui.core.formatting import age_words, plural
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui import note_changes
+from memory_tui.tui.draw import fit, fit_path
+from memory_tui.tui.state import Facts
+from memory_tui.tui.views.dialogs import Preview
+from memory_tui.tui.views.view import Part, View, sentence_of
+from memory_tui.tui.widgets.calendar import Calendar
+from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, LAYERS, OFTEN, MemoryMap, gathered
+from memory_tui.tui.widgets.plane import WAITING, Plane
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.curate.changes import Change
+    from memory_tui.curate.curator import AppliedChange
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import FileRow
+    from memory_tui.explain.landscape import Landscape
+
+NO_VECTORS = "The plane needs vectors, and no chunk has one. gp opens the providers."
+NO_RECALL = "No recall is recorded yet: ask with /, or memory-tui connect HOST has an agent ask."
+NOT_RECORDED = "Recalls are not recorded here: recall.marks is off."
+MOST_LIT = 50
+
+
+class MapChanges(Part):
+    """Archives what `marked` names: one difference, one undo."""
+
+    def __init__(self, view: View, marked: Callable[[], Sequence[str]]) -> None:
+        super().__init__(view)
+        self._marked = marked
+
+    def do_move(self) -> None:
+        """Show what the archive would get, and move it when that is wanted."""
+        chosen = frozenset(self._marked())
+        if not chosen:
+            self.view.show_message("Nothing is marked: space marks a log that nobody recalls, * all of them.")
+            return
+        self._propose(chosen)
+
+    @task("plan")
+    async def _propose(self, chosen: frozenset[str]) -> None:
+        planned = await self.home.jobs.run(
+            note_changes.plan_of(lambda curator: curator.plan.archive(FORGOTTEN_DAYS, chosen))
+        )
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._apply(planned.change)
+
+        self.view.app.push_screen(Preview(planned, "Archive"), answered)
+
+    @task("write", exclusive=False)
+    async def _apply(self, change: Change) -> None:
+        made = await self.home.jobs.write(note_changes.applied(change))
+        self._made(made, "u undoes it.")
+
+    @task("write", exclusive=False)
+    async def do_undo(self) -> None:
+        """Undo the last change, where it was made since the app was opened."""
+        since = self.home.started
+
+        def work(engine: Engine) -> AppliedChange | None:
+            return note_changes.step(engine, "undo") if note_changes.begun_since(engine, "undo", since) else None
+
+        made = await self.home.jobs.write(work)
+        if made is None:
+            self.view.show_message("Nothing was changed since the app was opened. gh in Notes shows older changes.")
+        else:
+            self._made(made, "")
+
+    def _made(self, done: AppliedChange, more: str) -> None:
+        self.view.show_message(f"{one_line(done.change.title)}: done. {more}".strip())
+        self.home.jobs.refresh()
+
+
+class MapView(View):
+    """The calendar above two lists of candidates, or the plane."""
+
+    PLACE = "map"
+    MORE_PLACES = ("candidates",)
+    AUTO_FOCUS = "#calendar"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changes = MapChanges(self, self.marked_logs)
+        self.parts = (self.changes,)
+        self.forgotten = Rows(id="forgotten", places=("candidates", "list"))
+        self.often = Rows(id="often", places=("candidates", "list"))
+        self.found: MemoryMap | None = None
+        self.marked: set[str] = set()
+        self._layer = "recalled"
+        self._plane_of: tuple[int, str] | None = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """Both pictures, one of them hidden, and the lists."""
+        yield Calendar()
+        plane = Plane()
+        plane.display = False
+        yield plane
+        with Horizontal(id="panes"):
+            yield self.forgotten
+            yield self.often
+
+    def on_mount(self) -> None:
+        """Count what is known."""
+        super().on_mount()
+        self._list()
+        self.recount()
+
+    def on_screen_resume(self) -> None:
+        """Recalls may have come meanwhile."""
+        super().on_screen_resume()
+        self.recount()
+
+    def facts_changed(self, facts: Facts, /) -> None:
+        """Notes may be other ones now."""
+        if self.found is None or self.found.notes is not facts.rows:
+            self.recount()
+
+    def events_came(self, events: Sequence[Event]) -> None:
+        """After an index run the plane is another one."""
+        if any(isinstance(event, SyncFinished) and event.indexed + event.removed for event in events):
+            self._plane_of = None
+
+    def recount(self) -> None:
+        """Count again."""
+        facts = self.home.facts
+        if facts is not None and self.home.engine is not None and self.is_current:
+            self._gather(facts.rows, facts)
+            if self.query_one(Plane).display:
+                self._show_plane()
+
+    @task("map")
+    async def _gather(self, rows: Sequence[FileRow], facts: Facts) -> None:
+        found = await self.home.jobs.attempt(gathered(rows, facts.today))
+        if isinstance(found, MemoryTuiError):
+            self.show_message(sentence_of(found))
+            return
+        known = self.found.findings if self.found is not None else None
+        self.found = MemoryMap(found.today, found.notes, found.activity, known, found.days)
+        self.marked &= {note.path for note in self.found.forgotten}
+        self.query_one(Calendar).show(self.found, self._layer)
+        self._list()
+
+    # --- layers and pictures -------------------------------------------------------------------------------------
+
+    def do_layer(self) -> None:
+        """The next thing that the calendar counts."""
+        order = list(LAYERS)
+        self._layer = order[(order.index(self._layer) + 1) % len(order)]
+        if self.found is None:
+            return
+        if self._layer == "findings" and self.found.findings is None:
+            self._examine()
+        self.query_one(Calendar).show(self.found, self._layer)
+
+    @task("findings")
+    async def _examine(self) -> None:
+        self.show_message("Looking through the notes for findings ...")
+        found = await self.home.jobs.attempt(_findings)
+        if isinstance(found, MemoryTuiError):
+            self.show_message(sentence_of(found))
+        elif self.found is not None:
+            old = self.found
+            self.found = MemoryMap(old.today, old.notes, old.activity, found, old.days)
+            self.query_one(Calendar).show(self.found, self._layer)
+            self.show_message(f"{plural(sum(found.values()), 'finding')}; 4 opens the inbox.")
+
+    def do_picture(self) -> None:
+        """Calendar, or plane."""
+        calendar, plane = self.query_one(Calendar), self.query_one(Plane)
+        plane.display = calendar.display
+        calendar.display = self.query_one("#panes").display = not plane.display
+        (plane if plane.display else calendar).focus()
+        if plane.display:
+            self._show_plane()
+
+    def _show_plane(self) -> None:
+        facts = self.home.facts
+        wanted = (facts.status.chunks if facts is not None else 0, self.home.question)
+        if wanted != self._plane_of:
+            self._plane_of = wanted
+            self._place_chunks(self.home.question)
+
+    @task("plane")
+    async def _place_chunks(self, question: str) -> None:
+        plane = self.query_one(Plane)
+        if plane.found is None:
+            plane.show(None, {}, WAITING)
+        found = await self.home.jobs.attempt(partial(_placed, question=question))
+        if isinstance(found, MemoryTuiError):
+            plane.show(None, {}, sentence_of(found))
+            return
+        lit = await self.home.jobs.attempt(partial(_hits, question=question)) if question else {}
+        hits = {} if isinstance(lit, MemoryTuiError) else lit
+        plane.show(found, hits, NO_VECTORS)
+
+    # --- candidates ----------------------------------------------------------------------------------------------
+
+    def _list(self) -> None:
+        forgotten, often = (self.found.forgotten, self.found.often) if self.found else ([], [])
+        marked = f"{len(self.marked)} marked" if self.marked else "space marks, m archives"
+        self.forgotten.show(
+            partial(self._forgotten_lines, forgotten),
+            f"Never recalled in {FORGOTTEN_DAYS} days: {len(forgotten)}",
+            marked,
+        )
+        self.often.show(partial(self._often_lines, often), f"Recalled often, only in a daily log: {len(often)}")
+        self.update_hints()
+
+    def _forgotten_lines(self, notes: Sequence[FileRow], width: int) -> list[Line]:
+        found = self.found
+        if found is None:
+            return text("Reading the records of recalls ...", width, "muted")
+        if not notes:
+            return text(
+                f"Every daily log older than {FORGOTTEN_DAYS} days was recalled since, or there is none.", width
+            )
+        if found.activity.since is None:
+            engine = self.home.engine
+            records = engine is not None and engine.plan.settings.on("recall.marks")
+            lead = text(NO_RECALL if records else NOT_RECORDED, width, "muted")
+        else:
+            lead = text(f"Recalls are recorded since {found.activity.since}.", width, "muted")
+        return [
+            *lead,
+            *(
+                (
+                    [
+                        (" ■ " if note.path in self.marked else " □ ", "mark" if note.path in self.marked else "muted"),
+                        (fit(fit_path(safe(note.path), width - 18), width - 18), ""),
+                        (f" {age_words((found.today - note.day).days if note.day else None):>11}", "muted"),
+                    ],
+                    note.path,
+                )
+                for note in notes
+            ),
+        ]
+
+    def _often_lines(self, notes: Sequence[FileRow], width: int) -> list[Line]:
+        found = self.found
+        if found is None:
+            return []
+        if not notes:
+            said = f"No daily log was recalled {OFTEN} times. What is recalled often belongs into MEMORY.md (p there)."
+            return text(said, width, "muted")
+        return [
+            (
+                [
+                    (f" {fit(fit_path(safe(note.path), width - 18), width - 18)}", ""),
+                    (f" {plural(found.activity.count(note.path), 'recall'):>12}", "muted"),
+                ],
+                note.path,
+            )
+            for note in notes
+        ]
+
+    def marked_logs(self) -> list[str]:
+        """The logs that are marked, else the one under the cursor of their list."""
+        if self.marked:
+            return sorted(self.marked)
+        key = self.forgotten.key
+        return [key] if self.focused is self.forgotten and isinstance(key, str) else []
+
+    def do_mark(self) -> None:
+        """Mark the log under the cursor, or take its mark away, and go on to the next."""
+        key = self.forgotten.key
+        if self.focused is not self.forgotten or not isinstance(key, str):
+            self.show_message("Only logs that nobody recalls are marked; enter reads this one.")
+            return
+        self.marked ^= {key}
+        self._list()
+        self.forgotten.do_down()
+
+    def do_mark_all(self) -> None:
+        """Mark every log of the list, or none."""
+        every = {note.path for note in self.found.forgotten} if self.found else set()
+        self.marked = set() if self.marked == every else every
+        self._list()
+
+    @on(RowList.Chosen, "#forgotten, #often")
+    def _read_candidate(self, event: RowList.Chosen) -> None:
+        if isinstance(event.rows.key, str):
+            self.read_note(event.rows.key, (1, 1))
+
+    @on(Calendar.Opened)
+    def _read_day(self, event: Calendar.Opened) -> None:
+        self.read_note(event.note.path, (1, 1))
+
+    @on(Calendar.Empty)
+    def _no_note(self) -> None:
+        self.show_message("No note has this day in its name. [ and ] go by months.")
+
+    @on(Plane.Opened)
+    def _read_chunk(self, event: Plane.Opened) -> None:
+        path, first, last = event.place
+        self.read_note(path, (first, last))
+
+    def back(self) -> bool:
+        """Drop the marks, then from the plane to the calendar."""
+        if self.marked:
+            self.marked.clear()
+            self._list()
+            return True
+        if self.query_one(Plane).display:
+            self.do_picture()
+            return True
+        return super().back()
+
+
+def _findings(engine: Engine) -> Counter[str]:
+    """How many open findings each note has."""
+    return Counter(one.place.path for one in engine.inbox.examine())
+
+
+def _placed(engine: Engine, question: str) -> Landscape | None:
+    from memory_tui.engine.chunk_map import chunk_map
+
+    return chunk_map(engine.queries, question)
+
+
+def _hits(engine: Engine, question: str) -> dict[int, int]:
+    """Rowid -> place of what is recalled for `question`."""
+    trace = engine.queries.search(question)
+    return {hit.chunk.rowid: at for at, hit in enumerate(trace.recalled[:MOST_LIT], 1)}

@@ -1,0 +1,136 @@
+"""Explaining a line on a worker thread: the verdict, then what would change it, told as it is found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory_tui.core.errors import MemoryTuiError, ProviderError
+from memory_tui.tui.judging import OFTEN
+from memory_tui.tui.workers import Tell
+
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.engine.engine import Engine
+    from memory_tui.explain.counterfactuals import Flips
+    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.shares import Shares
+    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.search.evidence import Evidence
+    from memory_tui.search.trace import Candidate
+    from memory_tui.tune.evaluate import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What is known so far of a line: the verdict, what would change it, and the words to add (None: not looked for).
+
+    `working` names what is still being looked for, `problem` why something could not be.
+    """
+
+    answer: WhyNot
+    changes: Flips | None = None
+    questions: tuple[Rephrased, ...] | None = None
+    working: str = ""
+    problem: str = ""
+    shares: Shares | None = None
+
+
+def find_flips(
+    engine: Engine, evidence: Evidence, settings: Settings, rowid: int, cases: Sequence[Case] = ()
+) -> Callable[[Tell], Flips | None]:
+    """Returns what would turn the verdict on the chunk `rowid`, knob by knob; None when the chunk is not there."""
+
+    def run(tell: Tell) -> Flips | None:
+        from memory_tui.explain.counterfactuals import one_by_one
+        from memory_tui.explain.why_not import row_of
+        from memory_tui.tune.evaluate import saved_effect
+
+        row = row_of(evidence, rowid)
+        found: Flips | None = None
+        if row is not None:
+            saved = saved_effect(cases, settings)
+            for flips in one_by_one(evidence, settings, row, engine.plan.with_profile, saved):
+                found = flips
+                tell(None)
+        return found
+
+    return run
+
+
+def find_questions(
+    engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
+) -> Callable[[Tell], tuple[Rephrased, ...]]:
+    """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
+
+    def run(tell: Tell) -> tuple[Rephrased, ...]:
+        from memory_tui.explain.rephrase import rephrase
+        from memory_tui.explain.why_not import absent, side_of
+        from memory_tui.search.evidence import later
+
+        def ask(query: str) -> Evidence:
+            tell(None)
+            return later(engine.queries.gather(query), days)
+
+        plan = side_of(evidence, settings).plan
+        lacks = absent(plan, text) if hit.text.bm25 is None and " AND " in plan.fts_query else ()
+        return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks)
+
+    return run
+
+
+def inquire(
+    engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
+) -> Callable[[Tell], Inquiry]:
+    """Tells the verdict on a line, then the changes found so far; returns them with the words to add.
+
+    `asked` is a question, or its evidence where it has been asked already.
+    """
+
+    def run(tell: Tell) -> Inquiry:
+        from memory_tui.explain.counterfactuals import one_by_one
+        from memory_tui.search.evidence import later
+
+        evidence = later(engine.queries.gather(asked) if isinstance(asked, str) else asked, days)
+        answer = engine.queries.why(evidence, path, line, settings)
+        found = Inquiry(answer, working="looking for what would change it", shares=_shares(engine, answer))
+        tell(found)
+        row, told = answer.row, time.monotonic()
+        if row is not None:
+            for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile):
+                found = replace(found, changes=changes)
+                often = time.monotonic() - told < OFTEN
+                tell(None if often else found)
+                told = told if often else time.monotonic()
+        return _with_questions(engine, found, days, tell)
+
+    return run
+
+
+def _with_questions(engine: Engine, found: Inquiry, days: int, tell: Tell) -> Inquiry:
+    from memory_tui.explain.rephrase import of_answer
+    from memory_tui.search.evidence import later
+
+    def ask(query: str) -> Evidence:
+        tell(replace(found, working="looking for a word to add"))
+        return later(engine.queries.gather(query), days)
+
+    try:
+        return replace(found, questions=of_answer(ask, found.answer), working="")
+    except MemoryTuiError as error:
+        if error.code == "cancelled":
+            raise
+        # The verdict stands without the words.
+        return replace(found, problem=error.message, working="")
+
+
+def _shares(engine: Engine, answer: WhyNot) -> Shares | None:
+    """What bm25 and cosine of a line are made of; None where the provider fails: the verdict stands without."""
+    from memory_tui.explain.shares import shares_of
+
+    try:
+        return shares_of(engine.queries.reader, engine.providers.chain.of_space, answer)
+    except ProviderError:
+        return None

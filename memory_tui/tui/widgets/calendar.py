@@ -1,0 +1,150 @@
+"""The calendar shows a sign a day: recalls, size, findings of the notes of that day."""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from memory_tui.core.formatting import age_words, plural
+from memory_tui.tui.draw import fit
+from memory_tui.tui.keymap import bindings
+from memory_tui.tui.widgets.memory_map import LAYERS, LEGENDS, Layer, MemoryMap, calendar_rows, weeks_in
+
+if TYPE_CHECKING:
+    from memory_tui.engine.status import FileRow
+
+STYLES = {"muted": "$quiet", "lost": "$faint", "vector": "$vector", "day": "reverse bold", "": ""}
+WAITING = "Reading the records of recalls ..."
+
+
+class Calendar(Widget, can_focus=True):
+    """The weeks up to today; the cursor stands on a day."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("calendar"))
+    PLACES: ClassVar[tuple[str, ...]] = ("calendar",)
+
+    class Opened(Message):
+        """The note of the day under the cursor is wanted."""
+
+        def __init__(self, note: FileRow) -> None:
+            super().__init__()
+            self.note = note
+
+    class Empty(Message):
+        """No note stands on the day under the cursor."""
+
+    def __init__(self) -> None:
+        super().__init__(id="calendar")
+        self.found: MemoryMap | None = None
+        self.counted: Layer = "recalled"
+        self.day: dt.date | None = None
+
+    def show(self, found: MemoryMap, layer: Layer) -> None:
+        """Show `layer` of what was found; the cursor begins at the newest note."""
+        self.found, self.counted = found, layer
+        if self.day is None:
+            self.day = max((day for day in found.days if day <= found.today), default=found.today)
+        self.border_title = f"{layer.capitalize()}, {weeks_in(self.size.width)[0]} weeks"
+        self.border_subtitle = LAYERS[layer]
+        self.refresh()
+
+    def render(self) -> Content:
+        """Months, weekdays, the legend, and the day under the cursor in words."""
+        if self.found is None:
+            return Content.styled(f" {WAITING}", "$quiet")
+        day = self.day or self.found.today
+        rows = calendar_rows(self.found, self.counted, self._last, day, self.size.width)
+        lines = [Content.assemble(*((text, STYLES[style]) for text, style in row)) for row in rows]
+        lines.append(Content.styled(fit(f"      {LEGENDS[self.counted]}", self.size.width), "$quiet"))
+        lines.append(Content.styled(fit(f" ▌ {self.words(day)}", self.size.width), "bold"))
+        return Content("\n").join(lines)
+
+    def words(self, day: dt.date) -> str:
+        """A day in words: the text equal of its sign."""
+        found = self.found
+        if found is None:
+            return ""
+        notes = found.days.get(day, ())
+        name = f"{day:%a} {day.day} {day:%b %Y}"
+        if not notes:
+            return f"{name}   no note"
+        recalls = sum(found.activity.count(note.path) for note in notes)
+        size = sum(note.size for note in notes)
+        told = [name, plural(recalls, "recall"), f"{size / 1000:.1f} KB", age_words((found.today - day).days)]
+        if found.findings is not None:
+            told.append(plural(sum(found.findings.get(note.path, 0) for note in notes), "finding"))
+        return "   ".join([*told, notes[0].path.removeprefix("memory/")])
+
+    # --- going about ---------------------------------------------------------------------------------------------
+
+    @property
+    def _last(self) -> dt.date:
+        """The last day that is drawn."""
+        today = self.found.today if self.found else dt.date.today()
+        weeks = weeks_in(self.size.width)[0]
+        if self.day is None or (today - self.day).days < 7 * (weeks - 1):
+            return today
+        return min(today, self.day + dt.timedelta(7 * weeks // 2))
+
+    def _go(self, day: dt.date) -> None:
+        if self.found is not None:
+            self.day = min(day, self.found.today)
+            self.refresh()
+
+    def _by(self, days: int) -> None:
+        if self.day is not None:
+            self._go(self.day + dt.timedelta(days))
+
+    def do_left(self) -> None:
+        """A week before."""
+        self._by(-7)
+
+    def do_right(self) -> None:
+        """A week after."""
+        self._by(7)
+
+    def do_down(self) -> None:
+        """The next day."""
+        self._by(1)
+
+    def do_up(self) -> None:
+        """The day before."""
+        self._by(-1)
+
+    def do_earlier(self) -> None:
+        """The month before."""
+        self._month(-1)
+
+    def do_later(self) -> None:
+        """The month after."""
+        self._month(1)
+
+    def _month(self, direction: int) -> None:
+        if self.day is not None:
+            year, month = divmod(self.day.year * 12 + self.day.month - 1 + direction, 12)
+            self._go(dt.date(year, month + 1, min(self.day.day, calendar.monthrange(year, month + 1)[1])))
+
+    def do_open(self) -> None:
+        """Read the note of this day."""
+        notes = self.found.days.get(self.day or self.found.today, ()) if self.found else ()
+        self.post_message(self.Opened(notes[0]) if notes else self.Empty())
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the day under the mouse; the second click reads its note."""
+        at = event.get_content_offset(self)
+        weeks, cell = weeks_in(self.size.width)
+        if at is None or self.found is None or not 1 <= at.y <= 7 or not 6 <= at.x < 6 + weeks * cell:
+            return
+        last = self._last
+        monday = last - dt.timedelta(last.weekday())
+        day = monday - dt.timedelta(7 * (weeks - 1 - (at.x - 6) // cell)) + dt.timedelta(at.y - 1)
+        if day == self.day:
+            self.do_open()
+        self._go(day)

@@ -1,0 +1,85 @@
+"""First steps: five things to do once, each ended by doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do and why; it is done when all of the `actions` were, by name."""
+
+    title: str
+    sentence: str
+    how: str
+    actions: frozenset[str]
+
+
+STEPS: Sequence[Step] = (
+    Step(
+        "Ask",
+        "An agent finds what you ask for in your own words, by meaning and by words.",
+        "Press / and type: how is the omada vlan set up. Then press enter.",
+        frozenset({"to_results"}),
+    ),
+    Step(
+        "See why",
+        "Each hit has a score. Bars show what meaning and words gave; underlined words matched.",
+        "Press j for another hit, then w to see its sum.",
+        frozenset({"why"}),
+    ),
+    Step(
+        "Turn",
+        "The knobs decide what the agent gets. Turning one ranks again at once and writes nothing.",
+        "Press t, then l for a step more. u undoes it.",
+        frozenset({"more"}),
+    ),
+    Step(
+        "Promote, and undo",
+        "What an agent should always know belongs into MEMORY.md. Every change is shown first.",
+        "Press 1, open a daily log with j and tab, then p on a line. After enter, u undoes it.",
+        frozenset({"promote", "undo"}),
+    ),
+    Step(
+        "Look into the inbox",
+        "Repeats, secrets and dead links in the notes wait there, each with what could be done.",
+        "Press 4.",
+        frozenset({"inbox"}),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSteps:
+    """Where somebody stands: at step number `at` (from 0), of whose actions some are `done`."""
+
+    at: int = 0
+    done: frozenset[str] = frozenset()
+
+    @property
+    def step(self) -> Step:
+        """The step to do now."""
+        return STEPS[self.at]
+
+    def after(self, action: str) -> FirstSteps | None:
+        """Where one stands when `action` was done; None behind the last step."""
+        if action not in self.step.actions:
+            return self
+        done = self.done | {action}
+        if done < self.step.actions:
+            return replace(self, done=done)
+        return FirstSteps(self.at + 1) if self.at + 1 < len(STEPS) else None
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What stands below the view: (text, role)."""
+        dots = " ".join("●" if at <= self.at else "○" for at in range(len(STEPS)))
+        return [
+            (f" Step {self.at + 1} of {len(STEPS)}   {self.step.title}   {dots}", "strong"),
+            (f" {self.step.sentence}", ""),
+            (f" {self.step.how}", "key"),
+            (
+                " esc ends this where nothing is open; : first steps begins it again.",
+                "quiet",
+            ),
+        ]

@@ -1,0 +1,136 @@
+"""Spelling: which words are corrected, to what, and which are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core.spelling import Vocabulary, distance
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.search.trace import Trace
+
+WORDS = st.text("abc", max_size=6)
+
+
+def plain_distance(one: str, other: str) -> int:
+    """Optimal string alignment as its definition has it."""
+    if not one or not other:
+        return len(one) + len(other)
+    found = min(
+        plain_distance(one[1:], other) + 1,
+        plain_distance(one, other[1:]) + 1,
+        plain_distance(one[1:], other[1:]) + (one[0] != other[0]),
+    )
+    if one[:2] == other[:2][::-1] and len(one) > 1 and len(other) > 1:
+        found = min(found, plain_distance(one[2:], other[2:]) + 1)
+    return found
+
+
+@given(WORDS, WORDS, st.integers(0, 3))
+def test_the_distance_is_that_of_the_definition(one: str, other: str, most: int) -> None:
+    assert distance(one, other, most) == min(plain_distance(one, other), most + 1)
+
+
+@given(st.dictionaries(st.text("abcdefgh", min_size=3, max_size=10), st.integers(1, 9), max_size=30), st.data())
+def test_no_nearer_word_is_passed_over(chunks_of: dict[str, int], data: st.DataObject) -> None:
+    word = data.draw(st.text("abcdefgh", min_size=4, max_size=10))
+    most = 1 if len(word) < 8 else 2
+    near = [(distance(word, one, most), -count, one) for one, count in chunks_of.items()]
+    # A first letter that differs is one edit at most.
+    close = [one for one in near if one[0] <= (most if one[2][0] == word[0] else 1)]
+    best = min(close, default=(0, 0, ""))
+    assert Vocabulary(chunks_of).nearest(word) == best[2]
+
+
+NOTES = """# Home
+
+The Pi-hole runs on the old server.
+We back up with restic to the cellar.
+The thermostat is a Danfoss, and the boiler a Vaillant.
+Homeassistant is on the nuc.
+The key of the Wi-Fi hangs in the hall; my wife knows it.
+"""
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Callable[..., Trace]:
+    def asked(question: str, text: str = NOTES, **changes: str) -> Trace:
+        notes = tmp_path / "notes"
+        notes.mkdir(exist_ok=True)
+        (notes / "MEMORY.md").write_text(text, encoding="utf-8")
+        options = Options(
+            workspace=str(notes),
+            index=str(tmp_path / "index.sqlite"),
+            provider="builtin",
+            changes=(("profile", "recommended"), *((key.replace("_", "."), value) for key, value in changes.items())),
+        )
+        with Engine.open(options) as engine:
+            engine.indexer.sync()
+            return engine.queries.search(question)
+
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "searched"),
+    [
+        ("restick target", "restick", ("restic",)),
+        ("thermostta brand", "thermostta", ("thermostat",)),
+        ("where does pihole run", "pihole", ("pi", "hole")),
+        ("wifi key", "wifi", ("wi", "fi")),
+        ("home assistant", "home assistant", ("homeassistant",)),
+        ("home-assistant", "home-assistant", ("homeassistant",)),
+    ],
+)
+def test_what_no_note_holds_is_searched_as_it_was_meant(
+    ask: Callable[..., Trace], question: str, asked: str, searched: tuple[str, ...]
+) -> None:
+    trace = ask(question)
+    [found] = trace.plan.corrections
+    assert (found.asked, found.searched) == (asked, searched)
+    assert set(searched) <= set(trace.plan.words)
+    assert trace.funnel.text_matches
+    [notice] = [notice for notice in trace.notices if notice.code == "spelling"]
+    assert asked in notice.message
+    assert " ".join(searched) in notice.message
+
+
+@pytest.mark.parametrize("question", ["where is the Pi-hole", "guitar lessons", "restic", "the cat", "喜欢什么书"])
+def test_what_is_held_or_is_a_word_is_left_alone(ask: Callable[..., Trace], question: str) -> None:
+    assert not ask(question).plan.corrections
+
+
+def test_it_can_be_switched_off_and_openclaw_never_does_it(ask: Callable[..., Trace]) -> None:
+    assert not ask("restick target", spelling_enabled="false").plan.corrections
+    trace = ask("restick target", profile="openclaw-2026.3")
+    assert not trace.plan.corrections
+    assert "spelling" not in {notice.code for notice in trace.notices}
+
+
+def test_german_notes_are_left_alone(ask: Callable[..., Trace]) -> None:
+    text = "Die Wärmepumpe und der Heizungskeller sind nicht neu.\n"
+    assert not ask("Wärmepumpen im Heizungskellers", text).plan.corrections
+
+
+def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path: Path) -> None:
+    notes = tmp_path / "notes" / "memory"
+    notes.mkdir(parents=True)
+    for day, line in enumerate(["我喜欢读书", "我喜欢爬山，周末常去", "今天下雨"], 1):
+        (notes / f"2026-01-0{day}.md").write_text(f"{line}。\n", encoding="utf-8")
+    options = Options(
+        workspace=str(notes.parent),
+        index=str(tmp_path / "index.sqlite"),
+        provider="builtin",
+        changes=(("profile", "recommended"),),
+    )
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        # 喜欢 stands in most notes, 欢什 and 么书 in none.
+        trace = engine.queries.search("喜欢什么书")
+    assert "喜欢" in trace.plan.words
+    assert "memory/2026-01-01.md" in {hit.chunk.path for hit in trace.recalled}

@@ -1,0 +1,60 @@
+"""A list says of a hit what matters: whose note, under which heading, which words answer, how old."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from memory_tui.core.formatting import age_words, short_age
+from memory_tui.explain.matched_words import MatchedWords
+from memory_tui.render.hit_text import body_of, day_name
+from memory_tui.search.trace import QueryPlan
+from memory_tui.workspace.notes import title_of
+
+NOW = dt.datetime(2026, 3, 20, 12).timestamp()
+NOTE = """# 2026-03-06 (Friday)
+
+## Morning
+- Coffee, no sugar.
+
+## VLANs on the Omada router ##
+- [x] Created under Settings.
+- The guest VLAN is 30.
+| a | b |
+|---|---|
+"""
+
+
+@pytest.mark.parametrize(
+    ("days", "words", "short"),
+    [
+        (None, "never fades", "∞"),
+        (-2.0, "in 2 days", "in 2 d"),
+        (0.4, "today", "today"),
+        (1.0, "1 day", "1 d"),
+        (50.9, "50 days", "50 d"),
+        (300.0, "10 months", "10 mo"),
+        (1500.0, "4 years", "4 y"),
+    ],
+)
+def test_ages_are_words(days: float | None, words: str, short: str) -> None:
+    assert age_words(days) == words
+    assert short_age(days) == short
+
+
+def test_a_day_has_its_year_only_where_it_is_far() -> None:
+    assert day_name(dt.date(2026, 3, 6), NOW) == "6 Mar"
+    assert day_name(dt.date(2025, 3, 6), NOW) == "6 Mar 2025"
+
+
+def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers() -> None:
+    lines, words = NOTE.split("\n"), MatchedWords(QueryPlan(("guest",), (), ""), "recommended")
+    assert title_of(lines, 7) == "VLANs on the Omada router"
+    assert title_of(lines, 0) == "Morning", "a date is no title"
+    assert title_of(["text"]) == ""
+    assert body_of(lines, words, 7, title_of(lines, 7)) == "The guest VLAN is 30. a | b"
+    assert body_of(lines, words, 6, title_of(lines, 7)).startswith("Created under Settings.")
+    long = ["word " * 60 + "guest " + "more " * 20]
+    assert body_of(long, words, 0).startswith("… ")
+    assert "guest" in body_of(long, words, 0)[:40], "what matched is in sight"

@@ -1,0 +1,73 @@
+"""Words are marked where the search found them, and nowhere else."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core import profiles
+from memory_tui.explain.matched_words import MatchedWords, nearest_sentence, sentences
+from memory_tui.explain.why import count_terms
+from memory_tui.search.trace import QueryPlan
+
+WORDS = ["vlan", "router", "run", "晚餐", "naïve", "foo_bar", "set"]
+TEXTS = st.lists(
+    st.sampled_from(
+        ["VLANs", "runs", "running", "今天晚餐吃饭", "naive", "NAÏVE", "foo-bar", "—", "🦊", "set", "reset", "\n"]
+    ),
+    max_size=12,
+).map(" ".join)
+
+
+def marked(text: str, words: tuple[str, ...], profile: str = "recommended", *, inside: bool = False) -> list[str]:
+    found = MatchedWords(QueryPlan(words, (), "", inside=inside), profile)
+    return [text[start:end] for start, end in found.spans(text)]
+
+
+def test_stems_bigrams_and_what_a_profile_needs_as_written() -> None:
+    text = "VLANs on the Omada — 今天晚餐吃, settings reset"
+    assert marked(text, ("vlan", "omada", "set", "晚餐")) == ["VLANs", "Omada", "晚餐", "settings"]
+    assert marked("三体問題", ("三体", "体問", "問題")) == ["三体問題"], "bigrams that meet are one mark"
+    assert marked(text, ("omada", "vlan", "set"), "openclaw-2026.3") == ["Omada"], "OpenClaw has no stems"
+    assert marked(text, ("set",), "openclaw-2026.3", inside=True) == ["set", "set"], "trigrams find parts of words"
+    assert marked("foo bar foo-bar", ("foo_bar",)) == ["foo bar", "foo-bar"], "a phrase is marked whole"
+
+
+@given(TEXTS, st.sets(st.sampled_from(WORDS), min_size=1), st.sampled_from(["recommended", "openclaw-2026.3"]))
+def test_a_word_is_marked_where_it_counts(text: str, words: set[str], profile: str) -> None:
+    assert profiles.get(profile)
+    for word in words:
+        counted = count_terms(QueryPlan((word,), (), ""), text, profile).counts[word]
+        if "_" not in word:
+            assert bool(marked(text, (word,), profile)) == bool(counted)
+    spans = MatchedWords(QueryPlan(tuple(sorted(words)), (), ""), profile).spans(text)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(one[1] < other[0] for one, other in pairwise(spans))
+
+
+def test_sentences_end_where_a_reader_sees_it() -> None:
+    text = "## Home\n- Router: Omada ER605, admin VLAN 10. In since\n  2026-10-04.\n- Fibre\n\n你好吗。今天吃饭。"
+    assert [text[start:end] for start, end in sentences(text)] == [
+        "## Home",
+        "- Router: Omada ER605, admin VLAN 10.",
+        "In since\n  2026-10-04.",
+        "- Fibre",
+        "你好吗。",
+        "今天吃饭。",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "nearest"),
+    [("when does the ferry leave", "The boat sails at noon."), ("network switch", "- Router: Omada ER605.")],
+)
+def test_the_nearest_sentence_means_the_same_in_other_words(query: str, nearest: str) -> None:
+    text = "# Notes\n- Router: Omada ER605.\n- Theo is allergic to nuts. The boat sails at noon.\n"
+    span = nearest_sentence(query, text)
+    assert span is not None
+    assert text[slice(*span)] == nearest
+    assert nearest_sentence("", text) is None
+    assert nearest_sentence(query, "") is None

@@ -1,0 +1,112 @@
+"""Parts of bm25 and of the cosine: they add up to what was ranked, and each is what its word or line gives alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.explain.shares import Shares, WithoutLine, shares, shares_of
+from memory_tui.providers.wires.builtin import Builtin
+from memory_tui.render import share_text
+from memory_tui.search.rank import rank
+from tests.harness.claims import Report, World, adversarial, open_world
+from tests.harness.share_checks import ShareCase
+
+Opened = Callable[[str, str], World]
+BUILTIN = Builtin().identity
+QUESTIONS = ("router omada anna", "did anna move the router", "路由器 密码", "the closet")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    worlds: list[World] = []
+    questions = adversarial(tmp_path / "notes")
+
+    def made(profile: str, provider: str) -> World:
+        index = tmp_path / f"{profile}.{provider}.sqlite"
+        worlds.append(open_world("adversarial", tmp_path / "notes", index, profile, provider, questions))
+        return worlds[-1]
+
+    yield made
+    for world in worlds:
+        world.engine.close()
+
+
+def parts(world: World, query: str, report: Report) -> list[Shares]:
+    """The parts of every hit of a question, checked."""
+    engine, settings = world.engine, world.engine.plan.settings
+    evidence = engine.queries.gather(query)
+    ranked = rank(evidence, settings)
+    found = []
+    for hit in ranked.recalled:
+        answer = engine.queries.why(evidence, hit.chunk.path, hit.chunk.start_line)
+        row = answer.row
+        assert row is not None
+        own = shares_of(engine.queries.reader, engine.providers.chain.of_space, answer)
+        with engine.queries.reader() as store:
+            identity = store.identity()
+        provider = engine.providers.chain.of_space(identity) if identity else None
+        case = ShareCase(world, answer.evidence, settings, answer.trace, row, shares=own, provider=provider)
+        for claim in own.claims:
+            report.check(claim, case)
+        if case.candidate.text.bm25 is not None:
+            assert own.words, "bm25 falls into words"
+        if provider is not None and identity == BUILTIN and case.candidate.vector.cosine:
+            assert own.tokens, "a cosine of the table falls into words"
+        found.append(own)
+    return found
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
+def test_the_parts_of_every_hit_add_up(opened: Opened, profile: str) -> None:
+    world, report = opened(profile, "builtin"), Report()
+    found = [own for query in QUESTIONS for own in parts(world, query, report)]
+    assert report.untrue == []
+    assert report.counts["WordShare"] > 5
+    assert report.counts["CosineShare"] > 50
+    assert sum(bool(own.tokens) for own in found) > 8
+
+
+def test_another_provider_leaves_out_a_line_at_a_time(opened: Opened) -> None:
+    world, report = opened("recommended", "scripted"), Report()
+    found = [own for query in QUESTIONS[:2] for own in parts(world, query, report)]
+    assert report.untrue == []
+    assert report.counts["WithoutLine"] > 3
+    assert not any(own.tokens for own in found)
+
+
+def test_an_untrue_part_is_caught(opened: Opened) -> None:
+    world = opened("recommended", "builtin")
+    engine = world.engine
+    evidence = engine.queries.gather(QUESTIONS[0])
+    answer = engine.queries.why(evidence, "memory/same-0.md", 3)
+    assert answer.best is not None
+    with engine.queries.reader() as store:
+        own = shares(store, answer.best, answer.trace, None)
+    assert answer.row is not None
+    settings = engine.plan.settings
+    case = ShareCase(world, answer.evidence, settings, answer.trace, answer.row, shares=own, provider=Builtin())
+    report = Report()
+    for claim in (
+        dataclasses.replace(own.words[0], points=own.words[0].points + 0.01),
+        dataclasses.replace(own.tokens[0], times=99),
+        WithoutLine(3, 0.9),
+    ):
+        report.check(claim, case)
+    assert len(report.untrue) == 3
+
+
+def test_the_words_show_sum_parts_and_heat(opened: Opened) -> None:
+    world = opened("recommended", "builtin")
+    own = parts(world, QUESTIONS[0], Report())[0]
+    lines = list(share_text.share_lines(own))
+    assert lines[0].startswith("bm25 by word, ")
+    assert any(line.startswith("Cosine by word, ") for line in lines)
+    assert share_text.heat(1.0, 1.0) == "█"
+    assert share_text.heat(-1.0, 1.0) == " "
+    data = share_text.share_data(own)
+    assert len(data["cosineByWord"]) == len(own.tokens)
+    assert data["words"][0]["points"] == own.words[0].points

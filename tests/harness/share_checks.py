@@ -1,0 +1,60 @@
+"""Checkers of the parts of bm25 and cosine: FTS5 asked word by word, texts embedded with a part and without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import get_args
+
+from memory_tui.core import profiles
+from memory_tui.explain.shares import CosineShare, ShareClaim, Shares, WithoutLine, WordShare
+from memory_tui.providers.provider_protocol import Provider
+from tests.harness.claims import Case, checks
+
+KINDS = set(get_args(ShareClaim))
+_HAIR = 2e-5
+
+
+@dataclass
+class ShareCase(Case):
+    """The parts of one chunk, and the provider that embeds it."""
+
+    shares: Shares = field(default_factory=Shares)
+    provider: Provider | None = None
+
+    def cosine(self, text: str) -> float:
+        assert self.provider is not None
+        asked = self.provider.embed([self.evidence.query], "query")[0]
+        return float(self.provider.embed([text], "document")[0].astype(float) @ asked.astype(float))
+
+
+@checks(WordShare)
+def _word_share(claim: WordShare, case: ShareCase) -> None:
+    """FTS5 adds up its words, so the word alone has the score of its part."""
+    any_word = profiles.get(case.trace.profile).join == "OR"
+    with case.world.engine.queries.reader() as store:
+        form = "stemmed" if any_word else "plain"
+        rowids, bm25 = store.words.match([claim.word], form, "any" if any_word else "all")
+    alone = dict(zip(rowids.tolist(), bm25.tolist(), strict=True))
+    assert abs(alone[case.chunk.rowid] + claim.points) < 1e-9
+    assert abs(claim.idf * claim.tf - claim.points) < 1e-12
+    assert len(alone) == claim.holding
+    assert abs(sum(one.points for one in case.shares.words) + (case.candidate.text.bm25 or 0)) < 1e-9
+
+
+@checks(CosineShare)
+def _cosine_share(claim: CosineShare, case: ShareCase) -> None:
+    """A line's part, or a word's, is what it adds to the product with the question, over the length of the whole."""
+    own = case.shares.lines if claim.line else case.shares.tokens
+    assert abs(sum(one.points for one in own) - case.cosine(case.text)) < _HAIR
+    if claim.line:
+        line = case.text.split("\n")[claim.line - case.chunk.start_line]
+        assert (claim.points > 0) == (case.cosine(line) > 0) or abs(claim.points) < _HAIR
+    else:
+        assert [word.lower() for word in case.text.split()].count(claim.word) == claim.times
+
+
+@checks(WithoutLine)
+def _without_line(claim: WithoutLine, case: ShareCase) -> None:
+    lines = case.text.split("\n")
+    del lines[claim.line - case.chunk.start_line]
+    assert abs(case.cosine(case.text) - case.cosine("\n".join(lines)) - claim.points) < _HAIR

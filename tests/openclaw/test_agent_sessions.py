@@ -1,0 +1,277 @@
+"""The sessions of OpenClaw 2026.9, read out of the database of an agent without a write to it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memory_tui.config import places
+from memory_tui.core.errors import Unreadable
+from memory_tui.engine.engine import Engine
+from memory_tui.openclaw import sessions
+from memory_tui.openclaw.agent_sessions import SessionCopies
+from memory_tui.plan import Options, choose
+from tests.support.npm import node
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+SCHEMA = """
+CREATE TABLE session_windows (session_id TEXT NOT NULL PRIMARY KEY, session_key TEXT NOT NULL,
+  updated_at INTEGER NOT NULL);
+CREATE TABLE transcript_events (session_id TEXT NOT NULL, seq INTEGER NOT NULL, event_json TEXT,
+  created_at INTEGER NOT NULL, event_zstd BLOB, event_utf8_bytes INTEGER, PRIMARY KEY (session_id, seq)) STRICT;
+CREATE TABLE session_transcript_active_events (session_id TEXT NOT NULL, active_position INTEGER NOT NULL,
+  event_seq INTEGER NOT NULL, PRIMARY KEY (session_id, active_position)) STRICT;
+CREATE TABLE transcript_rewrite_watermarks (session_id TEXT NOT NULL PRIMARY KEY, generation TEXT NOT NULL);
+CREATE TABLE memory_session_tombstones (session_id TEXT NOT NULL PRIMARY KEY);
+CREATE TABLE session_nodes (session_key TEXT NOT NULL PRIMARY KEY, current_session_id TEXT NOT NULL,
+  entry_json TEXT NOT NULL, updated_at INTEGER NOT NULL, archived_at INTEGER) STRICT;
+"""
+"""The columns that are read, of the tables of 2026.9.6; a test with the real package reads the real ones."""
+AT = 1_795_402_688
+Compress = Callable[[bytes], bytes]
+
+
+class Database:
+    """An agent's database, as OpenClaw writes it."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True)
+        self.path, self.connection = path, apsw.Connection(str(path))
+        self.connection.pragma("journal_mode", "wal")
+        self.connection.execute(SCHEMA)
+
+    def say(self, session: str, *texts: str, key: str = "agent:main:main", compress: Compress | None = None) -> None:
+        """Add messages to a session, by turns of the user and the assistant; `compress` makes rows of long ones."""
+        write = self.connection.execute
+        write("INSERT OR IGNORE INTO session_windows VALUES (?, ?, ?)", (session, key, AT * 1000))
+        (last,) = write(
+            "SELECT coalesce(max(seq), 0) FROM transcript_events WHERE session_id = ?", (session,)
+        ).fetchall()[0]
+        for at, text in enumerate(texts, int(last) + 1):
+            content = text if at % 2 else [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text}]
+            message = {"role": "user" if at % 2 else "assistant", "content": content}
+            record = json.dumps(
+                {"type": "message", "message": message, "timestamp": "2026-11-23T02:58:08Z"}, ensure_ascii=False
+            )
+            stored = (record, None) if compress is None else (None, compress(record.encode()))
+            row = (session, at, stored[0], AT * 1000 + at, stored[1], len(record.encode()))
+            write("INSERT INTO transcript_events VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def keep(self, session: str, key: str, archived: int | None = None, **entry: object) -> None:
+        """Keep what a host does of a session that goes on."""
+        row = (key, session, json.dumps({"sessionId": session, **entry}), AT * 1000, archived)
+        self.connection.execute("INSERT INTO session_nodes VALUES (?, ?, ?, ?, ?)", row)
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "openclaw"))
+    monkeypatch.delenv("OPENCLAW_CONFIG_PATH", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = Database(places.agent_database("main"))
+    yield made
+    made.connection.close()
+
+
+@pytest.fixture
+def copies(database: Database, tmp_path: Path) -> SessionCopies:
+    assert database.path.is_file()
+    return SessionCopies(database.path, tmp_path / "copies", tmp_path / "archive")
+
+
+def copied(tmp_path: Path) -> dict[str, list[str]]:
+    """The texts of each copy, by session; a line without a message is empty."""
+    found = {}
+    for path in sorted((tmp_path / "copies").iterdir()):
+        lines = path.read_text().split("\n")[1:-1]
+        found[path.name] = [json.loads(line)["message"]["content"][0]["text"] if line else "" for line in lines]
+    return found
+
+
+def test_copies_follow_what_is_said_and_stay_on_their_lines(
+    database: Database, copies: SessionCopies, tmp_path: Path
+) -> None:
+    database.say("a", "Where is the stopcock?", "Under the stairs.")
+    database.say("b", "Second session.")
+    assert copies.refresh()
+    assert copied(tmp_path) == {
+        "a.jsonl": ["Where is the stopcock?", "Under the stairs."],
+        "b.jsonl": ["Second session."],
+    }
+    copy = tmp_path / "copies" / "a.jsonl"
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert int(copy.stat().st_mtime) == AT
+    assert not copies.refresh(), "nothing was said"
+    before = (tmp_path / "copies" / "b.jsonl").stat().st_ino
+    database.say("a", "Thanks.")
+    assert copies.refresh()
+    assert copied(tmp_path)["a.jsonl"][-1] == "Thanks."
+    assert (tmp_path / "copies" / "b.jsonl").stat().st_ino == before, "only what changed is written"
+    # A rewound session: its branch has two of the three messages.
+    for position, number in enumerate((1, 3)):
+        row = ("a", position, number)
+        database.connection.execute("INSERT INTO session_transcript_active_events VALUES (?, ?, ?)", row)
+    database.connection.execute("INSERT INTO transcript_rewrite_watermarks VALUES ('a', 'g2')")
+    assert copies.refresh()
+    assert copied(tmp_path)["a.jsonl"] == ["Where is the stopcock?", "", "Thanks."]
+
+
+def test_sessions_that_a_memory_does_not_hold_are_left_out_and_go(
+    database: Database, copies: SessionCopies, tmp_path: Path
+) -> None:
+    database.say("a", "Forget this.")
+    database.say("c", "Nightly.", key="agent:main:cron:nightly")
+    database.say("h", "Tick.", key="agent:main:heartbeat")
+    database.say("../x", "A name that leads elsewhere.")
+    copies.refresh()
+    assert list(copied(tmp_path)) == ["a.jsonl"]
+    database.connection.execute("INSERT INTO memory_session_tombstones VALUES ('a')")
+    assert copies.refresh()
+    assert copied(tmp_path) == {}
+
+
+def test_secrets_are_masked_and_archives_come_along(database: Database, copies: SessionCopies, tmp_path: Path) -> None:
+    database.say("a", "The key is sk-ant-api03-" + "Ab1" * 30)
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "old.jsonl.reset.2026-11-01").write_text("{}\n")
+    (tmp_path / "archive" / "plain.jsonl").write_text("{}\n")
+    copies.refresh()
+    assert "Ab1Ab1Ab1Ab1" not in (tmp_path / "copies" / "a.jsonl").read_text()
+    names = {path.name for path in (tmp_path / "copies").iterdir()}
+    assert names == {"a.jsonl", "old.jsonl.reset.2026-11-01"}
+
+
+def by_node(data: bytes) -> bytes:
+    """`data` as OpenClaw 2026.9.6 compresses it: by Node's own zstd, level 1, with a checksum."""
+    script = """
+        const {zstdCompressSync, constants: {ZSTD_c_compressionLevel: level, ZSTD_c_checksumFlag: sum}} =
+            require("node:zlib");
+        const data = require("node:fs").readFileSync(0);
+        process.stdout.write(zstdCompressSync(data, {params: {[level]: 1, [sum]: true}}));"""
+    return subprocess.run([node(), "-e", script], input=data, capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("compress", [zstd.compress, pytest.param(by_node, marks=pytest.mark.real_host)])
+def test_long_messages_are_compressed_and_read(
+    database: Database, copies: SessionCopies, tmp_path: Path, compress: Compress
+) -> None:
+    said = ["Wo liegt der Schlüssel? " * 90, "Unter der Fußmatte. 🔑 " * 200]
+    database.say("a", *said, compress=compress)
+    assert copies.refresh()
+    assert copied(tmp_path)["a.jsonl"] == said
+    assert not copies.problem
+
+
+@pytest.mark.parametrize("spoil", [lambda data: data[:-20], lambda data: data[:40] + b"\0\0\0\0" + data[44:]])
+def test_a_damaged_message_leaves_the_others_readable(
+    database: Database, copies: SessionCopies, tmp_path: Path, spoil: Compress
+) -> None:
+    database.say("a", "Short.")
+    database.say("a", "".join(map(chr, range(200, 4000))), compress=lambda data: spoil(zstd.compress(data)))
+    assert copies.refresh()
+    assert copied(tmp_path)["a.jsonl"] == ["Short."]
+    assert copies.problem.startswith("1 message of OpenClaw's sessions cannot be read")
+
+
+def test_a_message_longer_than_openclaw_compresses_is_not_read(
+    database: Database, copies: SessionCopies, tmp_path: Path
+) -> None:
+    database.say("a", "x" * (4 * 1024 * 1024), compress=zstd.compress)
+    assert copies.refresh()
+    assert copied(tmp_path)["a.jsonl"] == []
+    assert copies.problem
+
+
+def test_what_cannot_be_read_is_said(database: Database, copies: SessionCopies) -> None:
+    database.say("a", "Short.")
+    row = ("a", 2, AT, b"no such format")
+    database.connection.execute("INSERT INTO transcript_events VALUES (?, ?, NULL, ?, ?, 14)", row)
+    assert copies.refresh()
+    assert copies.problem.startswith("1 message of OpenClaw's sessions cannot be read")
+    database.say("b", "Another one.")
+    assert copies.refresh()
+    assert copies.problem, "it still cannot be read"
+    database.connection.execute("DROP TABLE session_windows")
+    assert not copies.refresh()
+    assert copies.problem.startswith("OpenClaw's sessions cannot be read: ")
+
+
+def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database: Database, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("# Memory\n\n- The router is an Omada.\n")
+    search = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
+    config = tmp_path / "openclaw" / "openclaw.json"
+    config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
+    database.say("a", "Where is the stopcock of the house?", "The stopcock is under the stairs.")
+    files = [path for path in database.path.parent.iterdir() if not path.name.endswith("-shm")]
+    before = [path.read_bytes() for path in files]
+    options = Options(
+        workspace=str(notes),
+        config=str(config),
+        index=str(tmp_path / "index.sqlite"),
+        provider="scripted",
+        changes=(("sync.watch", "false"), ("profile", "recommended")),
+    )
+
+    def paths(question: str) -> list[str]:
+        found = engine.queries.gather(question, source="sessions")
+        return [hit.chunk.path for hit in engine.queries.rank(found, engine.plan.settings).recalled]
+
+    with Engine.open(options) as engine:
+        engine.indexer.catch_up()
+        assert paths("stopcock stairs") == ["sessions/a.jsonl"]
+        assert [path.read_bytes() for path in files] == before
+        database.say("b", "Who plays the bassoon?", "Wei plays the bassoon.")
+        engine.indexer.sync()
+        assert paths("bassoon")[0] == "sessions/b.jsonl"
+
+
+def test_sessions_in_the_database_are_as_near_to_their_flush_as_openclaw_says(
+    database: Database, tmp_path: Path
+) -> None:
+    def near() -> dict[str, tuple[bool, str, int | None]]:
+        config = choose(Options(workspace=str(tmp_path / "notes"))).config
+        return {
+            one.session: (one.decision.flush, one.decision.cause, one.decision.tokens) for one in sessions.near(config)
+        }
+
+    (tmp_path / "notes").mkdir()
+    assert near() == {}
+    database.say("full", "Hello.", "Hello.")
+    database.keep("full", "agent:main:main", totalTokens=190_000, totalTokensFresh=True)
+    database.say("flushed", "Hello.")
+    done = {"kind": "succeeded", "compactionCount": 2}
+    database.keep(
+        "flushed", "agent:main:b", totalTokens=190_000, totalTokensFresh=True, memoryFlush=done, compactionCount=2
+    )
+    database.say("long", *["x" * 1_500_000] * 2, compress=zstd.compress)
+    database.keep("long", "agent:main:c", totalTokens=10, totalTokensFresh=True)
+    database.say("used", "Hello.")
+    usage = {"type": "message", "message": {"role": "assistant", "usage": {"input": 500, "output": 20}}}
+    row = ("used", 2, AT, zstd.compress(json.dumps(usage).encode()))
+    database.connection.execute("INSERT INTO transcript_events VALUES (?, ?, NULL, ?, ?, 99)", row)
+    database.keep("used", "agent:main:d")
+    database.say("away", "Hello.")
+    database.keep("away", "agent:main:e", archived=AT * 1000)
+    found = near()
+    assert found.keys() == {"full", "flushed", "long", "used"}
+    assert found["full"][0]
+    assert found["long"][0], "more than 2 MiB of transcript, however small it is stored"
+    assert not found["flushed"][0]
+    assert found["used"] == (False, "below threshold", 520)
+    database.connection.execute("DROP TABLE transcript_events")
+    with pytest.raises(Unreadable, match="OpenClaw's sessions cannot be read"):
+        near()
+    database.connection.execute("DROP TABLE session_nodes")
+    assert near() == {}, "a database of before"

@@ -1,0 +1,1 @@
+"""Tests of QMD as the backend."""

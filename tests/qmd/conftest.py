@@ -1,0 +1,97 @@
+"""A workspace with notes, and a stub of QMD that a configuration names."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.core.events import Event
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from tests.support.qmd_stub import QmdStub
+from tests.support.waiting import LONG
+from tests.support.workspace import put
+
+NOTES = {
+    "MEMORY.md": "# Memory\n\n- Alice prefers dark roast\n- Router VLAN 41 is for guests\n",
+    "memory/2026-11-01.md": "# Day\n\nRouter firmware updated\n",
+    "memory/garden.md": "# Garden\n\nTomatoes need water\n",
+}
+
+
+def until(fact: Callable[[], object], what: str) -> None:
+    """Wait for a fact."""
+    end = time.monotonic() + LONG
+    while not fact():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Bench:
+    """A workspace, the stub, and engines whose backend is QMD."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.workspace = folder, folder / "W"
+        for name, text in NOTES.items():
+            put(self.workspace, name, text=text)
+        self.stub = QmdStub(folder / "bin")
+        self.events: list[Event] = []
+
+    def options(self, command: str = "", **settings: Any) -> Options:
+        changes = {"qmd.command": command or str(self.stub.program), "qmd.limits.timeoutMs": 20_000, **settings}
+        return Options(
+            workspace=str(self.workspace),
+            index=str(self.folder / "index.sqlite"),
+            provider="none",
+            backend="qmd",
+            changes=tuple(
+                (name, value if isinstance(value, str) else json.dumps(value)) for name, value in changes.items()
+            ),
+        )
+
+    @contextmanager
+    def engine(self, command: str = "", **settings: Any) -> Iterator[Engine]:
+        with Engine.open(self.options(command, **settings), self.events.append) as engine:
+            yield engine
+
+    @property
+    def qmd_index(self) -> Path:
+        return self.folder / "index.sqlite.qmd" / "xdg-cache" / "qmd" / "index.sqlite"
+
+    def updated(self) -> None:
+        """Let QMD have its index."""
+        from memory_tui.core.cancel import Stop
+        from memory_tui.qmd.upkeep import Upkeep
+
+        with self.engine() as engine:
+            Upkeep(engine.backend.client).update(Stop())
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def ready(bench: Bench) -> Bench:
+    bench.updated()
+    return bench
+
+
+@pytest.fixture
+def paths() -> Callable[[Any], list[str]]:
+    return lambda found: [hit.path for hit in found.hits]

@@ -1,0 +1,185 @@
+"""The commands of QMD, as a person and as a program reads them."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memory_tui.cli import main
+from tests.qmd.conftest import Bench, alive, until
+from tests.support.waiting import LONG
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(bench: Bench, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: str, backend: str = "qmd") -> tuple[int, str, str]:
+        given = ["--workspace", str(bench.workspace), "--index", str(bench.folder / "index.sqlite")]
+        given += ["--provider", "none", "--set", f"qmd.command={bench.stub.program}"]
+        given += ["--set", "qmd.limits.timeoutMs=20000", *(["--backend", backend] if backend else [])]
+        code = main.main([*given, *words])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def data(answer: tuple[int, str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(answer[1])
+    return found
+
+
+def test_each_action_answers_in_json_and_in_words(run: Run) -> None:
+    report = data(run("qmd", "update", "--json"))
+    assert (report["action"], report["documents"], report["vectors"]) == ("update", 3, 0)
+    assert "QMD update: 3 documents" in run("qmd", "update")[1]
+    status = data(run("qmd", "status", "--json"))
+    assert (status["state"], status["documents"], status["behind"]) == ("qmd", 3, 0)
+    assert [one["name"] for one in status["collections"]] == ["memory-root-main", "memory-alt-main", "memory-dir-main"]
+    assert "Collection:   memory-dir-main" in run("qmd", "status")[1]
+    assert data(run("qmd", "probe", "--json"))["answers"] is True
+    assert len(data(run("qmd", "reset", "--json"))["deleted"]) >= 2
+    code, out, err = run("qmd", "embed", "--json")
+    assert (code, "embedding model" in err) == (1, True)
+    assert json.loads(out)["error"]["code"] == "qmd"
+
+
+def test_an_answer_tells_who_gave_it_and_why_not_qmd(run: Run, bench: Bench) -> None:
+    found = data(run("search", "Router VLAN", "--json", "--explain"))
+    assert (found["backend"], found["fallback"], found["trace"]["way"]) == ("qmd", None, "search")
+    assert [hit["rank"] for hit in found["results"]] == [1]
+    assert "#1 MEMORY.md#L4-L4" in run("search", "Router VLAN")[1]
+    assert "QMD's own score, not comparable: 0" in run("search", "Router VLAN", "--explain")[1]
+    assert "which QMD's search requires" in run("search", "zebra")[1]
+    bench.stub.behave(search={"error": "Error: boom", "status": 1})
+    found = data(run("search", "Router VLAN", "--json"))
+    assert found["backend"] == "builtin"
+    assert found["results"]
+    assert found["fallback"] | {"since": 0, "retryAt": 0} == {
+        "from": "qmd",
+        "to": "builtin",
+        "reason": "QMD search failed: Error: boom.",
+        "nextStep": "Run memory-tui doctor to see which step fails.",
+        "since": 0,
+        "retryAt": 0,
+    }
+    assert "The built-in index answered: QMD search failed: Error: boom." in run("search", "Router")[2]
+    status = data(run("status", "--json"))
+    assert (status["backend"], status["fallback"]["from"]) == ("builtin", "qmd")
+    assert status["custom"]["fallback"]["disabled"] is True
+    assert status["backendState"].startswith("builtin because: QMD search failed: Error: boom, again at ")
+
+
+def test_whoever_chose_the_index_hears_nothing_of_qmd(run: Run) -> None:
+    found = data(run("search", "Router", "--json", backend=""))
+    assert (found["backend"], found["fallback"]) == ("builtin", None)
+    status = data(run("status", "--json", backend=""))
+    assert (status["backend"], status["backendState"], status["custom"]) == ("builtin", "builtin", None)
+    assert data(run("status", "--json", backend="builtin"))["backendState"] == "builtin (chosen)"
+
+
+def test_doctor_examines_each_step_and_names_what_mends_it(run: Run, bench: Bench) -> None:
+    def steps() -> dict[str, Any]:
+        found = json.loads(run("doctor", "--json")[1])
+        rows = found["checks"] if isinstance(found, dict) else found
+        return {row["check"]: row for row in rows if row["check"].startswith("qmd-")}
+
+    before = steps()
+    assert (before["qmd-program"]["state"], before["qmd-index"]["state"]) == ("ok", "failed")
+    assert before["qmd-index"]["fix"] == "Run memory-tui qmd update."
+    run("qmd", "update")
+    assert {row["state"] for row in steps().values()} == {"ok", "skipped"}
+    bench.stub.behave(search={"error": "Error: boom", "status": 1})
+    assert steps()["qmd-answers"]["state"] == "failed"
+
+
+GARDEN = {"file": "qmd://memory-dir-main/garden.md", "score": 1, "snippet": "@@ -3,1 @@\nTomatoes need water"}
+
+
+def test_both_answers_stand_side_by_side_with_reasons(run: Run, bench: Bench) -> None:
+    run("qmd", "update")
+    found = data(run("compare-qmd", "Which VLAN for guests", "--json", backend=""))
+    [row] = [row for row in found["comparisons"][0]["rows"] if row["qmd"] is None]
+    assert (row["path"], row["builtin"]) == ("MEMORY.md", 1)
+    assert row["whyNotQmd"].startswith("The note lacks the word Which, and QMD gives only notes")
+    assert "not QMD: The note lacks the word Which" in run("compare-qmd", "Which VLAN for guests")[1]
+    bench.stub.behave(search={"print": json.dumps([GARDEN])})
+    found = data(run("compare-qmd", "Which VLAN for guests", "--json"))
+    [row] = [row for row in found["comparisons"][0]["rows"] if row["builtin"] is None]
+    assert (row["path"], row["qmd"], bool(row["whyNotBuiltin"])) == ("memory/garden.md", 1, True)
+
+
+def test_why_tells_first_what_can_be_known_of_qmd(run: Run) -> None:
+    run("qmd", "update")
+    code, out, _ = run("why", "Router VLAN", "memory/2026-11-01.md:3")
+    assert code == 0
+    assert out.startswith("QMD: The note lacks the word VLAN, and QMD gives only notes")
+    assert data(run("why", "Router VLAN", "MEMORY.md:4", "--json"))["qmd"] == "QMD has it at rank 1."
+    assert "qmd" not in data(run("why", "Router VLAN", "MEMORY.md:4", "--json", backend="builtin"))
+
+
+def test_a_command_that_is_ended_leaves_no_process_of_qmd(run: Run, bench: Bench) -> None:
+    run("qmd", "update")
+    bench.stub.behave(search={"hang": True, "child": True})
+    words = [sys.executable, "-m", "memory_tui", "--workspace", str(bench.workspace), "--backend", "qmd", "--index"]
+    words += [str(bench.folder / "index.sqlite"), "--set", f"qmd.command={bench.stub.program}"]
+    words += ["--set", "qmd.limits.timeoutMs=600000", "search", "Router"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        marker = bench.stub.folder / "hanging"
+        until(lambda: marker.exists() and marker.read_text(), "QMD runs")
+        process.terminate()
+        assert process.wait(LONG) == 128 + signal.SIGTERM
+    for name in ("hanging", "child"):
+        until(lambda name=name: not alive(int((bench.stub.folder / name).read_text())), "the process ended")
+
+
+def test_labels_give_the_measures_of_both(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = [
+        {"query": "Router VLAN", "relevant": [{"path": "MEMORY.md", "line": 4}]},
+        {"query": "which drink does Alice want", "relevant": [{"path": "MEMORY.md"}]},
+    ]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(one) + "\n" for one in labels)))
+    found = data(run("compare-qmd", "--stdin", "--json"))
+    assert found["qmd"] == {"questions": 2, "hit@1": 0.5, "recall@6": 0.5, "mrr": 0.5, "empty": 1}
+    assert found["builtin"]["empty"] == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"question": 1}\n'))
+    assert run("compare-qmd", "--stdin")[0] == 2
+
+
+def test_their_index_is_read_and_not_written(run: Run, bench: Bench) -> None:
+    run("qmd", "update")
+    (bench.workspace / "memory" / "new.md").write_text("New\n")
+    (bench.workspace / "memory" / "blank.md").write_text("\n")
+    (bench.workspace / "memory" / "garden.md").unlink()
+    (bench.workspace / "MEMORY.md").write_text("Another text\n")
+    before = {file.name: file.read_bytes() for file in bench.qmd_index.parent.iterdir() if file.is_file()}
+    found = data(run("compare-qmd", "--their-index", str(bench.qmd_index), "--json"))
+    assert {(file["path"], file["difference"]) for file in found["files"]} == {
+        ("MEMORY.md", "stale"),
+        ("garden.md", "ghost"),
+        ("new.md", "missing"),
+    }
+    assert found["summary"] == {"same": 2, "missing": 1, "stale": 1, "ghost": 1}
+    assert {file.name: file.read_bytes() for file in bench.qmd_index.parent.iterdir() if file.is_file()} == before
+    with sqlite3.connect(bench.folder / "other.sqlite") as other:
+        other.execute("CREATE TABLE notes (id)")
+    code, _, err = run("compare-qmd", "--their-index", str(bench.folder / "other.sqlite"))
+    assert (code, "no index of QMD 2.x" in err) == (1, True)
+
+
+def test_set_takes_the_keys_of_qmd_and_checks_them(run: Run) -> None:
+    code, _, err = run("search", "x", "--set", "qmd.searchMode=fast")
+    assert (code, "one of search, vsearch, query" in err) == (2, True)
+    code, _, err = run("search", "x", "--set", "qmd.limits.timeoutMs=soon")
+    assert (code, "whole number" in err) == (2, True)
+    code, _, err = run("search", "x", backend="lancedb")
+    assert (code, "one of builtin, qmd" in err) == (2, True)

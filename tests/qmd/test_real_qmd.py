@@ -1,0 +1,159 @@
+"""The real QMD 2.8.3 from npm: what the stub stands in for, and what only the program itself can prove."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.core.cancel import Stop
+from memory_tui.engine.engine import Engine
+from memory_tui.qmd import index, reasons
+from memory_tui.qmd.folder import QmdFailure
+from memory_tui.qmd.upkeep import Upkeep
+from tests.qmd.conftest import Bench, until
+from tests.support.paths import MODEL
+from tests.support.real_qmd import qmd
+from tests.support.workspace import put
+
+pytestmark = pytest.mark.real_host
+
+SLOW = {"qmd.limits.timeoutMs": 60_000}
+
+
+@pytest.fixture
+def real(bench: Bench) -> Iterator[Engine]:
+    with bench.engine(qmd(), **SLOW) as engine:
+        Upkeep(engine.backend.client).update(Stop())
+        yield engine
+
+
+def test_a_search_a_deleted_index_and_a_mode_without_models(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--backend", "qmd", "--workspace", str(bench.workspace), "--index", str(bench.folder / "index.sqlite")]
+    words += ["--provider", "none", "--set", f"qmd.command={qmd()}", "--set", "qmd.limits.timeoutMs=60000", "--json"]
+
+    def run(*more: str, mode: str = "search") -> dict[str, object]:
+        assert main.main([*words, "--set", f"qmd.searchMode={mode}", *more]) == 0
+        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        return found
+
+    first = run("search", "Router VLAN")
+    assert first["backend"] == "qmd"
+    assert [(hit["path"], hit["startLine"], hit["endLine"]) for hit in first["results"]] == [("MEMORY.md", 3, 4)]  # type: ignore[attr-defined]
+    for side in ("", "-wal", "-shm"):
+        bench.qmd_index.with_name(f"index.sqlite{side}").unlink(missing_ok=True)
+    second = run("search", "Router VLAN")
+    assert second["backend"] == "builtin"
+    assert second["results"]
+    assert "empty or stale" in second["fallback"]["reason"]  # type: ignore[index]
+    assert run("status")["fallback"]["from"] == "qmd"  # type: ignore[index]
+    run("qmd", "update")
+    assert run("search", "Router VLAN")["backend"] == "qmd"
+    third = run("search", "Router VLAN", mode="query")
+    assert "embeddinggemma-300M-Q8_0.gguf" in third["fallback"]["reason"]  # type: ignore[index]
+
+
+def test_the_server_gives_the_same_hits_and_lines_as_the_process(bench: Bench, real: Engine) -> None:
+    process = real.backend.ask("Router")
+    with bench.engine(qmd(), **SLOW, **{"qmd.server": True}) as engine:
+        server = engine.backend.client.serve(engine.backend.client.startable())
+        until(lambda: server.ready, "the server answers")
+        served = engine.backend.ask("Router")
+    assert process is not None
+    assert served is not None
+    assert (process.way, served.way) == ("search", "server")
+    assert [(hit.citation, hit.snippet.strip()) for hit in served.hits] == [
+        (hit.citation, hit.snippet.strip()) for hit in process.hits
+    ]
+
+
+QUESTIONS = (
+    "Router",
+    "rout",
+    "Router VLAN",
+    "routers guests",
+    "Router -firmware",
+    '"dark roast"',
+    '"roast dark"',
+    "tomatoes garden",
+    "what coffee does Alice like",
+    "2026.11",
+    "multi-agent",
+    "-Router",
+    "Router's",
+)
+
+
+@pytest.mark.parametrize("query", QUESTIONS)
+def test_qmds_rule_as_it_is_explained_is_qmds_rule(real: Engine, query: str) -> None:
+    """A note is given exactly where each part of the question matches as `reasons` says."""
+    client = real.backend.client
+    given = {(hit.collection, hit.below) for hit in client.ranked(query, 20)}
+    parts = reasons.terms(query)
+    expected = set()
+    for collection in index.read(client.place.index).collections.values():
+        for path in collection.documents:
+            held = index.matching(client.place.index, [part.expression for part in parts], collection.name, path)
+            fits = all(holds != part.negated for part, holds in zip(parts, held, strict=True))
+            if fits and any(not part.negated for part in parts):
+                expected.add((collection.name, path))
+    assert given == expected
+
+
+def test_the_reasons_why_a_line_is_not_given(bench: Bench, real: Engine) -> None:
+    client = real.backend.client
+
+    def why(query: str, path: str, line: int = 0) -> str:
+        found = real.backend.ask(query)
+        assert found is not None
+        return reasons.why(client, found, path, line)
+
+    assert why("Router VLAN", "MEMORY.md", 4) == "QMD has it at rank 1."
+    assert "lacks the word VLAN" in why("Router VLAN", "memory/2026-11-01.md")
+    assert "The note holds firmware, which the question rules out." in why("Router -firmware", "memory/2026-11-01.md")
+    assert "in no collection" in why("Router", "more/elsewhere.md")
+    put(bench.workspace, "memory/garden.md", text="# Garden\n\nRouter in the shed\n")
+    assert "changed since QMD's last update" in why("Router", "memory/garden.md")
+
+
+@pytest.mark.skipif(not MODEL.is_file(), reason="the shared GGUF file is not here")
+def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QMD_EMBED_MODEL", str(MODEL))
+    monkeypatch.setenv("QMD_FORCE_CPU", "1")
+    settings = {**SLOW, "qmd.searchMode": "vsearch", "qmd.update.embedTimeoutMs": 240_000}
+    with bench.engine(qmd(), **settings) as engine:
+        keeper = Upkeep(engine.backend.client)
+        keeper.update(Stop())
+        with pytest.raises(QmdFailure, match="no vectors"):
+            engine.backend.client.ask("drinks", 3)
+        assert keeper.embed(Stop()).vectors >= 3
+        found = engine.backend.client.ask("drinks", 3)
+    assert found.way == "query vec"
+    assert found.hits
+    assert any("--no-rerank" in remark for remark in found.remarks)
+
+
+def test_a_project_of_qmds_own_in_the_workspace_takes_nothings_place(bench: Bench) -> None:
+    put(bench.workspace, ".qmd/index.yml", text=f"collections:\n  theirs:\n    path: {bench.workspace}\n")
+    with bench.engine(qmd(), **SLOW) as engine:
+        Upkeep(engine.backend.client).update(Stop())
+        found = engine.backend.ask("Router VLAN")
+    assert found is not None
+    assert [hit.collection for hit in found.hits] == ["memory-root-main"]
+    assert [file.name for file in (bench.workspace / ".qmd").iterdir()] == ["index.yml"]
+
+
+def test_whoever_gives_up_leaves_no_process(bench: Bench, real: Engine, tmp_path: Path) -> None:
+    from memory_tui.qmd import program
+
+    client = real.backend.client
+    words = client.found().words
+    began = time.monotonic()
+    with pytest.raises(QmdFailure, match="did not answer"):
+        program.run(words, ["mcp", "--http", "--port", "0"], client.place.environment(), tmp_path, 1.0)
+    assert time.monotonic() - began < 30
+    assert not program._running

@@ -1,0 +1,147 @@
+"""The corpus file gives what the index gives, whatever was written since, and is of no use where it is damaged."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.search import corpus_file
+from memory_tui.search.corpus import Corpus
+from memory_tui.search.index_in_memory import Dates
+from tests.support.stores import SqliteMade, cut_note, vectors_for
+from tests.support.waiting import LONG
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_file, "LEAST", 1)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[SqliteMade]:
+    index = SqliteMade(tmp_path / "index.sqlite")
+    yield index
+    index.close()
+
+
+def write(made: SqliteMade, name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    text = "\n".join(
+        " ".join(rng.choices(["rose", "oak", "garden", "tomato"], k=40)) for _ in range(rng.randint(1, 30))
+    )
+    files = [cut_note(f"memory/{name}.md", text)]
+    made.add(files, vectors_for(files))
+
+
+def assert_same(one: Corpus, other: Corpus) -> None:
+    assert one.generation == other.generation
+    assert one.rowids.tolist() == other.rowids.tolist()
+    rows = range(len(one))
+    assert [one.path(row) for row in rows] == [other.path(row) for row in rows]
+    assert [one.chunk_id(row) for row in rows] == [other.chunk_id(row) for row in rows]
+    for name in ("start_lines", "end_lines", "embedded", "has_vector", "matrix"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    times = [dict(zip(each.files.paths, each.files.mtimes.tolist(), strict=True)) for each in (one, other)]
+    assert all(times[0][path] == time for path, time in times[1].items())
+
+
+def test_it_gives_what_the_index_gives_whatever_was_written_since(made: SqliteMade, tmp_path: Path) -> None:
+    path, rng = tmp_path / "index.sqlite.corpus", random.Random(3)
+    for number in range(12):
+        write(made, f"n{number}", number)
+    with made.reader() as store:
+        corpus_file.save(path, Corpus.load(store))
+        dates: Dates | None = None
+        for step in range(60):
+            name = f"n{rng.randint(0, 20)}"
+            if f"memory/{name}.md" in store.known() and rng.random() < 0.4:
+                made.remove([f"memory/{name}.md"])
+            else:
+                write(made, name, 100 + step)
+            loaded = corpus_file.load(path, store)
+            assert loaded is not None
+            assert_same(loaded, Corpus.load(store))
+            dates = Dates.of(loaded, dates)
+            afresh = Dates.of(loaded)
+            assert dates.days == afresh.days
+            assert np.array_equal(dates.openclaw, afresh.openclaw, equal_nan=True)
+            if step % 20 == 19:
+                corpus_file.save(path, loaded)
+                again = corpus_file.load(path, store)
+                assert again is not None
+                assert again.mapped
+
+
+def test_after_the_log_forgot_the_index_is_read(made: SqliteMade, tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite.corpus"
+    write(made, "a", 1)
+    with made.reader() as store:
+        corpus_file.save(path, Corpus.load(store))
+        write(made, "b", 2)
+        made.forget_log()
+        loaded = corpus_file.load(path, store)
+        assert loaded is not None
+        assert not loaded.mapped
+        assert_same(loaded, Corpus.load(store))
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "noise", "vector", "rowids", "other uuid", "none"])
+def test_a_file_that_does_not_fit_is_of_no_use(made: SqliteMade, tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "index.sqlite.corpus"
+    for number in range(5):
+        write(made, f"n{number}", number)
+    with made.reader() as store:
+        corpus = Corpus.load(store)
+        corpus_file.save(path, corpus)
+        data = bytearray(path.read_bytes())
+        if damage == "cut":
+            data = data[: len(data) // 2]
+        elif damage == "empty":
+            data = bytearray()
+        elif damage == "noise":
+            data[:200] = random.Random(1).randbytes(200)
+        elif damage == "vector":
+            at = data.rindex(corpus.vectors([0])[0].tobytes())
+            data[at : at + 4] = b"\xff\xff\x7f\x7f"
+        elif damage == "rowids":
+            data[4096:4104] = (1 << 40).to_bytes(8, "little")
+        elif damage == "other uuid":
+            data = bytearray(bytes(data).replace(store.uuid().encode(), b"0" * 32))
+        path.write_bytes(data)
+        if damage == "none":
+            path.unlink()
+        assert corpus_file.load(path, store) is None
+
+
+def test_a_file_of_another_program_stays(made: SqliteMade, tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite.corpus"
+    path.write_bytes(b"letters of somebody else")
+    write(made, "a", 1)
+    with made.reader() as store:
+        assert corpus_file.load(path, store) is None
+        corpus_file.save(path, Corpus.load(store))
+    assert path.read_bytes() == b"letters of somebody else"
+
+
+def test_who_stays_makes_it_and_the_next_process_starts_with_it(tmp_path: Path) -> None:
+    notes = tmp_path / "notes" / "memory"
+    notes.mkdir(parents=True)
+    for number in range(8):
+        (notes / f"{number}.md").write_text(f"note {number} about gardens\n" * 30)
+    options = Options(workspace=str(notes.parent), index=str(tmp_path / "i.sqlite"), provider="scripted")
+    with Engine.open(options) as first:
+        first.indexer.start()
+        assert first.indexer.writer.wait_idle(LONG)
+        trace = first.queries.search("gardens")
+        assert first.indexer.writer.wait_idle(LONG)
+    assert corpus_file.path_of(tmp_path / "i.sqlite").stat().st_mode & 0o077 == 0
+    with Engine.open(options) as later:
+        assert [hit.chunk for hit in later.queries.search("gardens").recalled] == [hit.chunk for hit in trace.recalled]
+        with later.queries.reader() as store, later.queries.state(store) as known:
+            assert known.corpus.mapped

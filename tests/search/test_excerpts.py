@@ -1,0 +1,92 @@
+"""Passages by a budget of characters: what they hold, what they cost, what they never repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
+from memory_tui.plan import Options
+from memory_tui.search.excerpts import MOST, Excerpt, excerpts
+from tests.support.tui import NOW, sample
+
+QUESTIONS = ("How is the VLAN on the Omada router set up?", "router", "who installed the fibre", "backup restic")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    place = tmp_path_factory.mktemp("excerpts")
+    notes = sample(place / "notes")
+    long = [f"Line {at} of the long log speaks of nothing at all, {'word ' * 12}." for at in range(120)]
+    long[60] = "The zeppelin lands at the mill on the third of May."
+    (notes / "memory" / "2026-01-05.md").write_text("\n".join(long) + "\n", encoding="utf-8")
+    copy = (notes / "memory" / "2026-01-05.md").read_text(encoding="utf-8")
+    (notes / "memory" / "2026-01-06.md").write_text(copy, encoding="utf-8")
+    (notes / "memory" / "2026-01-07.md").write_text("word " * 2000 + "harpsichord " + "word " * 400, encoding="utf-8")
+    options = Options(workspace=str(notes), index=str(place / "index.sqlite"), provider="builtin", now=NOW)
+    with Engine.open(options) as opened:
+        opened.indexer.sync()
+        yield opened
+
+
+def given(engine: Engine, question: str, characters: int, **changes: object) -> tuple[Excerpt, ...]:
+    settings = engine.plan.with_profile("recommended").update({f"query.{k}": v for k, v in changes.items()}, "test")
+    evidence = engine.queries.gather(question)
+    return excerpts(engine.queries.rank(evidence, settings), evidence, characters)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("characters", [120, 700, 2100, 9000])
+def test_passages_are_lines_of_their_notes_and_keep_to_the_budget(
+    engine: Engine, question: str, characters: int
+) -> None:
+    found = given(engine, question, characters, maxResults=50)
+    assert sum(len(one.text) + 1 for one in found) <= characters
+    seen: set[tuple[str, int]] = set()
+    for one in found:
+        lines = engine.notes.read(one.hit.chunk.path).text.split("\n")
+        assert "\n".join(lines[one.first - 1 : one.last]) == one.text
+        own = {(one.hit.chunk.path, line) for line in range(one.first, one.last + 1)}
+        assert not own & seen, "no line is given twice"
+        assert (one.hit.chunk.path, one.first - 1) not in seen, "neighbours are joined"
+        seen |= own
+
+
+def test_the_line_that_answers_comes_with_what_stands_around_it(engine: Engine) -> None:
+    first = given(engine, "when does the zeppelin land", 2100)[0]
+    assert "zeppelin" in first.text
+    assert 600 <= len(first.text) <= 2 * MOST
+    assert first.first < 61 < first.last
+
+
+def test_what_another_note_repeats_is_given_once(engine: Engine) -> None:
+    found = given(engine, "when does the zeppelin land", 6000)
+    assert sum("zeppelin" in one.text for one in found) == 1
+
+
+def test_more_room_gives_no_less_text(engine: Engine) -> None:
+    for question in QUESTIONS:
+        assert len(given(engine, question, 1200, maxResults=1)) <= 1
+        assert sum(map(len, (one.text for one in given(engine, question, 4000, maxResults=50)))) >= sum(
+            map(len, (one.text for one in given(engine, question, 800, maxResults=50)))
+        )
+
+
+def test_a_line_too_long_is_given_where_it_matched(engine: Engine) -> None:
+    found = given(engine, "harpsichord", 2100)
+    assert any("harpsichord" in one.text for one in found)
+    assert sum(len(one.text) + 1 for one in found) <= 2100
+
+
+def test_without_a_second_stage_there_are_none(engine: Engine) -> None:
+    evidence = engine.queries.gather("router")
+    settings = engine.plan.with_profile("openclaw-2026.3")
+    assert excerpts(engine.queries.rank(evidence, settings), evidence, 2100) == ()
+
+
+def test_a_passage_in_json_cites_its_lines(engine: Engine) -> None:
+    told = [trace_json.passage(one) for one in given(engine, "router", 900)]
+    assert told
+    assert all(one["citation"] == f"{one['path']}#L{one['startLine']}-L{one['endLine']}" for one in told)

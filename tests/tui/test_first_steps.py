@@ -1,0 +1,58 @@
+"""Five first steps: each waits for its own key, none covers what it speaks of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.keymap import ACTIONS
+from memory_tui.tui.widgets.first_steps import STEPS, FirstSteps
+from memory_tui.tui.widgets.status_bars import KeyHints, StepsPane
+from tests.support.tui import SMALL, ask, drive, make_app, matches_screen, press, said, sample, settled, text_of
+
+
+def test_every_step_waits_for_actions_that_keys_do() -> None:
+    known = {action.id for action in ACTIONS if action.keys}
+    steps: FirstSteps | None = FirstSteps()
+    for step in STEPS:
+        assert step.actions <= known
+        assert steps is not None
+        assert steps.step is step
+        assert steps.after("redraw") == steps
+        for action in sorted(step.actions):
+            assert steps is not None
+            steps = steps.after(action)
+    assert steps is None
+
+
+def test_the_steps_lead_through_the_app_and_end(tmp_path: Path) -> None:
+    app = make_app(sample(tmp_path / "notes"))
+    app.do_first_steps()
+
+    async def steps(pilot: Pilot[int]) -> None:
+        assert isinstance(pilot.app, MemoryApp)
+        for size in ((60, 20), (200, 50), (120, 36), SMALL):
+            await pilot.resize_terminal(*size)
+            await settled(pilot)
+            matches_screen(app, "first_steps")
+        pane = app.screen.query_one(StepsPane)
+        assert pane.region.bottom == app.screen.query_one(KeyHints).region.y, "above the keys, over no pane"
+        await ask(pilot, "router")
+        assert "Step 2 of 5" in text_of(app)
+        await press(pilot, "w")
+        assert "Step 3 of 5" in text_of(app)
+        await press(pilot, "t", "l")
+        assert "Step 4 of 5" in text_of(app)
+        await press(pilot, "1", "4")
+        assert "Step 4 of 5" in text_of(app), "a later step does not count before its turn"
+        await press(pilot, "1", "escape")
+        assert app.first_steps is None, "esc with nothing to go back to ends them"
+        assert "Step" not in text_of(app)
+        app.first_steps = FirstSteps(len(STEPS) - 1)
+        await press(pilot, "4")
+        assert app.first_steps is None
+        assert "last of the first steps" in said(app)
+
+    drive(app, steps)

@@ -1,0 +1,103 @@
+"""View 5 shows the memory by days and by meaning, and archives what nobody recalls as one step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.views.dialogs import Preview
+from memory_tui.tui.views.map.map_view import MapView
+from memory_tui.tui.widgets.calendar import Calendar
+from memory_tui.tui.widgets.plane import Plane
+from memory_tui.tui.widgets.reader import Reader
+from tests.support.tui import LARGE, SMALL, ask, drive, make_app, matches_screen, press, said, sample, text_of
+
+QUESTION = "How is the VLAN on the Omada router set up?"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return sample(tmp_path / "notes")
+
+
+def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        assert isinstance(app, MemoryApp)
+        await ask(pilot, QUESTION)
+        await press(pilot, "5")
+        view = app.screen
+        assert isinstance(view, MapView)
+        calendar = view.query_one(Calendar)
+        assert "0 recalls" in text_of(app), "the newest note is not among the hits"
+        await press(pilot, "h", "h", "k", "k", "k", "k")
+        assert calendar.day is not None
+        assert calendar.day.isoformat() == "2026-03-02"
+        assert "1 recall " in text_of(app), "what was recalled a moment ago counts"
+        await press(pilot, "z", "l")
+        assert calendar.counted == "written"
+        await press(pilot, "z", "l", "z", "l")
+        assert "1 finding;" in said(app)
+        await press(pilot, "enter")
+        assert app.screen.query_one(Reader).page.path == "memory/2026-03-02.md"  # type: ignore[union-attr]
+        await press(pilot, "escape", "[", "j", "enter")
+        assert "No note has this day" in said(app)
+
+        await press(pilot, "tab", "m")
+        assert view.marked_logs(), "the log under the cursor is meant without a mark"
+        assert isinstance(app.screen, Preview), said(app)
+        await press(pilot, "escape", "asterisk")
+        old = sorted(view.marked)
+        assert len(old) > 1
+        await press(pilot, "space")
+        assert len(view.marked) == len(old) - 1
+        await press(pilot, "asterisk", "m")
+        assert "archive/memory" in text_of(app), "the difference comes first"
+        await press(pilot, "enter")
+        assert "u undoes it" in said(app)
+        assert all((workspace / "memory/archive" / path).exists() for path in old)
+        await press(pilot, "u")
+        assert all((workspace / path).exists() for path in old), "one undo for all of them"
+
+    drive(make_app(workspace), steps)
+
+
+@pytest.mark.parametrize("size", [(60, 20), SMALL, LARGE, (200, 50)])
+def test_both_pictures_at_every_size(workspace: Path, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        assert isinstance(app, MemoryApp)
+        await ask(pilot, QUESTION)
+        await press(pilot, "5")
+        matches_screen(app, "map_calendar")
+        await press(pilot, "z", "p")
+        matches_screen(app, "map_plane")
+        if size != LARGE:
+            return
+        plane = app.screen.query_one(Plane)
+        assert plane.found is not None
+        first, place = plane.at, plane.found.places[plane.at]
+        assert plane.hits[int(plane.found.rowids[first])] == 1, "the first hit is in focus"
+        await press(pilot, "l")
+        assert plane.found.points[plane.at][0] > plane.found.points[first][0]
+        await press(pilot, "h", "enter")
+        reader = app.screen.query_one(Reader)
+        assert reader.page is not None
+        assert reader.page.path == place[0] or plane.at != first
+        await press(pilot, "escape", "escape")
+        assert app.screen.query_one(Calendar).display
+
+    drive(make_app(workspace), steps, size)
+
+
+def test_without_vectors_the_plane_says_so(workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "5", "z", "p")
+        assert isinstance(pilot.app, MemoryApp)
+        assert "The plane needs vectors" in text_of(pilot.app)
+
+    drive(make_app(workspace, provider="none"), steps, SMALL)
