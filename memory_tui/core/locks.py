@@ -16,13 +16,15 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core import atomic, files
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
-from memory_tui.core.events import Event, LeaderChanged
 from memory_tui.core.side_files import open_beside, read_beside
+
+if TYPE_CHECKING:
+    from memory_tui.core.events import Event
 
 _TRIES, _PAUSE_SECONDS = 100, 0.05
 _HOLDER_BYTES = 256
@@ -242,6 +244,8 @@ class Leadership:
 
     def _note(self, ours: bool) -> None:
         """Tell of a change; that nobody else was there from the beginning is no news."""
+        from memory_tui.core.events import LeaderChanged
+
         if self.refused != (not ours):
             self.refused = not ours
             who = holder(self._path(), "keeper")

@@ -105,7 +105,7 @@ def stop_words(language: str) -> frozenset[str]:
     """The maintained stop-word list of a two-letter `language`, cut at apostrophes as queries are."""
     from stop_words import get_stop_words
 
-    return frozenset(part for word in get_stop_words(language) for part in WORD.findall(word.lower()))
+    return frozenset(WORD.findall("\n".join(get_stop_words(language)).lower()))
 
 
 _FUNCTION_WORDS = """

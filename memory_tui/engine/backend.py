@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.events import BackendChanged, Event, Noticed
 from memory_tui.core.formatting import plural
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
+    from memory_tui.core.events import Event
     from memory_tui.engine.status import Status
     from memory_tui.plan import Plan
     from memory_tui.qmd.client import QmdAnswer, QmdClient
@@ -246,6 +246,7 @@ class Backend:
     def recovered(self) -> None:
         """QMD is well, or was mended: it is asked again from now on, in every process. Raises QmdFailure."""
         from memory_tui.core import atomic
+        from memory_tui.core.events import BackendChanged
         from memory_tui.qmd.folder import QmdFailure
 
         try:
@@ -388,6 +389,7 @@ class Backend:
         return max(_POLL_SECONDS, min(pauses))
 
     def _update(self, *, boot: bool = False) -> None:
+        from memory_tui.core.events import BackendChanged
         from memory_tui.qmd.upkeep import Upkeep
 
         keeper, wanted = Upkeep(self.client), bool(self._wanted_at)
@@ -411,6 +413,8 @@ class Backend:
             self._notice(f"QMD was not brought up to date: {failure.message} {failure.next_step}".strip())
 
     def _notice(self, text: str) -> None:
+        from memory_tui.core.events import Noticed
+
         if not self._stop.is_set():
             self._emit(Noticed(time.time(), text))
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.events import Event, Noticed
 
 if TYPE_CHECKING:
+    from memory_tui.core.events import Event
     from memory_tui.index.batch_jobs import BatchMachine, BatchTerms, JobResults, RunOnWriter
     from memory_tui.index.embedding import EmbeddingMode
     from memory_tui.index.sync import SyncReport
@@ -129,6 +129,8 @@ class BatchRunner:
         except Cancelled:
             return
         except MemoryTuiError as error:
+            from memory_tui.core.events import Noticed
+
             self._emit(Noticed(time.time(), f"{error.message} {error.next_step}".rstrip()))
         finally:
             with self._lock:

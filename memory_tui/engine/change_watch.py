@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from memory_tui.core import locks
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexOutdated
-from memory_tui.core.events import Event, WatchChanged
 from memory_tui.index.connections import Readers
 from memory_tui.workspace import root_state
 from memory_tui.workspace.incremental import FullScan
@@ -24,6 +23,7 @@ from memory_tui.workspace.root_state import Identity, Probe, RootState
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from memory_tui.core.events import Event
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.watch import Named, Watcher
@@ -117,6 +117,8 @@ class WatchSwitch:
         self._news(detail)
 
     def _news(self, detail: str) -> None:
+        from memory_tui.core.events import WatchChanged
+
         self.detail = detail
         self._emit(WatchChanged(time.time(), self.on, detail))
 

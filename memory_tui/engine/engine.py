@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Self
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.core.errors import ProviderError
-from memory_tui.core.events import Event, Listener, Noticed, ProviderChanged, SyncFinished, ignore
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
@@ -32,6 +31,7 @@ from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memory_tui.core.events import Event, Listener
     from memory_tui.curate.budget import PromptBudget
     from memory_tui.curate.curator import Curator
     from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
@@ -166,7 +166,7 @@ class Engine:
     the index take milliseconds to seconds and belong on a worker thread, `queries.rank` and the properties do not.
     """
 
-    def __init__(self, plan: Plan, listener: Listener = ignore) -> None:
+    def __init__(self, plan: Plan, listener: Listener | None = None) -> None:
         self.plan = plan
         """What was decided when it was opened: settings, workspace, configuration."""
         self._listener = listener
@@ -194,14 +194,14 @@ class Engine:
             self.now,
             self.notes,
             self.queries,
-            lambda text: self._emit(Noticed(time.time(), text)),
+            self._notice,
         )
         """What in the notes should be looked at."""
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 
     @classmethod
-    def open(cls, options: Options, listener: Listener = ignore) -> Engine:
+    def open(cls, options: Options, listener: Listener | None = None) -> Engine:
         """Find workspace, configuration and settings; opens no index yet. Raises MemoryTuiError."""
         return cls(plans.plan(options), listener)
 
@@ -291,11 +291,21 @@ class Engine:
     # --- events ----------------------------------------------------------------------------------------------------
 
     def _emit(self, event: Event) -> None:
+        from memory_tui.core.events import SyncFinished
+
         if isinstance(event, SyncFinished) and event.indexed + event.removed:
             self.backend.notes_changed()
-        self._listener(event)
+        if self._listener is not None:
+            self._listener(event)
+
+    def _notice(self, text: str) -> None:
+        from memory_tui.core.events import Noticed
+
+        self._emit(Noticed(time.time(), text))
 
     def _provider_failed(self, error: ProviderError) -> None:
+        from memory_tui.core.events import ProviderChanged
+
         if not self.indexer.writer.closing.is_set():
             self._emit(ProviderChanged(time.time(), self.plan.provider, False, error.message))
             if self.providers.chain.fallback is not None:
@@ -304,13 +314,13 @@ class Engine:
 
     def _recover(self) -> None:
         for entry in self.notes.curator.recover():
-            self._emit(Noticed(time.time(), f"{entry.title}: {entry.reason}."))
+            self._notice(f"{entry.title}: {entry.reason}.")
 
 
 def open_memory(
     workspace: str | os.PathLike[str] | None = None,
     *,
-    listener: Listener = ignore,
+    listener: Listener | None = None,
     provider: str = "",
     config: str | None = None,
     index: str | None = None,

@@ -26,16 +26,6 @@ from memory_tui.core.errors import (
     MemoryTuiError,
     WorkspaceError,
 )
-from memory_tui.core.events import (
-    Event,
-    IndexChanged,
-    IndexingPaused,
-    NotesChanged,
-    Noticed,
-    ProviderChanged,
-    RootsChanged,
-    SyncProgress,
-)
 from memory_tui.core.locks import Leadership
 from memory_tui.engine.batch_runner import BatchRunner, combined
 from memory_tui.engine.change_watch import (
@@ -56,6 +46,7 @@ from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
+    from memory_tui.core.events import Event, SyncProgress
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
@@ -94,7 +85,7 @@ class Indexer:
             chain,
             approvals,
             lambda: self.request_sync("provider"),
-            lambda text: self._emit(Noticed(time.time(), text)),
+            self._notice,
         )
         self._listener = emit
         self.opener = IndexOpener(plan, self._notice)
@@ -218,12 +209,16 @@ class Indexer:
 
     def pause(self) -> None:
         """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
+        from memory_tui.core.events import IndexingPaused
+
         if not self.paused:
             self._paused.set()
             self._emit(IndexingPaused(time.time(), True))
 
     def resume(self) -> None:
         """Go on where `pause` stopped."""
+        from memory_tui.core.events import IndexingPaused
+
         if self.paused:
             self._paused.clear()
             self._emit(IndexingPaused(time.time(), False))
@@ -300,12 +295,18 @@ class Indexer:
 
     def freshness(self, store: Store, seen: Scan) -> Freshness:
         """Compare disk and index, and remember what a search could not find, for the next answers."""
-        from memory_tui.index import batch_jobs
-
-        self.batches.waiting = batch_jobs.waiting(store)
+        self.batches.waiting = self._texts_waiting(store)
         found = self.freshness_check.compare(store, seen)
         self.root_watch.record_comparison(found.moved, self.freshness_check.devices)
         return found
+
+    def _texts_waiting(self, store: Store) -> int:
+        """How many texts wait for a job of the provider's batch service."""
+        if not store.has_jobs():
+            return 0
+        from memory_tui.index import batch_jobs
+
+        return batch_jobs.waiting(store)
 
     def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
         """A reader could not use the index: say so, once. What stays has it made anew, by
@@ -357,6 +358,8 @@ class Indexer:
 
     def _report_others(self, store: Store) -> None:
         """Say that another process has written since: what a sync finds done already is news all the same."""
+        from memory_tui.core.events import IndexChanged
+
         if self.index_changes.differs(store):
             self._emit(IndexChanged(time.time()))
 
@@ -368,6 +371,8 @@ class Indexer:
 
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
+        from memory_tui.core.events import NotesChanged
+
         before = self.freshness_check.last
         now = self.freshness(store, reachable(self._plan.roots, store.known().settled))
         if before is None or _differs(before, now):
@@ -429,6 +434,8 @@ class Indexer:
 
     def _tell_outcome(self, store: Store, before: Freshness | None, fresh: Freshness | None) -> None:
         """Tell who makes vectors now; and of notes that differ otherwise than `before`, where nothing was written."""
+        from memory_tui.core.events import NotesChanged, ProviderChanged
+
         if before is not None and fresh is not None and _differs(before, fresh):
             self._emit(NotesChanged(time.time()))
         who = who_answers(store, self._chain, self._plan.settings)
@@ -442,6 +449,8 @@ class Indexer:
         )
 
     def _notice(self, text: str) -> None:
+        from memory_tui.core.events import Noticed
+
         self._emit(Noticed(time.time(), text))
 
     def _report_failure(self, error: MemoryTuiError) -> None:
@@ -449,6 +458,8 @@ class Indexer:
             self._notice(f"{error.message} {error.next_step}".rstrip())
 
     def _emit(self, event: Event) -> None:
+        from memory_tui.core.events import SyncProgress
+
         if isinstance(event, SyncProgress):
             self.progress = event
         if not self.writer.closing.is_set():
@@ -458,6 +469,8 @@ class Indexer:
 
     def _tick(self) -> None:
         """Twice a second: see what became of roots and index, take over from a keeper that ended, sweep."""
+        from memory_tui.core.events import IndexChanged
+
         self.root_watch.review()
         if self._sessions.follow() and not self.watcher.on:
             self.request_sync("search")
@@ -476,6 +489,8 @@ class Indexer:
 
     def _roots_changed(self, rescan: bool) -> None:
         """Say what became of the roots; where one came back, the index is brought up to date."""
+        from memory_tui.core.events import RootsChanged
+
         lost = root_state.lost(self.root_watch.states())
         text = " ".join(root.detail for root in lost) or "All folders of notes can be read."
         self._emit(RootsChanged(time.time(), text, bool(lost)))

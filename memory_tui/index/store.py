@@ -221,6 +221,10 @@ class Store(Database):
         recipe = self.recipe()
         return recipe.identity if recipe and recipe.identity.dims else None
 
+    def has_jobs(self) -> bool:
+        """Whether a batch service was ever asked for vectors of this index, and the job is still known."""
+        return bool(self.query("SELECT 1 FROM batch_jobs LIMIT 1"))
+
     def counts(self) -> Counts:
         """Sizes for status; chunks of the same lines and text count once, as documented."""
         sources = self.query(

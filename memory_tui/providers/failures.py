@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -210,6 +209,8 @@ def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
         if re.fullmatch(r"\d+(\.\d+)?", said):
             return float(said)
         if said:
+            from email.utils import parsedate_to_datetime
+
             return parsedate_to_datetime(said).timestamp() - time.time()
     except (ValueError, OverflowError):
         return None

@@ -421,7 +421,6 @@ def search(
 
     On a terminal it is as the screen shows it, with `full` the whole text of each hit.
     """
-    from memory_tui.explain import trace_json, wording
     from memory_tui.render import terminal
     from memory_tui.search.excerpts import excerpts
 
@@ -429,8 +428,7 @@ def search(
     trace = engine.queries.rank(evidence, engine.plan.settings)
     passages = excerpts(trace, evidence, characters) if characters else ()
     if as_json:
-        told = {"passages": [trace_json.passage(one) for one in passages]} if characters else {}
-        data({**_by_builtin(engine, trace_json.answer(trace, explain=explain)), **told, "roots": _lost(engine)})
+        data(_by_builtin(engine, trace, explain, passages if characters else None))
         return
     if engine.backend.is_qmd and (failed := engine.backend.fallback()) is not None:
         _warn(f"memory-tui: {engine.backend.answered_by(failed)}")
@@ -448,8 +446,9 @@ def search(
             _arithmetic(hit, trace, evidence, first=not place)
         _print(safe(hit.snippet, keep_newlines=True).strip("\n"))
     if trace.empty is not None:
-        sentence, next_step = wording.empty(trace.empty, trace.profile)
-        _print(f"No matches. {one_line(sentence)}\n{one_line(next_step)}")
+        from memory_tui.explain import wording
+
+        _print("No matches. " + "\n".join(map(one_line, wording.empty(trace.empty, trace.profile))))
     if explain:
         _losers(trace)
 
@@ -489,10 +488,14 @@ def of_qmd(found: QmdAnswer, *, as_json: bool, explain: bool) -> None:
         _print(line)
 
 
-def _by_builtin(engine: Engine, answer: dict[str, Any]) -> dict[str, Any]:
-    """`answer` of the built-in index, with what it stands in for."""
+def _by_builtin(engine: Engine, trace: Trace, explain: bool, cut: Sequence[Excerpt] | None = None) -> dict[str, Any]:
+    """The answer of the built-in index, with what it stands in for."""
+    from memory_tui.explain import trace_json
+
     failed = engine.backend.fallback() if engine.backend.is_qmd else None
-    return {**answer, "backend": "builtin", **({"fallback": failed.as_dict()} if failed else {})}
+    told = {**trace_json.answer(trace, explain=explain), "backend": "builtin"}
+    told |= {"fallback": failed.as_dict()} if failed else {}
+    return told | ({"passages": [*map(trace_json.passage, cut)]} if cut is not None else {}) | {"roots": _lost(engine)}
 
 
 def _lost(engine: Engine) -> list[dict[str, str]]:
@@ -544,8 +547,6 @@ _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a query that cannot be asked answers with `error`."""
-    from memory_tui.explain import trace_json
-
     try:
         if asked.problem:
             raise QueryError(f"The query cannot be read: {asked.problem}.", 'Write {"id": 1, "query": "..."}.')
@@ -557,11 +558,10 @@ def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> No
         if (found := engine.backend.ask(asked.query, most, source=source)) is not None:
             from memory_tui.render import qmd_text
 
-            answer = qmd_text.answer(found, explain=explain)
+            answer = {**qmd_text.answer(found, explain=explain), "roots": _lost(engine)}
         else:
             trace = engine.queries.rank(engine.queries.gather(asked.query, source=source), settings)
-            answer = _by_builtin(engine, trace_json.answer(trace, explain=explain))
-        answer["roots"] = _lost(engine)
+            answer = _by_builtin(engine, trace, explain)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}
     _print(dumps({"id": asked.id, **answer}))

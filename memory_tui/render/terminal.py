@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords, Span
 from memory_tui.render.hit_text import age_of, hit_text
 from memory_tui.render.score_bar import perfect, score_bar
@@ -88,5 +87,7 @@ class _Page:
         yield f"{'':{INDENT}}{self.style(one_line(chunk.citation), 'muted')}"
 
     def miss(self, hit: Candidate) -> str:
+        from memory_tui.explain import wording
+
         why = self.style(wording.reason(hit.verdict), "warn")
         return f"{'':{INDENT}}{hit.score:.3f}  {self.style(one_line(hit.chunk.citation), 'muted')}  {why}"

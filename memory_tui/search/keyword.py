@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from memory_tui.core import keywords
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import Correction, Vocabulary, corrections
@@ -144,6 +143,8 @@ class Matcher:
 
     def keywords(self, query: str) -> KeywordSearch:
         """The keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
+        from memory_tui.core import keywords
+
         trigram = self.full_text == "trigram"
         chosen = keywords.keywords(query, trigram=trigram)[: core_tokens.MOST_WORDS]
         tokens = keywords.tokens(query, trigram=trigram) if chosen else []

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.core import jsstring, keywords
+from memory_tui.core import jsstring
 from memory_tui.core.tokens import lowered
 from memory_tui.search.formulas import Floats
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
@@ -58,6 +58,8 @@ _LEFT_OUT = frozenset(("dónde",))
 
 @functools.cache
 def _stops() -> frozenset[str]:
+    from memory_tui.core import keywords
+
     listed = frozenset().union(*map(keywords.stop_words, ("es", "pt", "ar", "ko", "ja")))
     chinese = frozenset(word for word in keywords.stop_words("zh") if len(word) > 1)
     return (_ENGLISH | _CHINESE | listed | chinese | _LEFT_OUT) - _LOOKED_FOR
@@ -65,6 +67,8 @@ def _stops() -> frozenset[str]:
 
 def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
     """The keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
+    from memory_tui.core import keywords
+
     whole = jsstring.trim(query).lower()
     found = (word for word in keywords.tokens(query, trigram=trigram) if keywords.is_keyword(word, _stops()))
     return tuple(word for word in dict.fromkeys(found) if word != whole)[:MOST_TERMS]

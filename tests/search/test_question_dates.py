@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search.question_dates import Time, time_in, without
+from memory_tui.search.question_dates import _HINT, _ROWS, Expression, Time, time_in, without
 from tests.support.tui import NOW, sample
 
 TODAY = dt.date(2026, 3, 20)
@@ -222,3 +222,15 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path: Path) -> Non
             assert bool(found.of_named_time) == on
             assert bool(found.recommended.plan.time) == on
             assert ("sunday" in found.recommended.plan.words) == (not on)
+
+
+@given(st.sampled_from(_ROWS).flatmap(lambda row: st.tuples(st.just(row), st.from_regex(row.pattern))))
+def test_every_expression_is_looked_for_where_it_stands(made: tuple[Expression, str]) -> None:
+    _row, question = made
+    assert _HINT.search(question)
+
+
+def test_a_question_without_a_time_compiles_no_expression() -> None:
+    fresh = [row for row in _ROWS if "pattern" not in vars(row)]
+    assert time_in("which router does the guest network hang on", TODAY) is None
+    assert fresh == [row for row in _ROWS if "pattern" not in vars(row)]

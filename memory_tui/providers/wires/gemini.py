@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from memory_tui.providers.answer_vectors import Malformed, field
-from memory_tui.providers.batch_format import BatchFormat, Upload, Ways, multipart
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import (
     Headers,
@@ -20,6 +20,9 @@ from memory_tui.providers.provider_options import (
     without_slash,
 )
 from memory_tui.providers.provider_row import ProviderRow, authorised
+
+if TYPE_CHECKING:
+    from memory_tui.providers.batch_format import BatchFormat, Upload, Ways
 
 _TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 _PREFIXES = {"query": "task: search result | query: ", "document": "title: none | text: "}
@@ -119,6 +122,8 @@ def _count(name: str) -> Ways:
 
 def batch(wire: Wire) -> BatchFormat:
     """Gemini's batch service: each line is what a direct request holds; a job bears the name of its file."""
+    from memory_tui.providers.batch_format import BatchFormat, multipart
+
     root = (
         wire.base_url.replace("/v1beta", "/upload/v1beta") if "/v1beta" in wire.base_url else f"{wire.base_url}/upload"
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from memory_tui.providers.answer_vectors import Malformed, field, in_order
-from memory_tui.providers.batch_format import BatchFormat, multipart
 from memory_tui.providers.provider_options import (
     OTHERS_BYTES,
     Kind,
@@ -19,6 +19,9 @@ from memory_tui.providers.provider_options import (
     without_slash,
 )
 from memory_tui.providers.provider_row import ProviderRow, authorised, bearers
+
+if TYPE_CHECKING:
+    from memory_tui.providers.batch_format import BatchFormat
 
 _MOST_BYTES = 300_000
 """OpenAI documents 2,048 texts and 300,000 tokens a request."""
@@ -133,6 +136,8 @@ def batch_format(
     line: Callable[[str, str], Mapping[str, object]], window: str, more: Mapping[str, object]
 ) -> BatchFormat:
     """The format of a service with OpenAI's files and jobs; a job has to end within `window`, `more` goes with it."""
+
+    from memory_tui.providers.batch_format import BatchFormat, multipart
 
     def create(file_id: str) -> tuple[str, Mapping[str, object]]:
         body = {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": window}

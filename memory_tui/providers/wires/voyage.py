@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from memory_tui.providers.batch_format import BatchFormat
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire
 from memory_tui.providers.provider_row import ProviderRow
 from memory_tui.providers.wires.openai import batch_format, compatible, input_type
+
+if TYPE_CHECKING:
+    from memory_tui.providers.batch_format import BatchFormat
 
 _MOST_BYTES = 120_000
 """Voyage documents 1,000 texts and, for its models of the least, 120,000 tokens a request."""
