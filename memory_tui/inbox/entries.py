@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.curate.changes import FENCE, HEADING, ITEM
+from memory_tui.inbox.findings import InboxClaim
 
 Action = Literal["merge", "delete", "demote", "trash note", "rename", "archive note", "keep", "snooze"]
 
@@ -37,11 +38,16 @@ class Suggestion:
 
     kind: str
     place: Passage
-    reason: str
+    finding: InboxClaim
     actions: tuple[Action, ...]
     digest: str
     other: Passage | None = None
     new_name: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The finding as a sentence."""
+        return self.finding.sentence
 
     @property
     def id(self) -> str:
