@@ -331,12 +331,20 @@ def _kind(text: str) -> str:
     return found
 
 
+def _suggested(one: Suggestion) -> dict[str, object]:
+    """A suggestion as JSON-ready data, its finding with kind, evidence and sentence."""
+    from memory_tui.explain import trace_json
+
+    said = {**trace_json.tagged(one.finding), "sentence": one.reason}
+    return {"id": one.id, **asdict(one), "reason": one.reason, "finding": said}
+
+
 def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:
     from memory_tui.inbox.checks import BY_KIND
     from memory_tui.render import as_text
 
     if hasattr(given, "json"):
-        as_text.data([{"id": one.id, **asdict(one)} for one in found])
+        as_text.data([_suggested(one) for one in found])
         return
     for one in found:
         as_text.text([f"{one.id}  {one.place}  {BY_KIND[one.kind].title}", f"    {one.reason}"])

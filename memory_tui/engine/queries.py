@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
 from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_question
-from memory_tui.search.trace import ChunkRef, Notice, Trace
+from memory_tui.notices import Notice
+from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.workspace.roots import shown
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.core.spelling import Correction
+from memory_tui.notices import LongQuestion, MeaningOff, NoFullText, Notice, OtherModel, SearchedOtherwise, ZeroVectors
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
@@ -21,9 +21,8 @@ from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.question_dates import Time, time_in
-from memory_tui.search.rank import ZERO_VECTOR
-from memory_tui.search.trace import SPELLING, ChunkRef, Notice, Unsearchable
-from memory_tui.source.protocol import ChunkSource, WordIndex
+from memory_tui.search.trace import ChunkRef, Unsearchable
+from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9
 
@@ -125,11 +124,11 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists, spells=context.spells
     )
     if not full_text:
-        notices.append(_without_full_text(context.store.words, by_text=vector is None))
+        notices.append(NoFullText(context.store.words.missing(), vector is None))
     if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
-        notices.append(_cut(different))
+        notices.append(LongQuestion(different, tokens.MOST_ALTERNATIVES, tokens.MOST_WORDS))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
-    notices += [_corrected(one) for one in ours.plan.corrections]
+    notices += map(SearchedOtherwise, ours.plan.corrections)
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
@@ -242,17 +241,11 @@ def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
         # A remote provider may have to be asked for its dimensions.
         identity = provider.identity
         if identity != wanted:
-            mismatch = Notice(
-                "model_mismatch",
-                f"The index was made with {wanted.provider} {wanted.model}, not "
-                f"with {identity.provider} {identity.model}: its vectors cannot be compared.",
-                "Run memory-tui index.",
-            )
-            return replace(asked, notices=(mismatch,))
+            made, own = (f"{one.provider} {one.model}" for one in (wanted, identity))
+            return replace(asked, notices=(OtherModel(made, own),))
         vector = provider.embed([asked.query], "query")[0]
     except ProviderError as error:
-        notice = Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step)
-        return replace(asked, notices=(notice,))
+        return replace(asked, notices=(MeaningOff(error.message, error.next_step),))
     # A query without any known token points nowhere; the original skips its vector side as well.
     return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
 
@@ -303,34 +296,4 @@ def _best(cosine: Floats) -> Rows:
 def _zero_vectors(corpus: Corpus) -> list[Notice]:
     """How many chunks have a vector that points nowhere, if any has."""
     zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector))
-    text = (
-        f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
-        "Their cosine counts 0 here; OpenClaw counts it 1."
-    )
-    return [Notice(ZERO_VECTOR, text)] if zeros else []
-
-
-def _corrected(one: Correction) -> Notice:
-    """That a word was searched otherwise than it was asked."""
-    return Notice(
-        SPELLING,
-        f"Searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}.",
-        "To search as asked: --set spelling.enabled=off.",
-    )
-
-
-def _cut(different: int) -> Notice:
-    """That a query has more words than are looked for."""
-    return Notice(
-        "long_question",
-        f"The query has {different:,} different words: its {tokens.MOST_ALTERNATIVES} rarest are looked for, and "
-        f"where every word is needed its first {tokens.MOST_WORDS:,}.",
-        "Ask in fewer words.",
-    )
-
-
-def _without_full_text(words: WordIndex, *, by_text: bool) -> Notice:
-    reason = words.missing()
-    instead = "a chunk is found when its text holds the letters of a word" if by_text else "vectors answer alone"
-    cause = f"There is no full-text search ({reason})" if reason else "The index was made without full-text search"
-    return Notice("full_text", f"{cause}: {instead}.", "" if reason else "Run memory-tui index.")
+    return [ZeroVectors(zeros)] if zeros else []
