@@ -137,7 +137,7 @@ def test_the_command_and_the_inbox_tell_it(ledger: HostLedger, capsys: pytest.Ca
         assert "8 recalls by 4 queries" in one.reason
         from memory_tui.inbox.examine import change
 
-        made = engine.notes.curator.apply(change(one, "delete", engine.notes.curator.plan))
+        made = engine.notes.curator.apply(change(one, "delete", engine.notes.curator))
         assert (ledger.workspace / "MEMORY.md").read_text() == "# Facts\n\n- a fact\n\n"
         engine.notes.curator.undo(made.entry.id)
         assert (ledger.workspace / "MEMORY.md").read_text() == text
