@@ -97,10 +97,10 @@ def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
 
 
 def _status(given: argparse.Namespace) -> int:
-    from memory_tui.render import as_text
+    from memory_tui.render import status_text
 
     with opened(given) as engine:
-        as_text.status(engine.status(deep=hasattr(given, "deep")), as_json=hasattr(given, "json"))
+        status_text.status(engine.status(deep=hasattr(given, "deep")), as_json=hasattr(given, "json"))
     return 0
 
 

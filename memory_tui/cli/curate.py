@@ -52,6 +52,13 @@ def _declare_journal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show", type=positive, metavar="ID", help="the difference that one change made")
 
 
+def _declare_restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", help="the note, which need not be there any more")
+    parser.add_argument("--version", metavar="REF", help="the text to bring back, as the list names it")
+    parser.add_argument("--whole", action="store_true", help="without the lines that came since")
+    _declare_writing(parser)
+
+
 def _declare_archive(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--older-than", type=positive, metavar="DAYS", required=True, help="logs of more days ago")
     _declare_writing(parser)
@@ -89,6 +96,31 @@ def _promote(given: argparse.Namespace) -> int:
     curator = _curator(given)
     spot = curator.plan.spot(found[1], int(found[2]), int(found[3]) if found[3] else None)
     return _make(curator, curator.plan.promote(spot, to=getattr(given, "to", ""), move=hasattr(given, "move")), given)
+
+
+def _restore(given: argparse.Namespace) -> int:
+    import datetime as dt
+
+    from memory_tui.curate import restore
+    from memory_tui.render import as_text
+
+    curator = _curator(given)
+    if hasattr(given, "version"):
+        return _make(
+            curator, restore.to_version(curator, given.path, given.version, whole=hasattr(given, "whole")), given
+        )
+    found = restore.versions(curator.journal, curator.git, given.path, curator.read(given.path))
+    if hasattr(given, "json"):
+        as_text.data([asdict(version) for version in found])
+        return 0
+    width = max((len(version.ref) for version in found), default=0)
+    as_text.text(
+        f"{version.ref:<{width}}  {dt.datetime.fromtimestamp(version.at).astimezone():%Y-%m-%d %H:%M}  {version.title}"
+        for version in found
+    )
+    none = f"Neither the journal nor git has another text of {given.path}."
+    as_text.text([f"memory-tui restore {given.path} --version REF shows what one would change." if found else none])
+    return 0
 
 
 def _archive(given: argparse.Namespace) -> int:
@@ -204,11 +236,13 @@ def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
 def _line(entry: JournalEntry, undoable: set[int]) -> str:
     import datetime as dt
 
+    from memory_tui.curate.journal import LOST
+
     when = dt.datetime.fromtimestamp(entry.at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     state = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}.get(
         entry.state, ""
     )
-    if entry.state == "done" and not entry.undoes and not entry.redoes and entry.id not in undoable:
+    if entry.state == "done" and not (entry.undoes or entry.redoes or entry.kind == LOST or entry.id in undoable):
         state = " (undone)"
     return f"{entry.id:>4}  {when}  {entry.title}{state}{f': {entry.reason}' if entry.reason else ''}"
 
@@ -240,14 +274,18 @@ def _budget(given: argparse.Namespace) -> int:
 
 _DAY_SECONDS = 86_400.0
 _MOST_DAYS = 36_500
-_ACTIONS = ("merge", "delete", "demote", "trash-note", "rename", "archive-note", "keep", "snooze", "reopen")
+_ACTIONS = (
+    *("merge", "delete", "demote", "trash-note", "rename", "archive-note", "restore", "move-back", "edit"),
+    *("keep", "snooze", "reopen"),
+)
 
 
 def _declare_inbox(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--do", choices=_ACTIONS, metavar="ACTION", help=f"carry out one of {', '.join(_ACTIONS)}")
     parser.add_argument("--id", metavar="ID", help="on the suggestion of this id")
     parser.add_argument("--days", type=_days, default=7.0, metavar="N", help="snooze: for how long (default: 7)")
-    parser.add_argument("--kind", metavar="KIND", help="only suggestions of this kind, such as 'secret'")
+    parser.add_argument("--kind", metavar="KIND", help="only suggestions of this kind; with --do all of them at once")
+    parser.add_argument("--text", metavar="TEXT", help="edit: what the entry says from now on")
     parser.add_argument("--yes", action="store_true", help="do not ask before a note is changed")
 
 
@@ -263,16 +301,22 @@ def _days(text: str) -> float:
 
 
 def _inbox(given: argparse.Namespace) -> int:
-    if hasattr(given, "do") != hasattr(given, "id"):
-        raise SettingError("--do and --id belong together.", "For instance: memory-tui inbox --id 3f9a12 --do merge.")
+    named, acts = hasattr(given, "id"), hasattr(given, "do")
+    if (named and not acts) or (acts and not named and (given.do == "reopen" or not hasattr(given, "kind"))):
+        raise SettingError(
+            "--do needs --id, or --kind for all of a kind.", "For instance: memory-tui inbox --id 3f9a12 --do merge."
+        )
+    if acts and (given.do == "edit") != hasattr(given, "text"):
+        raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
     kind = _kind(given.kind) if hasattr(given, "kind") else None
     with opened(given) as engine:
         engine.indexer.catch_up()
-        if getattr(given, "do", "") == "reopen":
+        if acts and given.do == "reopen":
             return _reopen(given, engine)
         found = engine.inbox.examine()
-        if hasattr(given, "do"):
-            return _do(given, engine, _named(found, given.id))
+        if acts:
+            chosen = [_named(found, given.id)] if named else [one for one in found if one.kind == kind]
+            return _do(given, engine, chosen)
         _list(given, [one for one in found if kind in (None, one.kind)], kind)
     return 0
 
@@ -330,23 +374,34 @@ def _reopen(given: argparse.Namespace, engine: Engine) -> int:
     return 0
 
 
-def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
+def _do(given: argparse.Namespace, engine: Engine, chosen: list[Suggestion]) -> int:
     from memory_tui.curate import diff
     from memory_tui.inbox import examine
     from memory_tui.render import as_text
 
+    if not chosen:
+        raise EditRefused(f"No open suggestion is of the kind {given.kind}.", "Nothing was changed.")
+    one = chosen[0]
     action: Action = next((name for name in one.actions if name.replace(" ", "-") == given.do), "keep")
     if action.replace(" ", "-") != given.do:
         raise EditRefused(f"{given.do} is no action of this suggestion.", f"There is {', '.join(one.actions)}.")
-    back = f"memory-tui inbox --id {one.id} --do reopen undoes it."
+    many = f" ({len(chosen)} suggestions)" if len(chosen) > 1 else ""
+    which = f"--id {one.id}" if len(chosen) == 1 else "--id ID"
+    back = f"memory-tui inbox {which} --do reopen undoes it."
     if action == "keep":
-        engine.inbox.decisions.keep(one)
-        said = f"Kept; {back}"
+        for each in chosen:
+            engine.inbox.decisions.keep(each)
+        said = f"Kept{many}; {back}"
     elif action == "snooze":
-        engine.inbox.decisions.snooze(one, engine.now() + given.days * _DAY_SECONDS)
-        said = f"Put off for {given.days:g} days; {back}"
+        for each in chosen:
+            engine.inbox.decisions.snooze(each, engine.now() + given.days * _DAY_SECONDS)
+        said = f"Put off for {given.days:g} days{many}; {back}"
     else:
-        change = examine.change(one, action, engine.notes.curator.plan)
+        curator = engine.notes.curator
+        if action == "edit":
+            change = examine.rewritten(one, given.text, curator)
+        else:
+            change = examine.changes(chosen, action, curator)
         if not hasattr(given, "json"):
             as_text.text([change.title, *change.notes, *map(str, diff.masked_lines(change))])
         if not confirmed("Change these notes?", given):
@@ -354,7 +409,8 @@ def _do(given: argparse.Namespace, engine: Engine, one: Suggestion) -> int:
         number = engine.notes.curator.apply(change).entry.id
         said = f"Written as change {number}; memory-tui undo {number} undoes it."
     if hasattr(given, "json"):
-        as_text.data({"id": one.id, "done": given.do})
+        ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
+        as_text.data({"id": one.id, "done": given.do, **ids})
     else:
         as_text.text([said])
     return 0
@@ -435,6 +491,7 @@ COMMANDS: dict[str, Command] = {
     "redo": Command(_undo, _declare_undo),
     "journal": Command(_journal, _declare_journal),
     "budget": Command(_budget),
+    "restore": Command(_restore, _declare_restore),
     "archive": Command(_archive, _declare_archive),
     "inbox": Command(_inbox, _declare_inbox),
 }

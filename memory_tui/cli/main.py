@@ -164,6 +164,7 @@ COMMANDS: dict[str, Row] = {
     "budget": Row(_CURATE, "how much of MEMORY.md its hosts read, and where they cut"),
     "trust": Row(_CURATE, "whether OpenClaw 2026.9 still trusts each note, and what keeps it so"),
     "dreaming": Row(_CURATE, "what OpenClaw 2026.9 promotes next into MEMORY.md, and which gate holds the rest"),
+    "restore": Row(_CURATE, "list the texts that a note had, by journal and git, and bring one back"),
     "archive": Row(_CURATE, "move old logs to memory/archive/memory/, where they are still found and still age"),
     "mcp": Row(_AGENT, "serve memory_search and memory_get to an agent (MCP over standard input and output)"),
     "recall-log": Row(_AGENT, "what agents asked, what they got, and what they would get now"),

@@ -133,7 +133,13 @@ SEARCH: tuple[Key, ...] = (
         "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS
     ),
     Key("sync.embeddingBatchTimeoutSeconds", "whole", None, "when a batch of texts is given up", low=1),
-    Key("cache.maxEntries", "whole", None, "the most vectors kept of text that is gone; the oldest go first", low=1),
+    Key(
+        "cache.maxEntries",
+        "whole",
+        50_000,
+        "the most vectors kept of text that is gone; the least recently used go first",
+        low=1,
+    ),
     *(_knob(knob) for knob in KNOBS if not knob.own),
 )
 """Keys below the section of memory search: what memory-tui can change while it runs is a knob."""

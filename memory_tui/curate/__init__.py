@@ -10,6 +10,8 @@
 - links: Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5. ->
   LinkIndex
 - merge: Three-way merge of a note by lines; a conflict remains where both sides changed the same lines. -> merge
+- move_back: Moving back takes entries that OpenClaw promoted out of MEMORY.md; their daily notes hold them again, or
+  still. -> move_back
 - note_bytes: The bytes of a note change here: replaced, created, removed or appended, in a folder that stays open. ->
   replace
 - note_write: A write decides what new text a note gets: merged with what others wrote meanwhile, or tried again. ->
@@ -17,5 +19,7 @@
 - planner: The planner turns a wish (capture, promote, move, delete, archive) into a change of notes. -> Planner
 - promote: Promoting copies or moves lines of a daily log into MEMORY.md, below a heading. -> promote
 - recover: Recovery finishes or forgets a change that a crash cut off. -> recover
+- restore: Restoring brings back what a note held before: by the journal, by git, by what the index last saw of it. ->
+  versions
 - what_if: What a change of notes would do to the answer of a query, before it is made. -> preview
 """

@@ -34,7 +34,8 @@ class Change:
     """One or several notes that change together. `title` is a sentence; `notes` are what a person should know of it.
 
     Neither holds what looks like a secret: they go into lists, messages and the journal.
-    `kind` is capture, edit, new, promote, demote, merge, delete, archive, trash, rename, undo or redo.
+    `kind` is capture, edit, new, promote, demote, merge, delete, archive, trash, rename, restore,
+    annotate, move back, undo, redo, or lost for what another program took out of a note.
     """
 
     kind: str

@@ -24,7 +24,7 @@ from memory_tui.curate import note_bytes, recover
 from memory_tui.curate.budget import HostLimit
 from memory_tui.curate.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.git import History
-from memory_tui.curate.journal import KEEP_DAYS, Journal, JournalEntry, journal_folder, repair_ledger, step_ledger
+from memory_tui.curate.journal import KEEP_DAYS, LOST, Journal, JournalEntry, journal_folder, repair_ledger, step_ledger
 from memory_tui.curate.links import LinkIndex
 from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import (
@@ -400,7 +400,7 @@ class Curator:
         files = tuple(planned(self.roots, file, merging=merging, begins=begins) for file in files)
         files = tuple(file for file in files if file.before != file.after)
         for file in files:
-            if change.kind not in ("undo", "redo"):
+            if change.kind not in ("undo", "redo", "restore"):
                 require_whole(file.path, file.before, file.after)
             with parent(self.roots, file.path) as (folder, name):
                 if folder is not None:
@@ -546,7 +546,7 @@ def _stacks(entries: tuple[JournalEntry, ...]) -> tuple[list[JournalEntry], list
     undo: list[JournalEntry] = []
     redo: list[JournalEntry] = []
     for entry in entries:
-        if entry.state != "done":
+        if entry.state != "done" or entry.kind == LOST:
             continue
         target = by_id.get(entry.undoes or entry.redoes)
         if entry.undoes and target in undo:

@@ -33,6 +33,8 @@ KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
 KEEP_BYTES = 256 * 1024 * 1024
 """So much room, compressed, the texts of all changes may take; the oldest make way."""
+LOST = "lost"
+"""The kind of an entry about lines that another program took out of a note; undo passes it over."""
 _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
 
@@ -126,7 +128,7 @@ class Journal:
             data = zlib.decompress(self._blob(name).read_bytes())
         except (OSError, zlib.error):
             data = b""
-        if _name(data) != name:
+        if text_name(data) != name:
             raise EditRefused(
                 "A text that the journal kept is gone or damaged.",
                 f"It would be in {self._blob(name)}; the notes are as they are.",
@@ -273,7 +275,7 @@ class Journal:
     def _keep(self, data: bytes | None) -> str | None:
         if data is None:
             return None
-        name = _name(data)
+        name = text_name(data)
         blob = self._blob(name)
         if not self._holds(blob, data):
             try:
@@ -330,7 +332,8 @@ def _parsed(line: bytes) -> JournalEntry | None:
         return None
 
 
-def _name(data: bytes) -> str:
+def text_name(data: bytes) -> str:
+    """Name a text as it is kept: its SHA-256."""
     return hashlib.sha256(data).hexdigest()
 
 

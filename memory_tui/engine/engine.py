@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
-from memory_tui.core.errors import ProviderError
+from memory_tui.core.errors import EditRefused, ProviderError
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
@@ -33,13 +33,16 @@ if TYPE_CHECKING:
 
     from memory_tui.core.events import Event, Listener
     from memory_tui.curate.budget import PromptBudget
+    from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import Curator
+    from memory_tui.curate.restore import Version
     from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
     from memory_tui.inbox.decisions import Decisions
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import Tell
     from memory_tui.index.store import Store
     from memory_tui.openclaw.trust import FileTrust, TrustReport
+    from memory_tui.source.last_text import LastText
 
 __all__ = ["Engine", "open_memory"]
 
@@ -105,6 +108,32 @@ class Notes:
         curator = self.curator
         return None if curator.trust is None else curator.trust.of(path, curator.plan.clock())
 
+    def versions(self, path: str) -> list[Version]:
+        """The texts that journal and git know of the note `path`, newest first. Raises EditRefused, PathRefused."""
+        from memory_tui.curate.restore import versions
+
+        curator = self.curator
+        return versions(curator.journal, curator.git, path, curator.read(path))
+
+    def restore(self, path: str, ref: str, *, whole: bool) -> Change:
+        """The change that brings the version `ref` of a note back. Raises EditRefused, PathRefused."""
+        from memory_tui.curate import restore
+
+        curator = self.curator
+        return restore.to_version(curator, path, ref, whole=whole)
+
+    def keep_lost(self, last: LastText, now: bytes | None) -> str:
+        """Write down that a daily note lost lines; returns what a person should know, empty where nothing is lost."""
+        from memory_tui.curate.restore import keep_lost
+
+        if self._plan().read_only:
+            return ""
+        try:
+            kept = keep_lost(self.curator.journal, last, now)
+        except EditRefused as error:
+            return f"{last.path} lost lines, and its last text could not be kept. {error.message}"
+        return "" if kept is None else f"{kept.title}. The inbox offers to bring them back."
+
     def why_file(self, path: str) -> FileVerdict:
         """Why a path is, or is not, part of the memory."""
         from memory_tui.engine import status
@@ -154,7 +183,13 @@ class Inbox:
         from memory_tui.inbox.examine import examine
 
         found = examine(
-            inbox_inputs.view(self._plan(), self._now(), inbox_inputs.chunks_of(self._queries), self._notes.trust()),
+            inbox_inputs.view(
+                self._plan(),
+                self._now(),
+                inbox_inputs.chunks_of(self._queries),
+                self._notes.trust(),
+                self._notes.curator,
+            ),
             progress,
             stopped,
         )
@@ -189,6 +224,7 @@ class Engine:
         """Who makes vectors, approvals, and what would be sent."""
         self.notes = Notes(lambda: self.plan, self.indexer, self.queries, self.backend)
         """Reads, lists, explains and changes notes."""
+        self.indexer.lost = self._keep_lost
         self.inbox = Inbox(
             lambda: self.plan,
             self.now,
@@ -302,6 +338,10 @@ class Engine:
         from memory_tui.core.events import Noticed
 
         self._emit(Noticed(time.time(), text))
+
+    def _keep_lost(self, last: LastText, now: bytes | None) -> None:
+        if text := self.notes.keep_lost(last, now):
+            self._notice(text)
 
     def _provider_failed(self, error: ProviderError) -> None:
         from memory_tui.core.events import ProviderChanged

@@ -20,6 +20,8 @@ from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import MEMORY, ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
+    from memory_tui.curate.curator import Curator
+    from memory_tui.curate.restore import LostNote
     from memory_tui.engine.queries import Queries
     from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import Plan
@@ -29,7 +31,9 @@ _FEWEST_DAYS = 14.0
 _DAY_SECONDS = 86_400.0
 
 
-def view(plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | None) -> InboxInputs:
+def view(
+    plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | None, curator: Curator | None = None
+) -> InboxInputs:
     """Everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
     files = trust.files if trust is not None else ()
     workspace = os.path.realpath(plan.roots.workspace)
@@ -51,6 +55,7 @@ def view(plan: Plan, now: float, chunks: Chunks | None, trust: TrustReport | Non
         frozenset(note.path for note in notes if claude_memory.in_folders(note.path, claude)),
         claude_memory.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
         profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
+        _lost(curator, notes),
     )
 
 
@@ -80,6 +85,15 @@ def host_of(plan: Plan, path: str) -> budget.HostLimit:
     if claude_code.is_auto_memory(plan.roots.workspace / path):
         return budget.CLAUDE_CODE
     return budget.hosts(plan.config)[0]
+
+
+def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNote, ...]:
+    """The daily notes that lack lines; none where the journal cannot be read, which the list of changes says."""
+    if curator is None:
+        return ()
+    from memory_tui.curate.restore import lost_notes
+
+    return tuple(lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]))
 
 
 def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]]:

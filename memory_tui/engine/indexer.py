@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
+    from memory_tui.index.sync_run import Lost
     from memory_tui.plan import Plan
     from memory_tui.providers.chain import Chain
     from memory_tui.search.trace import Unsearchable
@@ -71,6 +72,8 @@ class Indexer:
     """The index of one plan, kept as its files are; `emit` hears of everything that happens until `close`."""
 
     def __init__(self, plan: Plan, chain: Chain, approvals: Approvals, emit: Callable[[Event], None]) -> None:
+        self.lost: Lost | None = None
+        """Hears of daily notes that lost lines, before the index forgets these."""
         self.made_for_query = False
         """Whether the index was made for the question that is asked next."""
         self.freshness_check = FreshnessCheck(plan, chain)
@@ -412,6 +415,7 @@ class Indexer:
                         self.batches.terms() if provider else None,
                         accept_shrink,
                         manner,
+                        self.lost,
                     ),
                 )
                 # Under the lock, so that nothing counts as known that another process writes next.

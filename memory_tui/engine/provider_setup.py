@@ -101,7 +101,7 @@ class SyncProvider:
 
         plan, identity = self._plan, store.identity()
         approves = plan.provider_origin == NAMED and (plan.provider == "auto" or registry.sends(plan.provider))
-        prunes = isinstance(plan.config.value("cache.maxEntries"), int) or not plan.settings.on("cache.enabled")
+        prunes = not plan.settings.on("cache.enabled")
         if approves or prunes or recorded(store) is not None or recorded_failure(store) is not None:
             return False
         return identity is None or not identity.dims or not store.lacking()
@@ -137,9 +137,9 @@ class SyncProvider:
         self._hits += report.reused
         if self._hits != cache_hits(store):
             index_write.remember(store, _HITS, str(self._hits))
-        most = self._plan.config.value("cache.maxEntries")
-        if isinstance(most, int):
-            index_write.prune(store, most)
+        if report.changed:
+            most = self._plan.config.value("cache.maxEntries")
+            index_write.prune(store, most if isinstance(most, int) else 0)
         at = self._chain.next_try
         with self._lock:
             if self._timer is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memory_tui.core.locks import Role
     from memory_tui.index.disk_usage import FileSize
     from memory_tui.index.freshness import Freshness
-    from memory_tui.index.store import Store
+    from memory_tui.index.store import Counts, Store
     from memory_tui.plan import Plan
     from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.serving import ServingProvider
@@ -84,11 +84,15 @@ class WordSearch:
 
 @dataclass(frozen=True, slots=True)
 class VectorCache:
-    """Vectors that are kept for texts which come back: how many, how many at most, and how often one was used."""
+    """Vectors that are kept for texts which come back: how many, their size, how often one was used.
+
+    Of texts that are gone, at most `max_entries` vectors are kept.
+    """
 
     enabled: bool
     entries: int
-    max_entries: int | None
+    bytes: int
+    max_entries: int
     hits: int
 
 
@@ -370,7 +374,7 @@ def status(
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
         source_counts=_by_source(plan.roots.sources, counts.by_source),
-        cache=_cache(plan, counts.cached, supplied.cache_hits),
+        cache=_cache(plan, counts, supplied.cache_hits),
         fts=_full_text(store),
         vector=_vectors(plan, store, vec0),
         fallback=supplied.who.instead,
@@ -412,9 +416,10 @@ def _by_source(wanted: Sequence[str], found: Mapping[str, tuple[int, int]]) -> t
     return tuple(SourceCounts(name, *found.get(name, (0, 0))) for name in dict.fromkeys((*wanted, *found)))
 
 
-def _cache(plan: Plan, entries: int, hits: int) -> VectorCache:
+def _cache(plan: Plan, counts: Counts, hits: int) -> VectorCache:
     most = plan.config.value("cache.maxEntries")
-    return VectorCache(plan.settings.on("cache.enabled"), entries, most if isinstance(most, int) else None, hits)
+    assert isinstance(most, int)
+    return VectorCache(plan.settings.on("cache.enabled"), counts.cached, counts.cached_bytes, most, hits)
 
 
 def _vectors(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:

@@ -86,6 +86,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         evidence,
         refs={i: evidence.refs[row] for i, row in enumerate(rows.tolist())},
         file_of=evidence.file_of[rows],
+        lines=(evidence.lines[0][rows], evidence.lines[1][rows]),
         cosine=None if evidence.cosine is None else evidence.cosine[rows],
         nearest=place[evidence.nearest],
         openclaw=kept(evidence.openclaw),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from memory_tui.curate.restore import LostNote
+
 Severity = Literal["danger", "warning", "hint"]
 
 _EXCERPT = 300
@@ -195,6 +197,8 @@ class InboxInputs:
     """Facts of that memory to which its index does not point, with the line that would."""
     annotated: bool = False
     """Whether the release in use reads annotations."""
+    lost: Sequence[LostNote] = ()
+    """Daily notes that lack lines which the index saw in them."""
 
 
 class Examination:
@@ -353,6 +357,15 @@ def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), reason, check.actions, digest(said))
 
 
+def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.lost:
+        at = dt.datetime.fromtimestamp(note.at).astimezone()
+        what = f"It lost {plural(len(note.lines), 'line')} to another program, found {at:%Y-%m-%d %H:%M}"
+        reason = f"{what}{', and is not there any more' if note.gone else ''}. The journal has the text."
+        place = Passage(note.path, 1, 1, masked("\n".join(note.lines)))
+        yield Suggestion(check.kind, place, reason, check.actions, f"lost {note.change}", change=note.change)
+
+
 def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
         blocks = dream_blocks(note.text) if "openclaw-memory-promotion" in note.text else ()
@@ -362,9 +375,9 @@ def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
                 continue
             text = "\n".join(line.removesuffix("\r") for line in lines[block.first - 1 : block.last])
             counted = run.inputs.promoted.get(block.key)
-            reason = (
-                f"OpenClaw promoted it: {counted}." if counted else "OpenClaw promoted it; it keeps no counts of it."
-            )
+            night = next((found[1] for line in reversed(lines[: block.first]) if (found := _NIGHT.match(line))), "")
+            said = f"OpenClaw promoted it on {night}" if night else "OpenClaw promoted it"
+            reason = f"{said}: {counted}." if counted else f"{said}; it keeps no counts of it."
             yield Suggestion(
                 check.kind,
                 Passage(note.path, block.first, block.last, masked(text)),
@@ -383,12 +396,15 @@ def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(check.kind, place, f"{flaw.reason}.", check.actions, digest(line + flaw.reason))
 
 
+_NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
 _LATER: tuple[Action, ...] = ("keep", "snooze")
+_PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
+    InboxCheck("lost", "lost lines to another program", "danger", ("restore", *_LATER), _lost),
     InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted),
-    InboxCheck("promotion", "promoted by OpenClaw", "hint", ("keep", "delete", "snooze"), _promoted),
+    InboxCheck("promotion", "promoted by OpenClaw", "hint", _PROMOTION, _promoted),
     InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
     InboxCheck("bad date", "an invalid date", "warning", ("rename", *_LATER), _bad_dates),
     InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),

@@ -11,7 +11,19 @@ from typing import Literal
 
 from memory_tui.curate.changes import FENCE, HEADING, ITEM
 
-Action = Literal["merge", "delete", "demote", "trash note", "rename", "archive note", "keep", "snooze"]
+Action = Literal[
+    "merge",
+    "delete",
+    "demote",
+    "trash note",
+    "rename",
+    "archive note",
+    "restore",
+    "move back",
+    "edit",
+    "keep",
+    "snooze",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,8 @@ class Suggestion:
     digest: str
     other: Passage | None = None
     new_name: str = ""
+    change: int = 0
+    """The journal's entry that it is about, 0 for none."""
 
     @property
     def id(self) -> str:

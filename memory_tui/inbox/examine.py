@@ -6,17 +6,20 @@ Nothing here changes a note: an action becomes a Change, which is shown and made
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import Cancelled, EditRefused
-from memory_tui.curate.changes import Lines, sections
-from memory_tui.curate.planner import ARCHIVE
+from memory_tui.core.formatting import plural
+from memory_tui.curate.changes import Change, FileChange, Lines, end_of, sections
+from memory_tui.curate.move_back import move_back
+from memory_tui.curate.planner import ARCHIVE, delete_lines
+from memory_tui.curate.restore import bring_back
 from memory_tui.inbox.checks import CHECKS, Examination, InboxInputs
 from memory_tui.inbox.entries import Action, Passage, Suggestion, digest
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change
+    from memory_tui.curate.curator import Curator
     from memory_tui.curate.planner import Planner
     from memory_tui.curate.promote import Spot
 
@@ -42,17 +45,47 @@ def examine(
     return tuple(every.values())
 
 
-def change(suggestion: Suggestion, action: Action, planner: Planner) -> Change:
+def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator) -> Change:
+    """What `action` does to the notes about all of `suggestions`, as one change. Raises EditRefused like `change`."""
+    if len(suggestions) == 1:
+        return change(suggestions[0], action, curator)
+    spots = [_seen(curator.plan, one) for one in suggestions if action in ("delete", "move back")]
+    if action == "move back":
+        return curator.plan.with_trust(move_back(spots, curator.read))
+    if action != "delete":
+        raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
+    files = plural(len({spot.path for spot in spots}), "note")
+    title = f"Move {plural(len(spots), 'passage')} of {files} to the trash"
+    return curator.plan.with_trust(delete_lines(spots, kind="trash", title=title))
+
+
+def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
+    """The change that puts `text` in the place of the last line of a suggestion. Raises EditRefused."""
+    spot = _seen(curator.plan, suggestion)
+    note = spot.lines()
+    line = note.lines[spot.last - 1]
+    if not text.strip() or "\n" in text or text == spot.texts()[-1]:
+        raise EditRefused("The line is as it was.", "Nothing was changed.")
+    lines = (*note.lines[: spot.last - 1], text + end_of(line), *note.lines[spot.last :])
+    made = Change(
+        "edit", f"Edit {spot.path}:{spot.last}", (FileChange(spot.path, spot.data, Lines(note.bom, lines).data),)
+    )
+    return curator.plan.with_trust(made)
+
+
+def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
     """What `action` does to the notes. Raises EditRefused where the lines changed since, or nothing would."""
-    place = suggestion.place
+    place, planner = suggestion.place, curator.plan
+    if action == "restore":
+        return bring_back(curator, place.path, suggestion.change)
     if action in ("trash note", "rename", "archive note"):
         if action == "trash note":
             return planner.trash(place.path)
         new = suggestion.new_name if action == "rename" else f"{ARCHIVE}/{posixpath.basename(place.path)}"
         return planner.rename(place.path, new)
-    spot = _spot(planner, place)
-    if digest("\n".join(spot.texts())) != suggestion.digest:
-        raise EditRefused(f"{place} changed since the inbox examined it.", "Run the checks again.")
+    spot = _seen(planner, suggestion)
+    if action == "move back":
+        return planner.with_trust(move_back([spot], curator.read))
     if action == "merge" and suggestion.other is not None:
         return planner.merge_duplicates(_spot(planner, suggestion.other), [spot])
     if action == "demote":
@@ -60,6 +93,14 @@ def change(suggestion: Suggestion, action: Action, planner: Planner) -> Change:
     if action == "delete":
         return planner.trash_lines(spot)
     raise EditRefused(f"{action.capitalize()} changes no note.", "Choose another action.")
+
+
+def _seen(planner: Planner, suggestion: Suggestion) -> Spot:
+    """The lines of a suggestion. Raises EditRefused where they are not those that were looked at."""
+    spot = _spot(planner, suggestion.place)
+    if digest("\n".join(spot.texts())) != suggestion.digest:
+        raise EditRefused(f"{suggestion.place} changed since the inbox examined it.", "Run the checks again.")
+    return spot
 
 
 def _spot(planner: Planner, place: Passage) -> Spot:

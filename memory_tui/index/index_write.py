@@ -179,6 +179,12 @@ def _drop_chunks(store: Store, generation: int, file_ids: Sequence[int]) -> None
         store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", one)
     for table in ("annotations", "word_counts"):
         store.many(f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", one)
+    # The cache forgets by last use, and a vector is used for as long as a chunk has it.
+    store.many(
+        "UPDATE embedding_cache SET updated_at = ? WHERE id IN "
+        "(SELECT embedding_id FROM chunks WHERE file_id = ? AND embedding_id > 0)",
+        [(time.time(), number) for number in file_ids],
+    )
     store.many("DELETE FROM chunks WHERE file_id = ?", one)
 
 
@@ -272,7 +278,7 @@ _ORPHANS = "id NOT IN (SELECT embedding_id FROM chunks WHERE embedding_id > 0)"
 
 
 def prune(store: Store, most: int) -> None:
-    """Forget the oldest vectors of texts that are gone, but for `most` of them. Mostly nothing to do."""
+    """Forget the least recently used vectors of texts that are gone, but for `most`. Mostly nothing to do."""
     if store.value(f"SELECT count(*) FROM embedding_cache WHERE {_ORPHANS}") > most:
         with store.writing():
             store.query(

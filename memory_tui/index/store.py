@@ -159,6 +159,7 @@ class Counts:
     chunks: int
     embedded: int
     cached: int
+    cached_bytes: int
     failed: int
     by_source: Mapping[str, tuple[int, int]]
     bytes: int
@@ -232,11 +233,16 @@ class Store(Database):
         )
         lacking = self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
         chunks = sum(row[2] for row in sources)
+        # By the covering index alone: vectors of one model are equally long.
+        models = self.query("SELECT provider, model, provider_key, count(*) FROM embedding_cache GROUP BY 1, 2, 3")
+        dims = "SELECT dims FROM embedding_cache WHERE provider = ? AND model = ? AND provider_key = ? LIMIT 1"
+        cached = [(count, int(self.value(dims, model))) for *model, count in models]
         return Counts(
             files=sum(row[1] for row in sources),
             chunks=chunks,
             embedded=chunks - lacking,
-            cached=self.value("SELECT count(*) FROM embedding_cache"),
+            cached=sum(count for count, _ in cached),
+            cached_bytes=sum(4 * count * length for count, length in cached),
             failed=sum(row[3] for row in sources),
             by_source={source: (files, count) for source, files, count, _ in sources},
             bytes=self.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),

@@ -19,7 +19,7 @@ from memory_tui.index.embedding import HERE, EmbeddingMode
 from memory_tui.index.freshness import PATIENT, recipe_for
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
-from memory_tui.index.sync_run import SyncOptions, SyncRun
+from memory_tui.index.sync_run import Lost, SyncOptions, SyncRun
 from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.roots import scan as look
 
@@ -85,13 +85,14 @@ def sync(
     terms: BatchTerms | None = None,
     accept_shrink: bool = False,
     manner: EmbeddingMode = HERE,
+    lost: Lost | None = None,
 ) -> SyncReport:
     """Bring `store` up to date with `scan`; make the index anew when `force` or when its recipe is not what is wanted.
 
     `outage` is why there is no provider although one was chosen: then the vectors that are there stay. With `terms`
     many texts that lack a vector are left to batch jobs, which somebody else submits and follows. `accept_shrink` says
     that a person agreed to forget notes that vanished. `manner` is how texts get to the provider, and whether those
-    that look like secrets do.
+    that look like secrets do. `lost` hears of daily notes that lost lines, before the index forgets these.
 
     A file that cannot be read is noted and the others go on; when the provider fails, chunks are stored without
     vectors, which a later sync makes. Raises IndexUnavailable.
@@ -104,7 +105,9 @@ def sync(
     if force:
         embedding.forget(store)
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
-    options = SyncOptions(roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner)
+    options = SyncOptions(
+        roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner, lost=lost
+    )
     job = _Job(store, recipe, provider, options, force, outage)
     started, before, error = time.monotonic(), store.generation(), ""
     try:

@@ -21,6 +21,7 @@ from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.mass_deletion import VanishedNotes
+from memory_tui.source.last_text import LastText, is_daily, last_text, shrank
 from memory_tui.source.note_state import Thresholds, difference, touched, waits
 from memory_tui.source.rows import CHANGED, IndexedNote
 from memory_tui.workspace import roots
@@ -72,6 +73,8 @@ class Meter:
 
 
 T = TypeVar("T")
+Lost = Callable[[LastText, bytes | None], None]
+"""Gets the text that the index holds of a daily note, and what the note holds now, None where it is gone."""
 _PROGRESS_SECONDS = 0.1
 _END = object()
 
@@ -82,7 +85,8 @@ class SyncOptions:
 
     `patience` lets transcripts wait until they have grown; `accepted` says that a person agreed to forget notes that
     vanished; `terms` that many texts are left to batch jobs; `rebuilding` that the index is made anew beside the old
-    one; `manner` is how texts get to the provider.
+    one; `manner` is how texts get to the provider. `lost` hears of daily notes that lost lines, before the
+    index forgets these.
     """
 
     roots: Roots
@@ -94,6 +98,7 @@ class SyncOptions:
     terms: BatchTerms | None = None
     rebuilding: bool = False
     manner: EmbeddingMode = HERE
+    lost: Lost | None = None
 
 
 @dataclass
@@ -170,6 +175,9 @@ class SyncRun:
             self._tell(events.ShrinkHeld(time.time(), held.missing, held.known, held.reason))
         for batch in _batches(self.gone.deleted, lambda row: row.chunks):
             self._options.stop.check()
+            # What a person agreed to forget is not lost.
+            for row in () if options.accepted else batch:
+                self._hand_over(row, None)
             index_write.remove_files(store, batch)
             self.tally.removed += len(batch)
             for row in batch:
@@ -188,12 +196,21 @@ class SyncRun:
             if row and row.hash == read.hash:
                 self._same(row, read, started, touched(note, row))
                 return
+            self._hand_over(row, read.text)
             new = cut(read, note.source, self._recipe, started)
         except Unreadable as error:
             self._fail(note, row, error)
             return
         self._waiting.append(new)
         self._waiting_rows += 1 + len(new.chunks)
+
+    def _hand_over(self, row: IndexedNote | None, now: str | None) -> None:
+        """Hand over what the index holds of a daily note that lost lines, before it holds that no more."""
+        if self._options.lost is None or row is None or row.source != roots.MEMORY or not is_daily(row.path):
+            return
+        last = last_text(self._store, row.path)
+        if last is not None and (now is None or shrank(last.text, now)):
+            self._options.lost(last, None if now is None else now.encode("utf-8", "surrogateescape"))
 
     def _same(self, row: IndexedNote, read: Document, started: float, again: bool) -> None:
         """The text is as it was; `again` tells that it would be read over and over if that were not written down."""

@@ -11,7 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from memory_tui.core.errors import EditRefused
+from memory_tui.core.formatting import plural
 
+_PROMOTED = re.compile(r"## Promoted From Short-Term Memory\b.*")
+_SECTION = re.compile(r"#{1,2}(?:\s|$)")
 _PAIR = re.compile(r"<!--\s*openclaw:dreaming:(diary|deep|light|rem):(start|end)\s*-->")
 _PROMOTION = re.compile(r"<!--\s*openclaw-memory-promotion:([^\n]*?)\s*-->")
 _TITLES = {"diary": "dream diary", "deep": "deep sleep", "light": "light sleep", "rem": "REM sleep"}
@@ -44,25 +47,80 @@ def dream_blocks(text: str) -> list[DreamBlock]:
     return sorted(found, key=lambda block: (block.first, block.last))
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What OpenClaw wrote on lines `first` to `last` (from 1), and its `title` where it is not shown in full."""
+
+    first: int
+    last: int
+    title: str
+
+
+def folds(text: str) -> list[Fold]:
+    """List the parts of a note that dreaming wrote and a person rarely reads: blocks and promoted sections, apart."""
+    if "openclaw" not in text:
+        return []
+    blocks = dream_blocks(text)
+    found = [
+        Fold(block.first, block.last, f"OpenClaw's {_TITLES[block.kind]}")
+        for block in blocks
+        if block.kind != "promotion" and block.last > block.first
+    ]
+    lines = text.split("\n")
+    for first, line in enumerate(lines, 1):
+        if _PROMOTED.match(line):
+            end = next((at for at in range(first, len(lines)) if _SECTION.match(lines[at])), len(lines))
+            last = max(at for at in range(first, end + 1) if at == first or lines[at - 1].strip())
+            count = sum(block.kind == "promotion" and first <= block.first <= last for block in blocks)
+            if last > first and count:
+                found.append(Fold(first, last, f"{line[3:].strip()}: {plural(count, 'entry')}"))
+    apart: list[Fold] = []
+    for fold in sorted(found, key=lambda one: (one.first, -one.last)):
+        if not apart or fold.first > apart[-1].last:
+            apart.append(fold)
+    return apart
+
+
 def broken(before: str, after: str) -> str:
     """Say how a change from `before` to `after` breaks a block that was whole; empty where it breaks none.
 
-    A block may go as a whole, and one that was broken before may stay so. A promoted entry may go without its marker.
+    A block may go as a whole, and one that was broken before may stay so. Markers that stay keep every byte.
     """
     if "openclaw" not in before:
         return ""
     old, new = _sides(before), _sides(after)
     for kind, title in _TITLES.items():
-        if _whole(old[kind]) and not _whole(new[kind]):
+        if not _whole(old[kind]):
+            continue
+        if not _whole(new[kind]):
             return f"it breaks the markers of OpenClaw's {title} block"
-    lines, kept = before.split("\n"), Counter(after.split("\n"))
-    for block in dream_blocks(before):
+        known = {marker for _, marker in old[kind]}
+        if any(marker not in known and marker != _canonical(kind, side) for side, marker in new[kind]):
+            return f"it changes a marker of OpenClaw's {title} block"
+    return _promotion_broken(before.split("\n"), after.split("\n"), dream_blocks(before))
+
+
+def _promotion_broken(before: list[str], after: list[str], blocks: list[DreamBlock]) -> str:
+    """Say how promoted entries lose their markers, or markers their entries."""
+    known, kept = set(before), Counter(after)
+    following = {line: after[at] if at < len(after) else "" for at, line in enumerate(after, 1)}
+    changed = any(line not in known and "openclaw-memory-promotion" in line for line in after)
+    for block in blocks:
         if block.kind != "promotion" or block.last == block.first:
             continue
-        marker, entry = lines[block.first - 1], lines[block.last - 1]
-        if not kept[marker] and kept[entry]:
-            return f"it takes the promotion marker {block.key} from its entry"
+        marker, entry = before[block.first - 1], before[block.last - 1]
+        if not kept[marker]:
+            if kept[entry]:
+                return f"it takes the promotion marker {block.key} from its entry"
+            if changed:
+                return f"it changes the promotion marker {block.key}"
+        elif (now := following[marker]) != entry and (kept[entry] or (now.startswith("- ") and now in known)):
+            return f"it puts another entry below the promotion marker {block.key}"
     return ""
+
+
+def _canonical(kind: str, side: str) -> str:
+    return f"<!-- openclaw:dreaming:{kind}:{side} -->"
 
 
 def require_whole(path: str, before: bytes | None, after: bytes | None) -> None:
@@ -76,15 +134,17 @@ def require_whole(path: str, before: bytes | None, after: bytes | None) -> None:
         )
 
 
-def _sides(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {kind: [] for kind in _TITLES}
-    for kind, side in _PAIR.findall(text):
-        found[kind].append(side)
+def _sides(text: str) -> dict[str, list[tuple[str, str]]]:
+    """Side and bytes of each marker, by kind, in their order."""
+    found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _TITLES}
+    for marker in _PAIR.finditer(text):
+        found[marker[1]].append((marker[2], marker[0]))
     return found
 
 
-def _whole(sides: list[str]) -> bool:
+def _whole(markers: list[tuple[str, str]]) -> bool:
     """Whether every start is followed by its end."""
+    sides = [side for side, _ in markers]
     return Counter(sides)["start"] == Counter(sides)["end"] and all(
         side == ("start", "end")[number % 2] for number, side in enumerate(sides)
     )

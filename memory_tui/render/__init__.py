@@ -11,5 +11,6 @@
 - share_text: Shares in words: what each word gives to bm25, each word or line of a chunk to its cosine. -> share_lines
 - report: A report is one file about one question: hits, sums, misses, profiles side by side, doctor. -> page
 - score_bar: The bar of a score shows what its parts give: vector, text, what is added, what age takes. -> score_bar
+- status_text: The status as lines of text: workspace, index, provider, freshness. -> status
 - terminal: A terminal shows hits as the screen does: bars, titles, marked words, two lines a hit. -> hits
 """

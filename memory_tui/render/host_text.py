@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.openclaw import trigger_recall
-from memory_tui.render.as_text import data, dumps, trust_summary
+from memory_tui.render.as_text import data, dumps
+from memory_tui.render.status_text import trust_summary
 
 if TYPE_CHECKING:
     from memory_tui.engine.openclaw_answer import OwnAnswer

@@ -125,6 +125,8 @@ class Lexical:
     """How exactly the question names each file that it names, by file."""
     mtimes: Floats = field(default_factory=lambda: np.zeros(0))
     """Modification times of files in epoch seconds."""
+    path_order: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Where the path of each file stands among all paths."""
     active: frozenset[str] = frozenset()
 
     @classmethod
@@ -164,6 +166,8 @@ class Evidence:
     model: str
     refs: Mapping[int, ChunkRef]
     file_of: npt.NDArray[np.int32]
+    lines: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+    """First and last line of every row."""
     files: int
     cosine: Floats | None
     embedded: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -123,35 +124,26 @@ def mmr_head(
     low, high = float(raw[-1]), float(raw[0])
     relevance = ((raw - low) / (high - low) if high > low else np.ones(len(raw))).tolist()
     worth, share = [lam * one for one in relevance], 1.0 - lam
-    order: list[int] = []
     numbers = items.tolist()
     nearness, twin, seen = [0.0] * len(raw), [0] * len(raw), [0] * len(raw)
-    left = list(range(len(raw)))
+    # What an item can be worth at most, by what it was compared with so far; of equal ones the first.
+    most = [(-one, at) for at, one in enumerate(worth)]
+    order: list[int] = []
     found: list[MmrStep] = []
-    while left:
-        best, at = -np.inf, -1
-        for one in left:
-            if worth[one] <= best:
-                break
-            if worth[one] - nearness[one] * share <= best:
-                continue
-            item = numbers[one]
-            while seen[one] < len(order):
-                k = seen[one]
-                seen[one] = k + 1
-                value = alike(item, numbers[order[k]])
-                if value > nearness[one]:
-                    nearness[one], twin[one] = value, k
-                    if worth[one] - value * share <= best:
-                        # It cannot be chosen next, whatever else it resembles.
-                        break
-            if (value := worth[one] - nearness[one] * share) > best:
-                best, at = value, one
-        nearest = int(items[order[twin[at]]]) if order else -1
-        found.append(MmrStep(int(items[at]), relevance[at], nearness[at], nearest))
+    while most:
+        at = most[0][1]
+        if seen[at] < len(order):
+            k = seen[at]
+            seen[at] = k + 1
+            value = alike(numbers[at], numbers[order[k]])
+            if value > nearness[at]:
+                nearness[at], twin[at] = value, k
+                heapq.heapreplace(most, (value * share - worth[at], at))
+            continue
+        heapq.heappop(most)
+        found.append(MmrStep(numbers[at], relevance[at], nearness[at], numbers[order[twin[at]]] if order else -1))
         order.append(at)
-        left.remove(at)
-        if enough(int(items[at])):
+        if enough(numbers[at]):
             break
     return found
 

@@ -69,9 +69,9 @@ def _rescue(
     """
     floor = column([rule.min_score for rule in rules])
     passed = scores >= floor
-    hits = keyword() if not passed.all() and mode != "vectors only" else np.zeros(scores.shape[1], dtype=np.bool_)
-    relaxed = column([bool(hits.any()) for _ in rules]) > 0
-    relaxed &= ~passed.any(axis=1, keepdims=True)
+    relaxed = np.asarray(~passed.any(axis=1, keepdims=True))
+    hits = keyword() if relaxed.any() and mode != "vectors only" else np.zeros(scores.shape[1], dtype=np.bool_)
+    relaxed &= hits.any()
     open_places = np.count_nonzero(passed, axis=1)[:, None] < np.maximum(MOST_CANDIDATES, column_of_results(rules))
     merging = column([mode == "hybrid" for _ in rules]) > 0
     rescued = ~passed & parts.in_list & (parts.vector == 0.0) & ~relaxed & open_places & merging

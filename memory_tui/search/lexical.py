@@ -14,7 +14,7 @@ import numpy as np
 from memory_tui.core import tokens as core_tokens
 from memory_tui.search import formulas, rules_2026_9
 from memory_tui.search.corpus import Corpus
-from memory_tui.search.evidence import Flags, Lexical, Rows, TermSearch
+from memory_tui.search.evidence import Flags, KeywordSide, Lexical, Rows, TermSearch
 from memory_tui.search.formulas import Floats
 from memory_tui.search.keyword import Matcher
 from memory_tui.search.path_search import PathIndex
@@ -23,8 +23,8 @@ from memory_tui.search.rules_2026_9 import (
     NO_BOOST,
     Boost,
     Hit,
-    boost,
     boosted,
+    boosts,
     limited,
     merged,
     merged_and_limited,
@@ -45,6 +45,8 @@ class LexicalCache:
     """How many different words chunks have, by rowid, as far as anybody asked."""
     plain: dict[int, int]
     """Characters of the texts that were read, by rowid, where full-text search cuts the same words; -1 elsewhere."""
+    places: dict[int, tuple[str, int, int, str]]
+    """Path, first and last line, id, by row, of those that were found."""
 
 
 _known: WeakKeyDictionary[Corpus, LexicalCache] = WeakKeyDictionary()
@@ -65,7 +67,7 @@ def known(store: ChunkSource, corpus: Corpus, *, trigram: bool) -> LexicalCache:
         before = next((other for other in list(_known.values()) if other.uuid == corpus.uuid), None)
         counted, plain = (before.distinct, before.plain) if before else ({}, {})
         paths = same or PathIndex(corpus.files, gone, trigram=trigram)
-        found = _known[corpus] = LexicalCache(paths, said, corpus.uuid, counted, plain)
+        found = _known[corpus] = LexicalCache(paths, said, corpus.uuid, counted, plain, {})
     return found
 
 
@@ -77,14 +79,16 @@ def _gone(store: ChunkSource, corpus: Corpus) -> frozenset[int]:
     return frozenset(file for file in empty if paths[file] not in there)
 
 
-def search(store: ChunkSource, matcher: Matcher, query: str) -> tuple[Lexical, dict[int, str]]:
+def search(store: ChunkSource, matcher: Matcher, query: str, whole: KeywordSide) -> tuple[Lexical, dict[int, str]]:
     """All that words and paths find for `query`, in the order of the original, and the texts read for it by rowid.
+
+    `whole` is what the words of the whole query found.
 
     Raises QueryError, Cancelled.
     """
     seen = known(store, matcher.corpus, trigram=matcher.full_text == "trigram")
     found = _Search(store, matcher, seen, query)
-    return found.all(), found.texts
+    return found.all(whole), found.texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,7 @@ class _Search:
     texts: dict[int, str] = field(default_factory=dict)
     """By rowid."""
     gains: dict[int, Boost] = field(default_factory=dict)
-    places: dict[int, tuple[str, int, int, str]] = field(default_factory=dict)
-    in_path: dict[int, int] = field(default_factory=dict)
+    """By row."""
     shared: dict[int, int] = field(default_factory=dict)
     """How many of the words texts hold beside those that are `unknown`, by rowid, where full-text search tells."""
     unknown: frozenset[str] = frozenset()
@@ -127,16 +130,23 @@ class _Search:
         files = corpus.file_of if self.matcher.kept is None else corpus.file_of[self.matcher.kept]
         self.counts = np.bincount(files, minlength=len(corpus.files.paths)) if len(corpus) else np.zeros(0)
 
-    def all(self) -> Lexical:
-        first = self.one(self.query)
-        found = [first, *(self.one(term) for term in self.terms(first))]
+    def all(self, whole: KeywordSide) -> Lexical:
+        first = self.one(self.query, whole)
+        found = [first, *(self.one(term, self.matcher.openclaw(term)) for term in self.terms(first))]
         rows = self.needed(found)
         self.read([rowid for rowid in self.matcher.corpus.rowids[rows].tolist() if rowid not in self.texts])
+        self.gain(rows)
         among = self.among(rows)
         hits = limited(merged([self.hits(one, term, among[one.rows]) for term, one in enumerate(found)]))
         plan = self.searches[0].plan
         return Lexical(
-            plan, tuple(self.searches), tuple(hits), self.seen.said, self.levels, self.matcher.corpus.files.mtimes
+            plan,
+            tuple(self.searches),
+            tuple(hits),
+            self.seen.said,
+            self.levels,
+            self.matcher.corpus.files.mtimes,
+            self.seen.paths.order,
         )
 
     def terms(self, first: _Found) -> tuple[str, ...]:
@@ -149,9 +159,8 @@ class _Search:
         asked, again = (core_tokens.WORD.findall(text.lower()) for text in (self.query, " ".join(found)))
         return () if rows and asked == again else found
 
-    def one(self, query: str) -> _Found:
-        """One search: in texts and in paths (6.2, 6.4)."""
-        side = self.matcher.openclaw(query)
+    def one(self, query: str, side: KeywordSide) -> _Found:
+        """One search: in texts, where `side` found its words, and in paths (6.2, 6.4)."""
         rows, bm25 = side.postings.rows[:LIMIT], side.postings.bm25[:LIMIT]
         matched = self.matcher.matches(query)
         paths = self.paths(query, len(self.searches))
@@ -206,7 +215,7 @@ class _Search:
         most = np.where(is_plain, held + len(self.unknown), len(self.asked))
         # So many words with a character between them are so long at least.
         short = np.where(is_plain, units, np.maximum(2 * distinct - 1, 0))
-        paths = np.array([self.words_in(file) for file in files])
+        paths = np.array(self.words_in(files))
         return (
             rules_2026_9.bounded_boost(len(self.asked), least, distinct, paths, short, least=True),
             rules_2026_9.bounded_boost(len(self.asked), most, distinct, paths, np.where(is_plain, units, 1000)),
@@ -220,14 +229,10 @@ class _Search:
 
     def hits(self, found: _Found, term: int, own: Flags) -> list[Hit]:
         """Those of its `own` that one search found, with their boosts, and by paths (6.2, 6.4, 6.6)."""
-        corpus = self.matcher.corpus
-        rowids, files = corpus.rowids[found.rows[own]].tolist(), corpus.file_of[found.rows[own]].tolist()
-        bodies = zip(
-            found.rows[own].tolist(), rowids, files, found.bm25[own].tolist(), found.text[own].tolist(), strict=True
-        )
+        rows, files = found.rows[own].tolist(), self.matcher.corpus.file_of[found.rows[own]].tolist()
         hits = []
-        for row, rowid, file, rank, score in bodies:
-            gain, bm25 = self.gain(rowid, file), rank if found.is_matched else np.nan
+        for row, file, rank, score in zip(rows, files, found.bm25[own].tolist(), found.text[own].tolist(), strict=True):
+            gain, bm25 = self.gains[row], rank if found.is_matched else np.nan
             level, place = self.levels.get(file, 0), self.order_of(row)
             hits.append(Hit(row, place, level, True, boosted(score, gain), score, 0.0, bm25, gain, term))
         return merged_and_limited([hits, found.paths])
@@ -259,36 +264,41 @@ class _Search:
         if rowids:
             self.seen.distinct.update(self.store.word_counts(rowids))
 
-    def gain(self, rowid: int, file: int) -> Boost:
-        found = self.gains.get(rowid)
-        if found is None:
-            text, counts = self.texts.get(rowid, ""), self.seen.distinct
+    def gain(self, rows: Rows) -> None:
+        """Work out what the text of each of `rows` gains it."""
+        corpus, counts = self.matcher.corpus, self.seen.distinct
+        rowids = corpus.rowids[rows].tolist()
+        texts = [self.texts.get(rowid, "") for rowid in rowids]
+        for rowid, text in zip(rowids, texts, strict=True):
             if rowid not in counts:
                 # It was indexed before anybody counted.
                 counts[rowid] = len(core_tokens.words_of(text))
-            known = self.shared.get(rowid)
-            shared = words_in_text(self.asked, text) if known is None else known + words_in_text(self.unknown, text)
-            found = self.gains[rowid] = boost(len(self.asked), shared, text, counts[rowid], self.words_in(file))
-        return found
+        shared = [
+            words_in_text(self.asked, text) if known is None else known + words_in_text(self.unknown, text)
+            for text, known in zip(texts, map(self.shared.get, rowids), strict=True)
+        ]
+        distinct = [counts[rowid] for rowid in rowids]
+        in_path = self.words_in(corpus.file_of[rows].tolist())
+        self.gains = dict(zip(rows.tolist(), boosts(len(self.asked), shared, texts, distinct, in_path), strict=True))
 
-    def words_in(self, file: int) -> int:
-        """How many of the words that were asked for stand in the path of `file`."""
-        found = self.in_path.get(file)
-        if found is None:
-            path = self.matcher.corpus.files.paths[file]
-            found = self.in_path[file] = rules_2026_9.words_in_path(self.in_paths, path) if self.in_paths else 0
-        return found
+    def words_in(self, files: Sequence[int]) -> Sequence[int]:
+        """How many of the words that were asked for stand in the path of each of `files`."""
+        if not self.in_paths:
+            return [0] * len(files)
+        paths = self.matcher.corpus.files.paths
+        found = {file: rules_2026_9.words_in_path(self.in_paths, paths[file]) for file in dict.fromkeys(files)}
+        return [found[file] for file in files]
 
     def file(self, row: int) -> int:
         """The file that `row` is of."""
         return int(self.matcher.corpus.file_of[row])
 
     def order_of(self, row: int) -> tuple[str, int, int, str]:
-        found = self.places.get(row)
+        found = self.seen.places.get(row)
         if found is None:
             corpus = self.matcher.corpus
             found = corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row]), corpus.chunk_id(row)
-            self.places[row] = found
+            self.seen.places[row] = found
         return found
 
     def has_chunk(self, file: int) -> bool:

@@ -16,9 +16,16 @@ from functools import cached_property
 import numpy as np
 
 from memory_tui.core import tokens
-from memory_tui.search.corpus import Files
+from memory_tui.search.corpus import Files, Indices
 from memory_tui.search.formulas import saturated
-from memory_tui.search.rules_2026_9 import LIMIT, exact_level, exact_names, path_words, plain_path
+from memory_tui.search.rules_2026_9 import (
+    LIMIT,
+    exact_level,
+    exact_names,
+    path_order,
+    path_words,
+    plain_path,
+)
 
 _K1, _B = 1.2, 0.75
 """FTS5's constants of bm25."""
@@ -95,6 +102,11 @@ class PathIndex:
     @cached_property
     def _mean(self) -> float:
         return sum(map(len, self._tokens.values())) / max(1, len(self._tokens))
+
+    @cached_property
+    def order(self) -> Indices:
+        """Where the path of each file stands among all (6.9)."""
+        return path_order(self.paths)
 
     @cached_property
     def _contents(self) -> Mapping[int, str]:

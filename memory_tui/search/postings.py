@@ -257,8 +257,8 @@ def _of_all(chunks: _Chunks, words: Sequence[_Found]) -> Matches:
             slots = slots[_slots_of(word.slots, slots)[1]]
     scores = np.zeros(len(slots))
     for word in words:
-        at, _ = _slots_of(word.slots, slots)
-        scores += _bm25(chunks, len(word.slots), word.counts[at], slots)
+        counts = word.counts if word.slots is slots else word.counts[_slots_of(word.slots, slots)[0]]
+        scores += _bm25(chunks, len(word.slots), counts, slots)
     return Matches(chunks.rowids[slots], -scores)
 
 

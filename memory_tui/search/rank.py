@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -417,8 +417,8 @@ class _Ranking:
 
     def _diversify(self, ordered: list[Rows], passing: gate.Gate) -> None:
         """Put each group in the order of variety: of all, or until those that are recalled came."""
-        refs = [self.evidence.refs[row] for row in self.numbers.rows.tolist()]
-        likeness = self._similarity(refs)
+        refs, rows = self.evidence.refs, self.numbers.rows.tolist()
+        likeness = self._similarity(rows)
         order: list[int] = []
         self.choices = []
         last = passing.rescued[0]
@@ -438,7 +438,7 @@ class _Ranking:
                 going = max(wanted) > 0
                 steps = first_varied(self.numbers, self.scores, own, likeness, self.rules, enough) if going else []
             for step in steps:
-                twin = refs[int(own[step.nearest])] if step.nearest >= 0 else None
+                twin = refs[rows[own[step.nearest]]] if step.nearest >= 0 else None
                 order.append(int(own[step.item]))
                 self.choices.append(MmrPart(step.relevance, step.similarity, twin, len(order)))
         chosen = set(order)
@@ -458,13 +458,15 @@ class _Ranking:
         self.order = self.order[places]
         self.choices = [self.choices[place] for place in places]
 
-    def _similarity(self, refs: list[ChunkRef]) -> Similarity:
+    def _similarity(self, rows: Sequence[int]) -> Similarity:
         """How like each other the candidates are, kept for rankings that have the same ones."""
-        profile, texts = self.rules.profile, self.evidence.texts
+        profile, texts, refs = self.rules.profile, self.evidence.texts, self.evidence.refs
         key = "similarity", profile.snippet, profile.exact_paths, self.numbers.rows.tobytes()
         found = self.evidence.kept.get(key)
         if not isinstance(found, Similarity):
-            found = self.evidence.kept[key] = Similarity(len(refs), lambda i: mmr_tokens(profile, texts[refs[i].rowid]))
+            found = self.evidence.kept[key] = Similarity(
+                len(rows), lambda i: mmr_tokens(profile, texts[refs[rows[i]].rowid])
+            )
         return found
 
     def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:

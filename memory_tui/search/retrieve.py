@@ -133,7 +133,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
-    found, read = lexical.search(context.store, matcher, asked) if newest else (Lexical.none(), {})
+    found, read = lexical.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
     found = replace(found, active=context.projects)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
@@ -159,6 +159,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         model=corpus.identity.model if corpus.identity else "fts-only",
         refs=_Refs(corpus, pool),
         file_of=corpus.file_of,
+        lines=(corpus.start_lines, corpus.end_lines),
         files=dates.files,
         cosine=cosine,
         embedded=int(np.count_nonzero(corpus.embedded)),

@@ -318,15 +318,24 @@ def _unmatched(hit: Hit | None) -> float:
 def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode: Mode) -> Rows:
     """`rows` without those that are never recalled, in the order in which equal ones stand."""
     never = rules_2026_9.dropped(evidence.lexical.said)
+    rows = rows[[row not in never for row in rows.tolist()]] if never else rows
+    if mode == "keywords only":
 
-    def key(row: int) -> tuple[object, ...]:
-        hit, ref = hits.get(row), evidence.refs[row]
-        at = rules_2026_9.collation(ref.path), ref.start_line
-        if mode == "keywords only" and hit is not None:
-            return -hit.text_score, 0.0 if hit.level else -hit.path_score, *at, ref.id
-        return -_unmatched(hit), 0.0, *at, ref.end_line
+        def key(row: int) -> tuple[object, ...]:
+            hit = hits[row]
+            path, start, _, chunk = hit.place
+            return -hit.text_score, 0.0 if hit.level else -hit.path_score, rules_2026_9.collation(path), start, chunk
 
-    return np.array(sorted((row for row in rows.tolist() if row not in never), key=key), dtype=np.int64)
+        return np.array(sorted(rows.tolist(), key=key), dtype=np.int64)
+    order = evidence.lexical.path_order
+    if len(order):
+        paths = order[evidence.file_of[rows]]
+    else:
+        # Of chunks that are cut otherwise nobody put the paths in order.
+        paths = rules_2026_9.path_order([evidence.refs[row].path for row in rows.tolist()])
+    by_words = np.array([_unmatched(hits.get(row)) for row in rows.tolist()])
+    first, last = evidence.lines
+    return rows[np.lexsort((last[rows], first[rows], paths, -by_words))]
 
 
 def _term(term: Term, found: Lexical, rows: Rows) -> Floats:
@@ -451,10 +460,8 @@ def keyword_hits(evidence: Evidence, parts: Components) -> Flags:
     found = parts.in_list
     if found.all() or not found.any():
         return found
-    places = [
-        (ref.source, ref.path, ref.start_line, ref.end_line)
-        for ref in map(evidence.refs.__getitem__, parts.rows.tolist())
-    ]
+    columns = (evidence.file_of, *evidence.lines)
+    places = list(zip(*(column[parts.rows].tolist() for column in columns), strict=True))
     hits = {place for place, hit in zip(places, found.tolist(), strict=True) if hit}
     return np.array([place in hits for place in places], dtype=np.bool_)
 

@@ -28,6 +28,8 @@ class Context:
     """Text was found in the note."""
     trail: bool = False
     """A link or a jump was followed."""
+    foldable: bool = False
+    """The note holds what OpenClaw's dreaming wrote."""
     undo: bool = False
     redo: bool = False
     tuned: bool = False
@@ -49,6 +51,8 @@ class Context:
     """A suggestion of the inbox is under the cursor."""
     deletes: bool = False
     """It is about lines or a note that can be deleted."""
+    edits: bool = False
+    """It is about an entry that can be edited in its line."""
     moves: bool = False
     """It is about something that can be merged, moved or renamed."""
 
@@ -57,6 +61,7 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "engine": ("ready", "The index is still being opened."),
         "found": ("found", "No search text yet. Press f in the reader to find text."),
+        "foldable": ("foldable", "Nothing in this note can be folded: OpenClaw's dreaming wrote nothing into it."),
         "trail": ("trail", "You followed no link yet, so there is nothing to go back to."),
         "answer": ("answer", "No answer yet. Press / and ask something."),
         "editor": ("can_suspend", "This terminal cannot be handed to an editor."),
@@ -64,6 +69,7 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "suggestion": ("suggestion", "There is no suggestion under the cursor."),
         "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
         "moves": ("moves", "There is nothing to merge, move or rename here."),
+        "edits": ("edits", "Only a promoted entry is edited here. Press e to open the note in your editor."),
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),
         "flips": ("flips", "No change to apply. Press w to see what was found."),

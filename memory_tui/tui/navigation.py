@@ -78,8 +78,8 @@ OVERLAYS: Sequence[OverlayView] = (
         "History",
         "notes.history:HistoryView",
         "notes",
-        "changes of this note; undo and redo",
-        (Opener("reading", "go history"),),
+        "changes of this note; undo, redo and restore",
+        (Opener("reading", "go history"), Opener("inbox", "go history")),
         needs=(),
     ),
     OverlayView(

@@ -12,7 +12,8 @@ from memory_tui.tui.views.dialogs import Planned
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change, Conflict
     from memory_tui.curate.curator import AppliedChange, Curator
-    from memory_tui.curate.journal import Typing, Unsaved
+    from memory_tui.curate.git import Commit
+    from memory_tui.curate.journal import JournalEntry, Typing, Unsaved
     from memory_tui.curate.planner import Planner
     from memory_tui.curate.promote import Spot
     from memory_tui.curate.what_if import Effect
@@ -115,6 +116,21 @@ def planned(engine: Engine, change: Change) -> Planned:
 
     del engine
     return Planned(change, diff.lines(change))
+
+
+def restoring(engine: Engine, entry: JournalEntry | Commit, path: str, *, whole: bool) -> Planned:
+    """What bringing back the note `path` as it was at `entry` would do; before it, where `entry` is about a loss.
+
+    Raises EditRefused.
+    """
+    from memory_tui.curate.git import Commit
+    from memory_tui.curate.journal import LOST
+
+    if isinstance(entry, Commit):
+        ref = f"git:{entry.hash}"
+    else:
+        ref = f"before-{entry.id}" if entry.kind == LOST else str(entry.id)
+    return planned(engine, engine.notes.restore(path, ref, whole=whole))
 
 
 Make = Callable[["Curator"], "Change"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
@@ -159,15 +159,22 @@ WRAPPED = 150_000
 
 
 class Layout:
-    """The rows of a page when each has `room` cells; `extra` rows are drawn above some lines (row to how many)."""
+    """The rows of a page when each has `room` cells; `extra` rows are drawn above some lines (row to how many).
 
-    def __init__(self, page: Page, room: int, extra: Mapping[int, int]) -> None:
+    A range of `folded` rows takes one line.
+    """
+
+    def __init__(self, page: Page, room: int, extra: Mapping[int, int], folded: Iterable[range] = ()) -> None:
         self.page, self.room = page, max(8, room)
         self._exact = sum(page.widths) <= WRAPPED
         self._spans: dict[int, list[tuple[int, int]]] = {}
         heights = self._wrapped() if self._exact else self._estimated()
+        hidden = set[int]()
+        for rows in folded:
+            heights[rows.start : rows.stop] = [1, *[0] * (len(rows) - 1)]
+            hidden |= set(rows[1:])
         for row, more in extra.items():
-            if row < len(heights):
+            if row < len(heights) and row not in hidden:
                 heights[row] += more
         self.tops: list[int] = [0, *accumulate(heights)]
 
@@ -231,6 +238,8 @@ _STYLES = {
     "tag": "mark",
 }
 
+_ANNOTATION = re.compile(r"<!--\s*(?P<said>(?:trigger|importance|project)\s*:.*?)\s*-->", re.IGNORECASE)
+
 LOOKED_AT = 2000
 """Characters of a line that are looked at; the rest of a longer one is drawn plain."""
 
@@ -261,7 +270,11 @@ def _parts(line: str) -> Iterator[Mark]:
         if table:
             yield from _bars(line, at, found.start())
         kind = next(name for name in _STYLES if found[name] is not None)
-        yield *found.span(), _STYLES[kind]
+        if kind == "comment" and (said := _ANNOTATION.fullmatch(found[0])):
+            first, last = found.start() + said.start("said"), found.start() + said.end("said")
+            yield from ((found.start(), first, "muted"), (first, last, "chip"), (last, found.end(), "muted"))
+        else:
+            yield *found.span(), _STYLES[kind]
         at = found.end()
     if table:
         yield from _bars(line, at, len(line))

@@ -67,7 +67,7 @@ def test_every_documented_key_is_listed_without_any_file(run: Run) -> None:
         assert row["places"] == []
     assert found["query.minScore"]["value"] == 0
     assert found["query.minScore"]["origin"] == "profile recommended"
-    assert found["cache.maxEntries"]["value"] is None
+    assert found["cache.maxEntries"]["value"] == 50_000
     whole = json.loads(out)
     assert (whole["kind"], whole["agent"], whole["problems"]) == ("none", "main", [])
 

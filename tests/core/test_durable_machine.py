@@ -28,9 +28,11 @@ used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[1]), used + int(sys.argv[1])))
 sys.exit(cli.main(sys.argv[2:]))
 """
+# Python does not notice that a compiled module was cut short, and leaves it to every later process of this checkout.
 SHORT_FILES = """
 import resource, sys
 from memory_tui.cli import main as cli
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 sys.exit(cli.main(sys.argv[1:]))
 """

@@ -321,7 +321,7 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
     over = [one for one in engine.inbox.examine() if one.kind == "over budget"]
     assert over
     assert over[0].place.first > 100
-    change = inbox_examine.change(over[0], "demote", engine.notes.curator.plan)
+    change = inbox_examine.change(over[0], "demote", engine.notes.curator)
     assert change.paths == ("memory/facts.md", "MEMORY.md")
 
 
@@ -331,7 +331,7 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
 def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine: Engine, workspace: Path) -> None:
     before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
     one = of(engine, kind)
-    engine.notes.curator.apply(inbox_examine.change(one, action, engine.notes.curator.plan))
+    engine.notes.curator.apply(inbox_examine.change(one, action, engine.notes.curator))
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} != before
     assert one.id not in {other.id for other in engine.inbox.examine()}
     engine.notes.curator.undo()
@@ -343,10 +343,10 @@ def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Pat
     one = of(engine, "stale date")
     (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")
     with pytest.raises(EditRefused, match="changed since the inbox examined it"):
-        inbox_examine.change(one, "delete", engine.notes.curator.plan)
+        inbox_examine.change(one, "delete", engine.notes.curator)
     seen = replace(one, digest=inbox_entries.digest("- something else stands here now"))
     with pytest.raises(EditRefused, match="changes no note"):
-        inbox_examine.change(seen, "keep", engine.notes.curator.plan)
+        inbox_examine.change(seen, "keep", engine.notes.curator)
 
 
 def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) -> None:

@@ -276,8 +276,10 @@ def test_a_link_leads_to_one_lock_and_one_index(opened: Callable[[], Engine], in
         assert engine.status().db_path == str(index)
 
 
+# Python does not notice that a compiled module was cut short, and leaves it to every later process of this checkout.
 FULL = """
 import resource, sys
+sys.dont_write_bytecode = True
 from memory_tui.engine.engine import Engine; from memory_tui.plan import Options
 from memory_tui.core.errors import MemoryTuiError
 workspace, index, room, force = sys.argv[1:]

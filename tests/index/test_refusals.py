@@ -205,7 +205,7 @@ def engine(tmp_path, monkeypatch):
 
 
 def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
-    from memory_tui.render import as_text
+    from memory_tui.render import status_text
 
     engine.indexer.sync()
     count = len(engine.calls)
@@ -216,11 +216,11 @@ def test_the_status_says_how_many_have_no_vector_and_why(engine, capsys):
         [notice] = [notice for notice in status.notices if notice.code == "refused"]
         assert notice.message.startswith("1 chunk has no vector, because the provider refused the text")
     assert len(engine.calls) == count
-    as_text.status(status, as_json=False)
+    status_text.status(status, as_json=False)
     told = capsys.readouterr().out
     assert "no vector: memory/a.md:1-1  refused by the provider: too " in told
     assert "\x1b" not in told
-    as_text.status(status, as_json=True)
+    status_text.status(status, as_json=True)
     assert json.loads(capsys.readouterr().out)["refused"][0]["path"] == "memory/a.md"
     assert "refused by the provider" in engine.notes.why_file("memory/a.md").index
     assert engine.queries.search("garden").recalled[0].chunk.path == "memory/a.md", "words find it"

@@ -349,3 +349,21 @@ def test_a_change_of_model_is_followed(roses):
     newer = corpus.refresh(roses.store)
     assert newer.identity == roses.provider.identity
     assert state(newer) == state(Corpus.load(roses.store))
+
+
+def test_the_cache_forgets_the_least_recently_used_of_texts_that_are_gone(memory):
+    memory.write("memory/kept.md", "first\n")
+    memory.write("memory/other.md", "second\n")
+    memory.sync()
+    size = memory.store.counts()
+    assert (size.cached, size.cached_bytes) == (2, 2 * 4 * memory.store.identity().dims)
+    memory.write("memory/other.md", "third\n")
+    memory.sync()
+    memory.write("memory/kept.md", "fourth\n")
+    memory.sync()
+    index_write.prune(memory.store, 1)
+    reused = {}
+    for text in ("first\n", "second\n"):
+        memory.write("memory/kept.md", text)
+        reused[text] = memory.sync().reused
+    assert reused == {"first\n": 1, "second\n": 0}

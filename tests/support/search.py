@@ -43,6 +43,7 @@ def evidence(
         model="hash-256",
         refs=refs,
         file_of=np.arange(n, dtype=np.int32),
+        lines=(np.ones(n, dtype=np.int32), np.full(n, 5, dtype=np.int32)),
         files=n,
         cosine=cosine,
         nearest=nearest,

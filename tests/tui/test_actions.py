@@ -217,6 +217,8 @@ def test_refusals_are_sentences(action: tui_action.Action) -> None:
         zoomed=True,
         found=True,
         trail=True,
+        foldable=True,
+        edits=True,
         flips=True,
         agents=True,
         suggestion=True,

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.selection import Selection
 from textual.strip import Strip
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import safe
 from memory_tui.tui.draw import Piece, fit, fit_path, strip, wrapped
 from memory_tui.tui.keymap import bindings
@@ -20,7 +21,17 @@ from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
     from memory_tui.explain.matched_words import MatchedWords
+    from memory_tui.openclaw.dreaming import Fold
     from memory_tui.search.trace import Trace
+
+
+def _folds(page: Page) -> Sequence[Fold]:
+    """What dreaming wrote into the note on `page`; of a head alone nothing, because its blocks may go on."""
+    if not page.whole or not any("openclaw" in line for line in page.lines):
+        return ()
+    from memory_tui.openclaw.dreaming import folds
+
+    return folds("\n".join(page.lines))
 
 
 class Reader(RowList):
@@ -44,14 +55,21 @@ class Reader(RowList):
         self._answered: tuple[str, tuple[int, int]] | None = None
         self._words: MatchedWords | None = None
         self._near: tuple[str, tuple[int, int], tuple[int, int]] | None = None
+        self._folds: Sequence[Fold] = ()
+        self._unfolded: set[int] = set()
+        """First lines (from 1) of what a person unfolded."""
 
     # --- what is read --------------------------------------------------------------------------------------------
 
     def show(self, page: Page, cited: tuple[int, int] | None = None, *, line: int | None = None) -> None:
         """Show `page`, opened at the `cited` lines (1-based, inclusive), or with the cursor on `line`."""
+        same = self.page is not None and self.page.path == page.path
         self.page, self.cited, self._anchor = page, cited, None
+        self._folds = _folds(page)
+        self._unfolded = self._unfolded if same else set()
         self.matches, self.recalled, self.unread, self.rules = (), (), range(0), {}
         at = line if line is not None else cited[0] if cited else 1
+        self._reveal(min(at, len(page.lines)) - 1)
         self.rows_changed(min(at, len(page.lines)) - 1)
         self._retitle()
         if cited and line is None:
@@ -93,7 +111,9 @@ class Reader(RowList):
         self._lift(self.cursor)
 
     def watch_cursor(self) -> None:
-        """The title follows the cursor."""
+        """The title follows the cursor; a line that is folded away comes into sight."""
+        if self._reveal(self.cursor):
+            self._measure()
         super().watch_cursor()
         self._retitle()
 
@@ -110,9 +130,64 @@ class Reader(RowList):
             where = "reading the rest ..."
         self.name_frame(Content(f"{name}  {where}"))
 
+    # --- what dreaming wrote is folded ---------------------------------------------------------------------------
+
+    @property
+    def foldable(self) -> bool:
+        """Whether something in the note can be folded."""
+        return bool(self._folds)
+
+    def _folded(self) -> list[Fold]:
+        """What is folded now."""
+        return [fold for fold in self._folds if fold.first not in self._unfolded]
+
+    def _fold_at(self, row: int) -> Fold | None:
+        """What can be folded around `row`."""
+        return next((fold for fold in self._folds if fold.first <= row + 1 <= fold.last), None)
+
+    def _is_hidden(self, row: int) -> bool:
+        fold = self._fold_at(row) if self._folds else None
+        return fold is not None and fold.first != row + 1 and fold.first not in self._unfolded
+
+    def _reveal(self, row: int) -> bool:
+        """Unfold what hides `row`; False where nothing does."""
+        fold = self._fold_at(row) if self._is_hidden(row) else None
+        if fold is not None:
+            self._unfolded.add(fold.first)
+        return fold is not None
+
+    def toggle_fold(self) -> bool:
+        """Fold or unfold what begins in the line under the cursor; False where nothing does."""
+        fold = self._fold_at(self.cursor)
+        if fold is None or fold.first != self.cursor + 1:
+            return False
+        self._set_folded(fold, folded=fold.first in self._unfolded)
+        return True
+
+    def do_fold(self) -> None:
+        """Fold what the cursor is in."""
+        self._fold(folded=True)
+
+    def do_unfold(self) -> None:
+        """Unfold what begins under the cursor."""
+        self._fold(folded=False)
+
+    def _fold(self, *, folded: bool) -> None:
+        fold = self._fold_at(self.cursor)
+        if fold is not None:
+            self._set_folded(fold, folded=folded)
+
+    def _set_folded(self, fold: Fold, *, folded: bool) -> None:
+        if folded:
+            self._unfolded.discard(fold.first)
+        else:
+            self._unfolded.add(fold.first)
+        self.rows_changed(fold.first - 1 if folded else self.cursor)
+
     def show_sentences(self, sentence: str, next_step: str = "") -> None:
         """Show no note but a sentence."""
         self.page, self.cited, self._said = None, None, ("", sentence, next_step)
+        self._folds = ()
         self.rows_changed()
         self._retitle()
 
@@ -209,8 +284,8 @@ class Reader(RowList):
         return len(self.page.lines) if self.page else len(self._said)
 
     def key_of(self, row: int, /) -> Hashable:
-        """The line; a sentence in place of a note has none."""
-        return row if self.page else None
+        """The line; one that is folded away, or a sentence in place of a note, has none."""
+        return row if self.page and not self._is_hidden(row) else None
 
     def row_of(self, key: Hashable) -> int | None:
         """A line is its own key, and a note can have many."""
@@ -223,7 +298,8 @@ class Reader(RowList):
             super().lay_out(width)
             return
         self._laid_out = width
-        self._layout = Layout(self.page, width - self._gutter, dict.fromkeys(self.rules, 1))
+        folded = [range(fold.first - 1, fold.last) for fold in self._folded()]
+        self._layout = Layout(self.page, width - self._gutter, dict.fromkeys(self.rules, 1), folded)
         self._tops = self._layout.tops
 
     @property
@@ -258,7 +334,12 @@ class Reader(RowList):
         last = at == self._tops[row + 1] - 1
         is_near = self._is_near(self.page, row, start, end)
         gutter = strip(self._signs(row, line, last=last, is_near=is_near), self._gutter, base, self.style_of)
-        text = strip(self._pieces(self.page, row, start, end), width - self._gutter, base, self.style_of)
+        fold = self._fold_at(row) if self._folds else None
+        pieces = self._pieces(self.page, row, start, end)
+        if fold is not None and fold.first not in self._unfolded:
+            title = fit(f"▸ {fold.title}, {plural(fold.last - fold.first + 1, 'line')}", width - self._gutter)
+            pieces = [(title, "emphasis")]
+        text = strip(pieces, width - self._gutter, base, self.style_of)
         return Strip.join([gutter, text.apply_offsets(start, row)])
 
     def _base_of(self, row: int) -> Style:

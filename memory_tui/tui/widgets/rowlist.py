@@ -47,6 +47,7 @@ class RowList(ScrollView, can_focus=True):
         "row--emphasis",
         "row--found",
         "row--match",
+        "row--chip",
     }
 
     cursor: reactive[int] = reactive(-1, init=False)

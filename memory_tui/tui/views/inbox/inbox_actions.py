@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.action import refusal
@@ -34,11 +35,11 @@ class ShownInbox(Protocol):
     def hidden(self) -> dict[str, float]:
         """Until when (epoch seconds) suggestions are kept or put off, by id."""
 
-    def drop(self, one: Suggestion) -> None:
+    def drop(self, chosen: Sequence[Suggestion]) -> None:
         """What was suggested is done."""
 
-    def put_off(self, one: Suggestion, until: float) -> None:
-        """Show a suggestion where it belongs when it is put off `until` then, 0 when it is not."""
+    def put_off(self, until: Mapping[Suggestion, float]) -> None:
+        """Show suggestions where they belong when they are put off `until` then, 0 when they are not."""
 
     def examine(self) -> None:
         """Look through the notes."""
@@ -50,14 +51,15 @@ class InboxActions(Part):
     def __init__(self, view: View, inbox: ShownInbox) -> None:
         super().__init__(view)
         self._inbox = inbox
-        self._decisions: list[tuple[DecisionRecord, float]] = []
-        """What was decided here, with the time until which each was put off before."""
+        self._decisions: list[tuple[DecisionRecord, Mapping[Suggestion, float]]] = []
+        """What was decided here, with how all of it was put off before."""
 
     def chosen(self, rows: RowList, /) -> None:
         """Do what is proposed, or what the line of the proposal says."""
         one = self._inbox.queue.suggestion
         if rows.id == "suggestions" and one is not None:
-            self._act(BRING_BACK if one.id in self._inbox.hidden else one.actions[0])
+            first = self._inbox.queue.chosen[0]
+            self._act(BRING_BACK if first.id in self._inbox.hidden else first.actions[0])
         elif rows.id == "proposal":
             self._do_line(rows.key)
 
@@ -71,48 +73,74 @@ class InboxActions(Part):
                 pass
 
     def _act(self, action: str) -> None:
-        """Do `action` about the suggestion under the cursor, or say why not."""
-        one = self._inbox.queue.suggestion
+        """Do `action` about the marked suggestions, else the one under the cursor, or say why not."""
+        chosen = self._inbox.queue.chosen
         reason = refusal(("writable", "suggestion"), self.view.context())
-        if one is None or reason:
+        lacking = [one for one in chosen if action not in (BRING_BACK, *one.actions)]
+        if not chosen or reason:
             self.view.show_message(reason)
+        elif lacking:
+            self.view.show_message(f"{one_line(str(lacking[0].place))} is marked, and cannot be treated so.")
         elif action == BRING_BACK:
-            self._decide(one, 0.0)
+            self._decide(chosen, 0.0)
         elif action == "keep":
-            self._decide(one, math.inf)
+            self._decide(chosen, math.inf)
         elif action == "snooze":
             self.do_snooze()
+        elif action == "edit":
+            self._edit(chosen[0])
         else:
-            self._plan(one, next(other for other in one.actions if other == action))
+            self._plan(chosen, next(other for other in chosen[0].actions if other == action))
 
     @task("plan")
-    async def _plan(self, one: Suggestion, action: Action) -> None:
-        """Show what `action` would change, and do it when that is wanted."""
-        planned = await self.home.jobs.run(partial(inbox_proposal.proposed, one=one, action=action))
+    async def _edit(self, one: Suggestion) -> None:
+        """Let a person edit the entry, show the difference, and write it when that is wanted."""
+        from memory_tui.tui.views.dialogs import LineDialog
 
+        words = await self.home.jobs.run(partial(inbox_proposal.entry_of, one=one))
+
+        def typed(new: str | None) -> None:
+            if new and new != words:
+                self._rewrite(one, new)
+
+        said = f"{one_line(str(one.place))}. Its marker stays; OpenClaw's counts in brackets may go."
+        self.view.app.push_screen(LineDialog("Edit the promoted entry", said, "Go on", value=words), typed)
+
+    @task("plan")
+    async def _rewrite(self, one: Suggestion, words: str) -> None:
+        planned = await self.home.jobs.run(partial(inbox_proposal.rewritten, one=one, words=words))
+        self._preview([one], planned, "Write")
+
+    def _preview(self, chosen: Sequence[Suggestion], planned: Planned, verb: str) -> None:
         def answered(answer: str | None) -> None:
             if answer == "yes":
-                self._apply(one, planned.change)
+                self._apply(chosen, planned.change)
 
-        self.view.app.push_screen(Preview(planned, VERBS[action]), answered)
+        self.view.app.push_screen(Preview(planned, verb), answered)
+
+    @task("plan")
+    async def _plan(self, chosen: Sequence[Suggestion], action: Action) -> None:
+        """Show what `action` would change, and do it when that is wanted."""
+        planned = await self.home.jobs.run(partial(inbox_proposal.proposed, chosen=chosen, action=action))
+        self._preview(chosen, planned, VERBS[action])
 
     @task("write", exclusive=False)
-    async def _apply(self, one: Suggestion, change: Change) -> None:
+    async def _apply(self, chosen: Sequence[Suggestion], change: Change) -> None:
         done = await self.home.jobs.write(partial(inbox_proposal.applied, change=change))
         also = f" Others' changes of {', '.join(done.merged)} were kept too." if done.merged else ""
-        self._inbox.drop(one)
+        self._inbox.drop(chosen)
         self.view.show_message(f"{done.change.title}: done.{also} u undoes it.")
         self.home.jobs.refresh()
         self._inbox.examine()
 
     @task("write", exclusive=False)
-    async def _decide(self, one: Suggestion, days: float) -> None:
-        before = self._inbox.hidden.get(one.id, 0.0)
-        decision = await self.home.jobs.write(partial(inbox_proposal.decided, one=one, days=days))
+    async def _decide(self, chosen: Sequence[Suggestion], days: float) -> None:
+        before = {one: self._inbox.hidden.get(one.id, 0.0) for one in chosen}
+        decision = await self.home.jobs.write(partial(inbox_proposal.decided, chosen=chosen, days=days))
         self._decisions.append((decision, before))
-        self._inbox.put_off(decision.suggestion, decision.until)
-        state = put_off(decision.until) if decision.until else "asked again"
-        self.view.show_message(f"{one_line(str(one.place))} is {state}. u undoes it.")
+        self._inbox.put_off(decision.until)
+        state = put_off(next(iter(decision.until.values()))) if days else "asked again"
+        self.view.show_message(f"{decision.words} {'is' if len(chosen) == 1 else 'are'} {state}. u undoes it.")
 
     def refused(self, error: MemoryTuiError) -> str:
         """Why; the notes are looked at as they are now."""
@@ -120,9 +148,21 @@ class InboxActions(Part):
         return super().refused(error)
 
     def _by_key(self, key: str) -> None:
-        one = self._inbox.queue.suggestion
-        if one is not None:
-            self._act(next((action for action in one.actions if KEYS[action] == key), ""))
+        chosen = self._inbox.queue.chosen
+        if chosen:
+            self._act(next((action for action in chosen[0].actions if KEYS[action] == key), ""))
+
+    def do_edit_entry(self) -> None:
+        """Edit the promoted entry."""
+        self._by_key("i")
+
+    def do_mark(self) -> None:
+        """Mark the suggestion under the cursor."""
+        self._inbox.queue.mark()
+
+    def do_mark_all(self) -> None:
+        """Mark every suggestion of this kind."""
+        self._inbox.queue.mark_all()
 
     def do_trash(self) -> None:
         """Move the lines, or the note, to the trash."""
@@ -140,21 +180,23 @@ class InboxActions(Part):
         """Ask for how long, and put it off."""
         from memory_tui.tui.views.dialogs import Snooze
 
-        one = self._inbox.queue.suggestion
+        chosen = self._inbox.queue.chosen
 
         def answered(days: int | None) -> None:
-            if days and one is not None:
-                self._decide(one, float(days))
+            if days:
+                self._decide(chosen, float(days))
 
-        if one is not None:
-            self.view.app.push_screen(Snooze(str(one.place)), answered)
+        if chosen:
+            what = str(chosen[0].place) if len(chosen) == 1 else plural(len(chosen), "suggestion")
+            self.view.app.push_screen(Snooze(what), answered)
 
     # --- the way back --------------------------------------------------------------------------------------------
 
     @task("write", exclusive=False)
     async def do_undo(self) -> None:
         """Take the last change or decision back."""
-        last, before = self._decisions[-1] if self._decisions else (None, 0.0)
+        nothing: tuple[None, Mapping[Suggestion, float]] = (None, {})
+        last, before = self._decisions[-1] if self._decisions else nothing
         work = partial(inbox_proposal.taken_back, since=self.home.started, last=last, before=before)
         self._stepped("undo", await self.home.jobs.write(work))
 
@@ -177,8 +219,8 @@ class InboxActions(Part):
             self.view.app.push_screen(Preview(outcome, kind.capitalize()), answered)
         elif isinstance(outcome, DecisionRecord):
             self._decisions.pop()
-            self._inbox.put_off(outcome.suggestion, outcome.until)
-            self.view.show_message(f"{one_line(str(outcome.suggestion.place))}: decision undone.")
+            self._inbox.put_off(outcome.until)
+            self.view.show_message(f"{outcome.words}: decision undone.")
         else:
             way = "ctrl+r redoes it" if kind == "undo" else "u undoes it"
             self.view.show_message(f"{one_line(outcome.change.title)}. {way}.")

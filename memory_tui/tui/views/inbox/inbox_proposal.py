@@ -6,11 +6,12 @@ import gc
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.tui import note_changes
@@ -41,6 +42,9 @@ KEYS: Mapping[Action, str] = MappingProxyType(
         "demote": "m",
         "rename": "m",
         "archive note": "m",
+        "restore": "m",
+        "move back": "m",
+        "edit": "i",
         "keep": "x",
         "snooze": "s",
     }
@@ -55,6 +59,8 @@ VERBS: Mapping[Action, str] = MappingProxyType(
         "demote": "Move",
         "rename": "Rename",
         "archive note": "Archive",
+        "restore": "Restore",
+        "move back": "Move back",
     }
 )
 """What the button says that makes the change."""
@@ -92,7 +98,10 @@ def words(one: Suggestion, action: Action) -> str:
         "demote": f"move {lines} to a topic note",
         "rename": f"call it {one.new_name}",
         "archive note": "move the note to the archive",
-        "keep": "keep it as it is, and never ask again",
+        "restore": "bring them back, beside what is there now",
+        "move back": "take it out of MEMORY.md, and back to its daily note",
+        "edit": "edit this entry; its marker stays",
+        "keep": "accept it as it is" if one.kind == "promotion" else "keep it as it is, and never ask again",
         "snooze": "ask again later",
     }[action]
 
@@ -211,11 +220,16 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """That nobody is asked about `suggestion` any more before `until` (infinite: ever), decided at `at`."""
+    """Until when (epoch seconds, infinite: ever, 0: not at all) suggestions are put off, decided at `at` as one."""
 
-    suggestion: Suggestion
-    until: float
+    until: Mapping[Suggestion, float]
     at: float
+
+    @property
+    def words(self) -> str:
+        """What it is about."""
+        first = next(iter(self.until))
+        return one_line(str(first.place)) if len(self.until) == 1 else plural(len(self.until), "suggestion")
 
 
 def examination(engine: Engine) -> Callable[[Tell], Findings]:
@@ -242,11 +256,23 @@ def examination(engine: Engine) -> Callable[[Tell], Findings]:
     return run
 
 
-def proposed(engine: Engine, one: Suggestion, action: Action) -> Planned:
+def proposed(engine: Engine, chosen: Sequence[Suggestion], action: Action) -> Planned:
     """What `action` would change, secrets masked. Raises EditRefused where the notes are not what was looked at."""
     from memory_tui.inbox import examine
 
-    return _masked(examine.change(one, action, engine.notes.curator.plan), _warning(one))
+    return _masked(examine.changes(chosen, action, engine.notes.curator), _warning(chosen[0]))
+
+
+def entry_of(engine: Engine, one: Suggestion) -> str:
+    """The last line of a suggestion, to be edited. Raises EditRefused."""
+    return engine.notes.curator.plan.spot(one.place.path, one.place.first, one.place.last).texts()[-1]
+
+
+def rewritten(engine: Engine, one: Suggestion, words: str) -> Planned:
+    """What putting `words` in the place of the last line would change. Raises EditRefused."""
+    from memory_tui.inbox import examine
+
+    return _masked(examine.rewritten(one, words, engine.notes.curator))
 
 
 def _warning(one: Suggestion) -> tuple[str, ...]:
@@ -283,34 +309,35 @@ def applied(engine: Engine, change: Change) -> AppliedChange:
         raise EditRefused(conflict.message, "It is open again.") from conflict
 
 
-def decided(engine: Engine, one: Suggestion, days: float) -> DecisionRecord:
-    """Put `one` off for `days`, for good where they are infinite, or bring it back where they are 0."""
-    until = engine.now() + days * DAY_SECONDS
-    if not days:
-        engine.inbox.decisions.reopen(one.id)
-    elif until == float("inf"):
-        engine.inbox.decisions.keep(one)
-    else:
-        engine.inbox.decisions.snooze(one, until)
-    return DecisionRecord(one, until if days else 0.0, time.time())
+def decided(engine: Engine, chosen: Sequence[Suggestion], days: float) -> DecisionRecord:
+    """Put suggestions off for `days`, for good where they are infinite, or bring them back where they are 0."""
+    until = engine.now() + days * DAY_SECONDS if days else 0.0
+    return _set(engine, dict.fromkeys(chosen, until))
+
+
+def _set(engine: Engine, until: Mapping[Suggestion, float]) -> DecisionRecord:
+    """Have suggestions put off as `until` says."""
+    decisions = engine.inbox.decisions
+    for one, end in until.items():
+        if not end:
+            decisions.reopen(one.id)
+        elif math.isinf(end):
+            decisions.keep(one)
+        else:
+            decisions.snooze(one, end)
+    return DecisionRecord(until, time.time())
 
 
 def taken_back(
-    engine: Engine, since: float, last: DecisionRecord | None, before: float
+    engine: Engine, since: float, last: DecisionRecord | None, before: Mapping[Suggestion, float]
 ) -> AppliedChange | Planned | DecisionRecord:
-    """Take back what was done last: the decision `last`, before which it was put off until `before`, or a change.
+    """Take back what was done last: the decision `last`, before which all was put off as `before` says, or a change.
 
     A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.
     """
     entries = engine.notes.curator.undoable()
     if last is not None and (not entries or last.at >= entries[0].at):
-        if before == float("inf"):
-            engine.inbox.decisions.keep(last.suggestion)
-        elif before:
-            engine.inbox.decisions.snooze(last.suggestion, before)
-        else:
-            engine.inbox.decisions.reopen(last.suggestion.id)
-        return replace(last, until=before)
+        return _set(engine, before)
     return stepped(engine, "undo", since)
 
 
@@ -334,6 +361,8 @@ class Suggestions(RowList):
     def __init__(self) -> None:
         super().__init__(id="suggestions")
         self._rows: Sequence[Piece | Suggestion] = ()
+        self.marked: set[str] = set()
+        """Ids of suggestions that are decided together."""
         self.hidden: Mapping[str, float] = {}
 
     def show(self, found: Sequence[Suggestion], hidden: Mapping[str, float], sentences: Sequence[Piece]) -> None:
@@ -341,6 +370,7 @@ class Suggestions(RowList):
 
         The cursor stays on its suggestion; where that is gone it goes to the next.
         """
+        self.marked &= {one.id for one in found}
         keep = self._next({one.id for one in found})
         self.hidden = hidden
         self._rows = [*self._grouped(found), *sentences]
@@ -364,6 +394,27 @@ class Suggestions(RowList):
         if rest := by_kind.get(""):
             yield f" z kept or put off: {len(rest):,}", "muted"
             yield from rest
+
+    @property
+    def chosen(self) -> list[Suggestion]:
+        """The suggestions that are marked, else the one under the cursor."""
+        marked = [one for one in self._rows if not isinstance(one, tuple) and one.id in self.marked]
+        return marked or [one for one in (self.suggestion,) if one is not None]
+
+    def mark(self) -> None:
+        """Mark the suggestion under the cursor, or take its mark away, and go on to the next."""
+        if (one := self.suggestion) is not None:
+            self.marked ^= {one.id}
+            self.do_down()
+            self.refresh()
+
+    def mark_all(self) -> None:
+        """Mark every suggestion of the kind under the cursor; where all are marked, none."""
+        if (here := self.suggestion) is not None:
+            same = {one.id for one in self._rows if not isinstance(one, tuple) and one.kind == here.kind}
+            same -= self.hidden.keys()
+            self.marked = self.marked - same if same <= self.marked else self.marked | same
+            self.refresh()
 
     @property
     def suggestion(self) -> Suggestion | None:
@@ -396,5 +447,9 @@ class Suggestions(RowList):
             return [(fit(f"     {one_line(reason)}", width), "muted")]
         roomy = width >= _ROOMY
         place = fit_path(safe(str(one.place)), (_PLACE if roomy else width - 4) - 1)
-        lead = [(f"   {sign} ", style), (fit(place, _PLACE) if roomy else place, "")]
+        lead = [
+            (" ■ " if one.id in self.marked else "   ", "mark"),
+            (f"{sign} ", style),
+            (fit(place, _PLACE) if roomy else place, ""),
+        ]
         return [*lead, (fit(one_line(reason), width - _PLACE - 5), "muted")] if roomy else lead

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -221,16 +221,19 @@ class InboxView(View):
             *((f"   {check.title}", "muted") for check in BY_KIND.values()),
         ]
 
-    def drop(self, one: Suggestion) -> None:
+    def drop(self, chosen: Sequence[Suggestion]) -> None:
         """What was suggested is done."""
-        self._found = replace(self._found, found=tuple(other for other in self._found.found if other.id != one.id))
+        done = {one.id for one in chosen}
+        self._found = replace(self._found, found=tuple(one for one in self._found.found if one.id not in done))
 
-    def put_off(self, one: Suggestion, until: float) -> None:
-        """Show a suggestion where it belongs when it is put off `until` then, 0 when it is not."""
+    def put_off(self, until: Mapping[Suggestion, float]) -> None:
+        """Show suggestions where they belong when they are put off `until` then, 0 when they are not."""
         hidden = self.hidden
-        hidden.pop(one.id, None)
-        if until:
-            hidden[one.id] = until
+        for one, end in until.items():
+            hidden.pop(one.id, None)
+            if end:
+                hidden[one.id] = end
+        self.queue.marked.clear()
         self._found = replace(self._found, hidden=hidden)
         self.show()
 
@@ -273,7 +276,7 @@ class InboxView(View):
     async def _work_out(self, one: Suggestion) -> None:
         """When the cursor rests, find what the action under it would change."""
         await self.home.jobs.rest(REST)
-        found = await self.home.jobs.attempt(partial(inbox_proposal.proposed, one=one, action=one.actions[0]))
+        found = await self.home.jobs.attempt(partial(inbox_proposal.proposed, chosen=[one], action=one.actions[0]))
         self._resting = False
         self._planned[one.id] = sentence_of(found) if isinstance(found, MemoryTuiError) else found
         self._propose()
@@ -306,8 +309,13 @@ class InboxView(View):
     def more_context(self) -> dict[str, bool]:
         """What can be done about the suggestion."""
         one = self.queue.suggestion
-        keys = {KEYS[action] for action in one.actions} if one is not None else set()
-        return {"suggestion": one is not None, "deletes": "d" in keys, "moves": "m" in keys}
+        keys = {KEYS[action] for action in self.queue.chosen[0].actions} if one is not None else set()
+        return {
+            "suggestion": one is not None,
+            "deletes": "d" in keys,
+            "moves": "m" in keys,
+            "edits": "i" in keys,
+        }
 
     # --- choosing and moving ----------------------------------------------------------------------------------
 
@@ -350,6 +358,9 @@ class InboxView(View):
         if self.stop():
             self.show()
             self.show_message("Stopped; r looks again.")
+        elif self.queue.marked:
+            self.queue.marked.clear()
+            self.queue.refresh()
         elif self.kind is not None:
             self.kind = None
             self.show()

@@ -24,6 +24,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
+    from memory_tui.curate.changes import Change
     from memory_tui.curate.journal import JournalEntry
 
 
@@ -79,11 +80,18 @@ class Changes(RowList):
     def _state(self, entry: JournalEntry) -> tuple[str, str]:
         if entry.state == "draft":
             return "not written, kept", "warn"
+        if entry.kind == "lost":
+            return "enter restores", "warn"
         if entry.id in self._past.undoable:
             return "u undoes", "good"
         if entry.id in self._past.redoable:
             return "undone, ctrl+r redoes", "warn"
         return "", ""
+
+
+def entry_path(entry: JournalEntry | Commit) -> str:
+    """The first note of a change; a commit names none."""
+    return "" if isinstance(entry, Commit) else next(iter(entry.paths), "")
 
 
 class HistoryView(View):
@@ -96,7 +104,8 @@ class HistoryView(View):
     def __init__(self, below: View) -> None:
         super().__init__(below)
         page = next((part.reader.page for part in below.parts if isinstance(part, NotePane)), None)
-        self._path = page.path if page is not None else None
+        place = below.place_in_note()
+        self._path = page.path if page is not None else place[0] if place is not None else None
 
     def compose_view(self) -> Iterable[Widget]:
         """List and difference."""
@@ -139,6 +148,38 @@ class HistoryView(View):
     def do_redo(self) -> None:
         """Make it again."""
         self._propose("redo")
+
+    @on(RowList.Chosen, "#changes")
+    def _restore_chosen(self) -> None:
+        """Bring back the note as it was at the change under the cursor."""
+        entry = self.query_one(Changes).entry
+        if entry is not None:
+            self._restore(entry, whole=False)
+
+    @task("plan")
+    async def _restore(self, entry: JournalEntry | Commit, *, whole: bool) -> None:
+        """Show what restoring would do; what came since stays unless a person wants the `whole` text."""
+        from memory_tui.tui.views.dialogs import Preview
+
+        planned = await self.home.jobs.run(
+            partial(note_changes.restoring, entry=entry, path=self._path or entry_path(entry), whole=whole)
+        )
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._apply(planned.change)
+            elif answer == "w":
+                self._restore(entry, whole=not whole)
+
+        options = {"w": "Keep newer lines" if whole else "Whole text"}
+        self.app.push_screen(Preview(planned, "Restore", options), answered)
+
+    @task("write", exclusive=False)
+    async def _apply(self, change: Change) -> None:
+        done = await self.home.jobs.write(note_changes.applied(change))
+        self.show_message(f"{one_line(done.change.title)}: done. u undoes it.")
+        self.home.jobs.refresh()
+        self._gather()
 
     @task("plan")
     async def _propose(self, kind: str) -> None:

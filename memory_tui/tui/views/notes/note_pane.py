@@ -55,7 +55,11 @@ class NotePane(Part):
 
     def context(self) -> dict[str, bool]:
         """What was found, and whether there is a way back."""
-        return {"found": bool(self.reader.matches), "trail": bool(self._trail)}
+        return {
+            "found": bool(self.reader.matches),
+            "trail": bool(self._trail),
+            "foldable": self.reader.foldable,
+        }
 
     def shows(self, path: str) -> bool:
         """Whether the note `path` is in the reader."""
@@ -168,11 +172,11 @@ class NotePane(Part):
         return True
 
     def chosen(self, rows: RowList, /) -> None:
-        """Follow the link under the cursor."""
+        """Follow the link under the cursor, or unfold what begins there."""
         if rows is self.about and self.about.target is not None:
             self.view.remove_class("-asked")
             self.follow(*self.about.target)
-        elif rows is self.reader:
+        elif rows is self.reader and not self.reader.toggle_fold():
             self._follow_line()
 
     def _follow_line(self) -> None:

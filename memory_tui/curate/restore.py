@@ -1,0 +1,212 @@
+"""Restoring brings back what a note held before: by the journal, by git, by what the index last saw of it.
+
+A daily note that lost lines to another program has an entry of the journal, kind `lost`, with the text that the index
+held of it. Nothing takes such an entry back but a restore, which is shown like any other change.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory_tui.core.errors import EditRefused, MemoryTuiError
+from memory_tui.core.formatting import plural
+from memory_tui.curate.changes import Change, FileChange, bare, end_of
+from memory_tui.curate.git import History
+from memory_tui.curate.journal import LOST, Journal, JournalEntry, text_name
+from memory_tui.curate.merge import changed_spans
+from memory_tui.source.last_text import LastText, lost_lines, shrank
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import Curator
+
+_INEXACT = "put together from the index: blank ends of lines, and annotations, may be missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A text that a note had at `at` (epoch seconds).
+
+    `ref` names it: `12` is the note after change 12 of the journal, `before-12` before it, `git:HASH` at a commit.
+    """
+
+    ref: str
+    at: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class LostNote:
+    """Lines that a daily note lost and still lacks; `change` is the journal's entry about it, `at` when it was found.
+
+    `gone` tells that the note is not there at all.
+    """
+
+    path: str
+    change: int
+    at: float
+    lines: tuple[str, ...]
+    gone: bool
+
+
+def versions(journal: Journal, git: History, path: str, now: bytes | None) -> list[Version]:
+    """List the texts that are known of the note `path`, newest first, each once, without the one it has `now`.
+
+    Raises EditRefused.
+    """
+    seen = {text_name(now)} if now is not None else set[str]()
+    found = []
+    for entry in reversed(journal.entries()):
+        for file in entry.files if entry.state == "done" else ():
+            for name, ref in ((file.after, f"{entry.id}"), (file.before, f"before-{entry.id}")):
+                if file.path == path and name and name not in seen:
+                    seen.add(name)
+                    title = entry.title if ref == str(entry.id) else f"before: {entry.title}"
+                    found.append(Version(ref, entry.at, title))
+    if git.top() is not None:
+        found += [Version(f"git:{commit.hash}", commit.at, f"git: {commit.subject}") for commit in git.log(path)]
+    return sorted(found, key=lambda version: -version.at)
+
+
+def version_text(journal: Journal, git: History, path: str, ref: str) -> bytes:
+    """The bytes that the note `path` had at the version `ref`. Raises EditRefused where there is none."""
+    if ref.startswith("git:"):
+        return git.text(path, ref.removeprefix("git:"))
+    return _journal_text(journal, path, ref)
+
+
+def _journal_text(journal: Journal, path: str, ref: str) -> bytes:
+    number = ref.removeprefix("before-")
+    entries = journal.entries() if number.isdigit() else ()
+    entry = next((entry for entry in entries if entry.id == int(number)), None)
+    file = next((file for file in entry.files if file.path == path), None) if entry is not None else None
+    data = None if file is None else journal.text(file.before if ref.startswith("before-") else file.after)
+    if data is None:
+        raise EditRefused(
+            f"There is no version {ref} of {path}.", f"Run memory-tui restore {path} to list the versions."
+        )
+    return data
+
+
+def restored(path: str, before: bytes | None, now: bytes | None, title: str, *, whole: bool, note: str = "") -> Change:
+    """The change that brings `before` back into the note `path`, which holds `now`.
+
+    Lines that came since stay, unless it is brought back `whole`. Raises EditRefused where nothing would change.
+    """
+    after = before if whole or now is None else together(before or b"", now)
+    if after == now:
+        raise EditRefused(f"{path} holds every line of that version.", "Nothing was changed.")
+    return Change("restore", title, (FileChange(path, now, after),), (note,) if note else ())
+
+
+def together(before: bytes, now: bytes) -> bytes:
+    """The lines of `now`, with those of `before` that it lacks where they stood."""
+    old, new = _split(before), _split(now)
+    out: list[str] = []
+    at = 0
+    for a, b, c, d in changed_spans([bare(line) for line in old], [bare(line) for line in new]):
+        out += [*new[at:c], *old[a:b], *new[c:d]]
+        at = d
+    out += new[at:]
+    end = next((end_of(line) for line in (*new, *old) if end_of(line)), "\n")
+    ended = [line if end_of(line) else line + end for line in out[:-1]] + out[-1:]
+    return "".join(ended).encode("utf-8", "surrogateescape")
+
+
+def _split(data: bytes) -> list[str]:
+    lines = data.decode("utf-8", "surrogateescape").split("\n")
+    last = lines.pop()
+    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
+
+
+def to_version(curator: Curator, path: str, ref: str, *, whole: bool) -> Change:
+    """The change that brings the version `ref` of the note `path` back; lines that came since stay unless `whole`.
+
+    Raises EditRefused, PathRefused, Unreadable.
+    """
+    now = curator.read(path)
+    before = version_text(curator.journal, curator.git, path, ref)
+    what = "as it was at the commit" if ref.startswith("git:") else "as it was"
+    known = next(
+        (version for version in versions(curator.journal, curator.git, path, None) if version.ref == ref), None
+    )
+    when = f" on {_time(known.at)}" if known is not None else ""
+    found = restored(path, before, now, f"Restore {path} {what}{when}", whole=whole)
+    return curator.plan.with_trust(found)
+
+
+# --- lost notes ----------------------------------------------------------------------------------------------------
+
+
+def keep_lost(journal: Journal, last: LastText, now: bytes | None) -> JournalEntry | None:
+    """Write down that a note lost lines which the index still holds; None where it did so by a change made here.
+
+    Raises EditRefused, Busy.
+    """
+    after = "" if now is None else now.decode("utf-8", "replace")
+    if now is not None and not shrank(last.text, after):
+        return None
+    before: bytes | None = last.text.encode("utf-8", "surrogateescape")
+    reason = "the text before is what the index held" if last.exact else _INEXACT
+    with journal.locked():
+        known = _last_of(journal.entries(), last.path)
+        if known is not None and known.at >= last.at:
+            # Changed here after the index saw it: what counts is the text that this left.
+            before = journal.text(next(file.after for file in known.files if file.path == last.path))
+            reason = f"the text before is that of change {known.id}"
+        text = (before or b"").decode("utf-8", "surrogateescape")
+        if before is None or not shrank(text, after):
+            return None
+        count = plural(len(lost_lines(text, after)), "line")
+        what = f"{last.path} vanished, with {count}" if now is None else f"{last.path} lost {count}"
+        change = Change(LOST, f"{what}: another program did it", (FileChange(last.path, before, now),))
+        return journal.record(change, [(0, 0)], reason)
+
+
+def _last_of(entries: Sequence[JournalEntry], path: str) -> JournalEntry | None:
+    return next((entry for entry in reversed(entries) if entry.state == "done" and path in entry.paths), None)
+
+
+def lost_notes(
+    journal: Journal, read: Callable[[str], bytes | None], texts: Sequence[tuple[str, str]]
+) -> list[LostNote]:
+    """List each loss of which lines are still lacking. `read` gives a note as it is, `texts` has path and text of all.
+
+    Lines that stand in another note now were moved, and are not lost. Raises EditRefused.
+    """
+    found: list[LostNote] = []
+    for entry in reversed(journal.entries()):
+        if entry.kind != LOST or entry.state != "done":
+            continue
+        path = entry.files[0].path
+        try:
+            before = (journal.text(entry.files[0].before) or b"").decode("utf-8", "surrogateescape")
+            now = read(path)
+        except MemoryTuiError:
+            # What the journal let go, or what became a link, cannot be restored; the list of changes says so.
+            continue
+        lines = lost_lines(before, "" if now is None else now.decode("utf-8", "replace"))
+        newer = [line for note in found if note.path == path for line in note.lines]
+        elsewhere = [text for other, text in texts if other != path]
+        if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
+            found.append(LostNote(path, entry.id, entry.at, tuple(lines), now is None))
+    return found[::-1]
+
+
+def bring_back(curator: Curator, path: str, change: int) -> Change:
+    """The change that puts what the journal's entry `change` tells of back into the note `path`.
+
+    Raises EditRefused, PathRefused, Unreadable.
+    """
+    journal, now = curator.journal, curator.read(path)
+    before = _journal_text(journal, path, f"before-{change}")
+    entry = next(entry for entry in journal.entries() if entry.id == change)
+    note = f"The text is {entry.reason}." if entry.reason == _INEXACT else ""
+    title = f"Restore {path}: what it lost by {_time(entry.at)}"
+    return curator.plan.with_trust(restored(path, before, now, title, whole=False, note=note))
+
+
+def _time(at: float) -> str:
+    return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,217 @@
+"""A daily note that lost lines to another program is noticed, and gets them back beside what is there now."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.cli import main
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate import restore
+from memory_tui.engine.engine import Engine
+from memory_tui.inbox import examine
+from memory_tui.inbox.entries import Suggestion
+from memory_tui.plan import Options
+from memory_tui.source.last_text import LastText, is_daily, last_text, lost_lines, shrank
+
+DAY = "memory/2026-03-18.md"
+TEXT = (
+    "# 2026-03-18\n\n- 09:00 new firmware on the router\n- 10:00 the boiler was serviced\n- 11:00 lunch at the lake\n"
+)
+OTHER = "# 2026-03-18\n\n- 12:00 written by a session that knew nothing of them\n"
+
+
+@pytest.fixture
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n\n- tea\n")
+    (folder / DAY).write_text(TEXT)
+    return folder
+
+
+def opened(notes: Path, profile: str = "openclaw-2026.3", *, read_only: bool = False) -> Engine:
+    changes = (("sync.watch", "false"), ("profile", profile))
+    options = Options(workspace=str(notes), provider="none", changes=changes, read_only=read_only)
+    return Engine.open(options)
+
+
+def lost(engine: Engine) -> list[Suggestion]:
+    return [one for one in engine.inbox.examine() if one.kind == "lost"]
+
+
+@pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.9"])
+def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes: Path, profile: str) -> None:
+    with opened(notes, profile) as engine:
+        engine.indexer.sync()
+        (notes / DAY).write_text(OTHER)
+        engine.indexer.sync()
+        (one,) = lost(engine)
+        assert (one.place.path, one.actions[0]) == (DAY, "restore")
+        assert "lost 3 lines to another program" in one.reason
+        made = engine.notes.curator.apply(examine.change(one, "restore", engine.notes.curator))
+        assert lost_lines(TEXT, (notes / DAY).read_text()) == lost_lines(OTHER, (notes / DAY).read_text()) == []
+        assert lost(engine) == []
+        engine.notes.curator.undo(made.entry.id)
+        assert (notes / DAY).read_text() == OTHER
+
+
+def test_a_vanished_note_comes_back_to_the_letter(notes: Path) -> None:
+    with opened(notes) as engine:
+        engine.indexer.sync()
+        (notes / DAY).unlink()
+        engine.indexer.sync()
+        (one,) = lost(engine)
+        assert "is not there any more" in one.reason
+        engine.notes.curator.apply(examine.change(one, "restore", engine.notes.curator))
+        assert (notes / DAY).read_text() == TEXT
+
+
+def test_what_was_changed_here_or_moved_or_is_no_daily_note_is_not_lost(notes: Path) -> None:
+    with opened(notes) as engine:
+        (notes / "memory/topic.md").write_text("- one\n- two\n")
+        engine.indexer.sync()
+        curator = engine.notes.curator
+        curator.apply(curator.plan.trash_lines(curator.plan.spot(DAY, 4)))
+        engine.indexer.sync()
+        (notes / DAY).write_text((notes / DAY).read_text() + "- 13:00 the agent goes on\n")
+        (notes / "memory/topic.md").write_text("- one\n")
+        engine.indexer.sync()
+        assert lost(engine) == []
+        (notes / DAY).rename(notes / "memory/2026-03-18-lake.md")
+        engine.indexer.sync()
+        assert lost(engine) == []
+
+
+def test_undo_passes_over_what_others_did(notes: Path) -> None:
+    with opened(notes) as engine:
+        engine.indexer.sync()
+        curator = engine.notes.curator
+        mine = curator.apply(
+            curator.plan.edit("MEMORY.md", (notes / "MEMORY.md").read_bytes(), "# Facts\n\n- coffee\n")
+        )
+        (notes / DAY).write_text(OTHER)
+        engine.indexer.sync()
+        assert curator.history()[0].kind == "lost"
+        assert curator.undo().entry.undoes == mine.entry.id
+        assert (notes / DAY).read_text() == OTHER
+
+
+def test_nothing_is_kept_where_nothing_may_be_written(notes: Path) -> None:
+    with opened(notes) as engine:
+        engine.indexer.sync()
+    (notes / DAY).write_text(OTHER)
+    with opened(notes, read_only=True) as engine:
+        engine.indexer.sync()
+        assert lost(engine) == []
+        assert not engine.notes.curator.journal.folder.exists()
+
+
+def test_a_note_is_put_together_from_its_chunks(notes: Path) -> None:
+    long = "# 2026-03-18\r\n\r\n" + "".join(f"- {n} a line of this long day\r\n" for n in range(200)) + "\r\n\r\n- end"
+    (notes / DAY).write_bytes(long.encode())
+    with opened(notes) as engine:
+        engine.indexer.sync()
+        with engine.queries.reader() as store:
+            found = last_text(store, DAY)
+            assert last_text(store, "memory/2020-01-01.md") is None
+    assert found is not None
+    assert (found.text, found.exact) == (long, True)
+
+
+def test_annotations_that_the_index_lacks_do_not_count_as_lost(notes: Path) -> None:
+    (notes / DAY).write_text(f"{TEXT}- 12:00 the plan <!-- project: house -->\n")
+    with opened(notes, "openclaw-2026.9") as engine:
+        engine.indexer.sync()
+        (notes / DAY).write_text((notes / DAY).read_text() + "- 13:00 more\n")
+        engine.indexer.sync()
+        assert lost(engine) == []
+        (notes / DAY).write_text("# 2026-03-18\n")
+        engine.indexer.sync()
+        change = examine.change(lost(engine)[0], "restore", engine.notes.curator)
+        assert "annotations, may be missing" in change.notes[0]
+
+
+def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(
+    notes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git = ["git", "-C", str(notes), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "the first day"]):
+        subprocess.run([*git, *arguments], check=True)
+    where = ["--workspace", str(notes), "--provider", "none"]
+    with opened(notes) as engine:
+        curator = engine.notes.curator
+        number = curator.apply(curator.plan.trash_lines(curator.plan.spot(DAY, 3))).entry.id
+    assert main.main(["restore", DAY, *where]) == 0
+    said = capsys.readouterr().out
+    assert "git: the first day" in said
+    assert f"before-{number} " in said
+    commit = next(word for word in said.split() if word.startswith("git:") and len(word) > 20)
+    before = (notes / DAY).read_text()
+    assert main.main(["restore", DAY, "--version", commit, "--dry-run", *where]) == 0
+    assert "+- 09:00 new firmware" in capsys.readouterr().out
+    assert (notes / DAY).read_text() == before
+    assert main.main(["restore", DAY, "--version", f"before-{number}", "--yes", *where]) == 0
+    assert (notes / DAY).read_text() == TEXT
+    assert main.main(["undo", "--yes", *where]) == 0
+    assert (notes / DAY).read_text() == before
+    assert main.main(["restore", DAY, "--version", "77", *where]) != 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_loss"),
+    [
+        ("- a\n- b\n", "- a\n- b\n- c\n", False),
+        ("- a\n- b\n- c\n- d\n", "- a\n- B!\n- c\n- d\n", False),
+        ("- a\n- b\n", "- a\n", True),
+        ("- a\n- b\n- c\n", "- x\n- y\n- z\n- w\n", True),
+        ("- a <!-- importance: 3 -->\n- b\n", "- a\n\n- b\n", False),
+        ("", "", False),
+    ],
+)
+def test_a_loss_is_fewer_lines_or_mostly_other_ones(before: str, after: str, is_loss: bool) -> None:
+    assert shrank(before, after) is is_loss
+
+
+@pytest.mark.parametrize(
+    ("path", "daily"),
+    [
+        (DAY, True),
+        ("memory/2026-03-18-1130.md", True),
+        ("memory/a/2026-03-18.md", True),
+        ("memory/topic.md", False),
+        ("2026-03-18.md", False),
+        ("memory/dreaming/light/2026-03-18.md", False),
+    ],
+)
+def test_daily_notes_are_known_by_their_names(path: str, daily: bool) -> None:
+    assert is_daily(path) is daily
+
+
+_LINES = st.lists(st.sampled_from(["a", "b", "c", "- d", ""]), max_size=6)
+
+
+@given(_LINES, _LINES, st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_together_no_line_of_either_text_is_missing(old: list[str], new: list[str], end: str, closed: bool) -> None:
+    before, now = (end.join(lines) + end * closed for lines in (old, new))
+    found = restore.together(before.encode(), now.encode()).decode()
+    assert lost_lines(before, found) == lost_lines(now, found) == []
+
+
+def test_a_version_that_would_change_nothing_is_refused() -> None:
+    with pytest.raises(EditRefused, match="holds every line"):
+        restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", whole=False)
+    assert restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", whole=True).files[0].after == b"- a\n"
+
+
+def test_a_loss_is_written_down_once(notes: Path) -> None:
+    with opened(notes) as engine:
+        last = LastText(DAY, TEXT, 1.0, True)
+        assert engine.notes.keep_lost(last, None).startswith(f"{DAY} vanished, with 4 lines")
+        assert engine.notes.keep_lost(last, None) == ""
