@@ -1,4 +1,4 @@
-"""Measure QMD as the backend: `python -m tests.bench.backends [--questions]`.
+"""Measure QMD as the backend: `python -m tests.bench.backends [--questions | --stub]`.
 
 - a search through the backend against the bare `node qmd.js search`, medians of 20, interleaved; and over the server
 - with a stub that never answers: the first search, and the median of the next ten against a search of the index
@@ -118,12 +118,14 @@ def main() -> None:
     """Measure, and print beside each figure what it may be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", action="store_true")
+    parser.add_argument("--stub", action="store_true", help="only what needs no QMD")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         if given.questions:
             questions(Path(name))
             return
-        overhead(Path(name) / "real")
+        if not given.stub:
+            overhead(Path(name) / "real")
         hanging(Path(name) / "stub")
 
 

@@ -1,8 +1,8 @@
 """What grows with what: seconds of CPU for n, 2n and 4n of each thing that was once quadratic, and their ratios.
 
-python tests/bench/growth.py [--quick]
+python tests/bench/growth.py [PART ...] [--quick] [--scale 4]
 
-Linear work has ratios of about 2; a ratio of about 4 is quadratic.
+Parts: questions line folders secrets merges. Linear work has ratios of about 2; a ratio of about 4 is quadratic.
 """
 
 from __future__ import annotations
@@ -10,17 +10,27 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import random
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from measure import begin
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from memory_tui.core import secret_finder
+from memory_tui.curate import diff
+from memory_tui.curate.changes import Change, FileChange
+from memory_tui.curate.merge import merge
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.workspace import scan as workspace_scan
 from memory_tui.workspace.chunking import chunk_text
 from memory_tui.workspace.roots import Roots, scan
+from tests.curate.test_merge import equal, every_second, few_words, rewritten, turned
 
 LINE = "deploy the rollback a-a-a of service number five "
 
@@ -41,8 +51,8 @@ def show(what: str, sizes: list[int], taken: list[float]) -> None:
     print(f"{what:<46} n={sizes[0]:<9,} {values}   ratios {ratios}", flush=True)
 
 
-def grown(what: str, first: int, make: Callable[[int], Callable[[], object]]) -> None:
-    sizes = [first, 2 * first, 4 * first]
+def grown(what: str, first: float, make: Callable[[int], Callable[[], object]]) -> None:
+    sizes = [round(first), 2 * round(first), 4 * round(first)]
     show(what, sizes, [seconds(make(size)) for size in sizes])
 
 
@@ -59,7 +69,7 @@ def opened(folder: Path, **notes: str) -> Engine:
     return engine
 
 
-def questions(scale: int) -> None:
+def questions(scale: float) -> None:
     """Long questions over a few hundred chunks."""
     with tempfile.TemporaryDirectory() as place:
         lines = {f"n{number}": f"{LINE}{number}\n" * 40 for number in range(100)}
@@ -75,9 +85,9 @@ def questions(scale: int) -> None:
             )
 
 
-def single_line(scale: int) -> None:
+def single_line(scale: float) -> None:
     """Indexing a note of one line, and asking it."""
-    sizes = [1_000_000 * scale * times for times in (1, 2, 4)]
+    sizes = [round(1_000_000 * scale) * times for times in (1, 2, 4)]
     made, asked = [], []
     for size in sizes:
         with tempfile.TemporaryDirectory() as place:
@@ -91,13 +101,13 @@ def single_line(scale: int) -> None:
     grown("note of one line: chunks", 1_000_000 * scale, lambda n: lambda: chunk_text(LINE * (n // len(LINE))))
 
 
-def folders(scale: int) -> None:
+def folders(scale: float) -> None:
     """Extra paths below and above the limit."""
     with tempfile.TemporaryDirectory() as place:
         base = Path(place)
         (base / "notes").mkdir()
         for times in (1, 2, 4):
-            for number in range(50 * scale * times):
+            for number in range(round(50 * scale) * times):
                 folder = base / f"x{times}" / f"d{number}"
                 folder.mkdir(parents=True)
                 for other in range(40):
@@ -105,9 +115,9 @@ def folders(scale: int) -> None:
         grown(
             "extra path: files looked through",
             2_000 * scale,
-            lambda n: lambda: scan(Roots.open(base / "notes", [str(base / f"x{n // (2_000 * scale)}")])),
+            lambda n: lambda: scan(Roots.open(base / "notes", [str(base / f"x{n // round(2_000 * scale)}")])),
         )
-    for limit in (50_000, 100_000, 200_000):
+    for limit in (round(50_000 * scale / 4) * times for times in (1, 2, 4)):
         os.environ[workspace_scan.LIMIT_VARIABLE] = str(limit)
         with tempfile.TemporaryDirectory() as place:
             taken = seconds(lambda place=place: (workspace_scan._too_large.clear(), scan(Roots.open(place, ["/"]))))
@@ -115,7 +125,7 @@ def folders(scale: int) -> None:
     del os.environ[workspace_scan.LIMIT_VARIABLE]
 
 
-def hidden(scale: int) -> None:
+def hidden(scale: float) -> None:
     """Secrets: in plain text, and where everything is one."""
     grown(
         "secrets in plain text, characters",
@@ -129,14 +139,40 @@ def hidden(scale: int) -> None:
     )
 
 
+def merges(scale: float) -> None:
+    """A merge, and the difference that is shown of it, for notes that are hard to compare."""
+    random.seed(1)
+    for texts in (equal, every_second, few_words, rewritten, turned):
+
+        def merged(size: int, texts: Callable[[int], object] = texts) -> Callable[[], object]:
+            base, mine, theirs = (b"".join(lines) for lines in texts(size))
+            return lambda: merge(base, mine, theirs)
+
+        def shown(size: int, texts: Callable[[int], object] = texts) -> Callable[[], object]:
+            base, mine, _ = (b"".join(lines) for lines in texts(size))
+            change = Change("edit", "one", (FileChange("a.md", base, mine),))
+            return lambda: diff.lines(change)
+
+        grown(f"merge, lines: {texts.__name__}", max(100, 500 * scale), merged)
+        grown(f"difference, lines: {texts.__name__}", max(100, 500 * scale), shown)
+
+
 def main() -> None:
+    parts = {
+        "questions": questions,
+        "line": lambda scale: single_line(2 * scale),
+        "folders": folders,
+        "secrets": hidden,
+        "merges": merges,
+    }
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
     parser.add_argument("--quick", action="store_true", help="a quarter of the sizes")
-    scale = 1 if parser.parse_args().quick else 4
-    questions(scale)
-    single_line(2 * scale)
-    folders(scale)
-    hidden(scale)
+    parser.add_argument("--scale", type=float, default=4, help="sizes; --quick is 1")
+    given = parser.parse_args()
+    begin(__doc__)
+    for part in given.parts or parts:
+        parts[part](1 if given.quick else given.scale)
 
 
 if __name__ == "__main__":

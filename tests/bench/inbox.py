@@ -15,16 +15,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from corpus import write
+from measure import CHUNKS_A_NOTE, begin, show
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-
-CHUNKS_A_NOTE = 3.9
-"""Chunks that a note of 4,000 characters is cut into."""
-
-
-def show(what: str, value: str, goal: str = "") -> None:
-    print(f"{what:<62}{value:>16}   {goal}")
 
 
 def spoil(folder: Path) -> None:
@@ -54,7 +48,7 @@ async def on_screen(options: Options) -> None:
             await pilot.pause(0.02)
         ticker = Ticker()
         await asyncio.sleep(1)
-        show("longest stall of the screen's thread at rest, ms", f"{ticker.lap()[0]:.1f}")
+        show("longest turn of the screen's thread at rest, ms", ticker.lap())
         for what in ("looks", "looks again"):
             began = time.perf_counter()
             if what == "looks":
@@ -66,12 +60,7 @@ async def on_screen(options: Options) -> None:
                 view.examine()
             while not view.resting:
                 await asyncio.sleep(0.01)
-            longest, median = ticker.lap()
-            show(
-                f"longest stall while it {what} ({time.perf_counter() - began:.1f} s), ms",
-                f"{longest:.1f}",
-                f"<= 50, median {median:.2f}",
-            )
+            show(f"longest turn while it {what} ({time.perf_counter() - began:.1f} s), ms", ticker.lap(), "<= 50")
         ticker.stop()
 
 
@@ -79,6 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--chunks", type=int, default=10_000)
     given = parser.parse_args()
+    begin(__doc__)
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

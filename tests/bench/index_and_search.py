@@ -1,8 +1,6 @@
-"""How fast notes become searchable and questions are answered, as ratios to what the machine can do in the same run.
+"""How fast notes become searchable and questions are answered, beside the machine's limit and what others do with it.
 
-python tests/bench/index_and_search.py [--files 1000] [--chunks 10000] [--large]
-
-Times are given in CPU time and, in brackets, by the clock, which other work on the machine makes longer.
+python tests/bench/index_and_search.py [--files 1000] [--chunks 10000] [--questions 120] [--large]
 """
 
 from __future__ import annotations
@@ -10,112 +8,123 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import statistics
+import shutil
+import subprocess
 import tempfile
-import time
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
-import apsw
 from corpus import questions, write
+from measure import CHUNKS_A_NOTE, LARGE, Cost, begin, cost_of, middle, ratio, share, show
 
+from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 
 
-class Cost(NamedTuple):
-    """Milliseconds of CPU, and by the clock."""
-
-    cpu: float
-    wall: float
-
-    def __str__(self) -> str:
-        return f"{self.cpu:.2f} ({self.wall:.2f})"
-
-
-def cost_of(run) -> Cost:
-    cpu, wall = time.process_time(), time.perf_counter()
-    run()
-    return Cost((time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000)
-
-
-def share(found: list[Cost], part: float) -> Cost:
-    """The cost that `part` of those that were `found` do not exceed."""
-    at = min(int(len(found) * part), len(found) - 1)
-    return Cost(sorted(cost.cpu for cost in found)[at], sorted(cost.wall for cost in found)[at])
-
-
-def milliseconds(run, times: int) -> Cost:
-    """Median cost of `run`."""
-    return share([cost_of(run) for _ in range(times)], 0.5)
-
-
-def show(what: str, value: str, goal: str = "") -> None:
-    print(f"{what:<62}{value:>16}   {goal}")
-
-
 def indexing(folder: Path, place: Path) -> None:
     with Engine.open(Options(workspace=str(folder), index=str(place / "index.sqlite"))) as engine:
-        began = time.process_time()
-        report = engine.indexer.sync()
-        cpu = time.process_time() - began
-        show(f"indexing {report.indexed} files, chunks per CPU-second", f"{report.chunks / cpu:,.0f}", ">= 1,000")
-        before = engine.status().generation
-        began = time.process_time()
-        again = engine.indexer.sync()
-        cpu = (time.process_time() - began) / again.found * 1e6
-        show("second run, microseconds of CPU a file", f"{cpu:.1f}", "<= 50")
-        assert not again.changed
-        assert before == engine.status().generation
-        began = time.process_time()
-        for _ in range(5):
-            for entry in os.scandir(folder / "memory"):
-                entry.stat()
-        bare = (time.process_time() - began) / 5 / again.found * 1e6
-        show("  of which a bare scandir and stat", f"{bare:.1f}")
+        cost = cost_of(engine.indexer.sync)
         status = engine.status()
-        chunks = status.chunks
+        chunks, files, before = status.chunks, status.files, status.generation
+        show(f"indexing {files:,} files: chunks per CPU-second", f"{chunks / cost.cpu * 1000:,.0f}", ">= 1,000")
+        again = cost_of(engine.indexer.sync)
+        show("  without a change, microseconds of CPU a file", f"{again.cpu / files * 1000:.1f}", "<= 50")
+        assert before == engine.status().generation
+
+    def bare() -> None:
+        for entry in os.scandir(folder / "memory"):
+            entry.stat()
+
+    show("  of which a bare scandir and stat", f"{middle(bare, 5).cpu / files * 1000:.1f}")
     # Closed, so that the log is folded into it.
-    show("index bytes a chunk", f"{(place / 'index.sqlite').stat().st_size / chunks:,.0f}")
+    show("bytes of index a chunk, without the open log", f"{(place / 'index.sqlite').stat().st_size / chunks:,.0f}")
 
 
-def searching(folder: Path, place: Path, kind: str) -> None:
+def resident() -> float:
+    """MB of resident memory at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def searching(folder: Path, place: Path, kind: str, count: int) -> None:
     print(f"\n{kind}")
-    with Engine.open(Options(workspace=str(folder), index=str(place / "index.sqlite"))) as engine:
+    with Engine.open(
+        Options(workspace=str(folder), index=str(place / "index.sqlite"), changes=(("sync.onSearch", "false"),))
+    ) as engine:
         engine.indexer.sync()
         chunks = engine.status().chunks
-        asked = questions(240, kind)
-        show("first question of the process, ms", str(cost_of(partial(engine.queries.search, asked[0]))))
+        asked = questions(count + 1, kind)
+        show("first question of the process, ms", cost_of(partial(engine.queries.search, asked[0])))
         once = [cost_of(partial(engine.queries.search, question)) for question in asked[1:]]
-        goal = "<= 10" if chunks < 20_000 else "<= 12"
-        show(f"hybrid search over {chunks:,} chunks, each question new, p50 ms", str(share(once, 0.5)), goal)
-        show("  p95", str(share(once, 0.95)), "<= 20")
+        goal = "<= 10" if chunks < LARGE // 2 else "<= 12"
+        show(f"search over {chunks:,} chunks, each question new, p50 ms", share(once, 0.5), goal)
+        show("  p95", share(once, 0.95), "<= 20")
         again = [cost_of(partial(engine.queries.search, question)) for question in asked[1:]]
-        show("  words that were asked for before, p50", str(share(again, 0.5)), goal)
-        show("  p95", str(share(again, 0.95)), "<= 20")
-        stages: dict[str, list[float]] = {}
-        for question in asked[1:60]:
-            for stage, ms in engine.queries.search(question).timings.items():
-                stages.setdefault(stage, []).append(ms)
-        for stage, times in stages.items():
-            show(f"  {stage}, by the clock", f"{statistics.median(times):.2f}")
-        show("resident memory, MB", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")
-        evidence = engine.queries.gather(asked[1])
-        ours = engine.plan.settings
-        tries = {
-            "recommended": ours,
-            "openclaw-2026.3": engine.plan.with_profile("openclaw-2026.3"),
-            "recommended with mmr": ours.set("query.hybrid.mmr.enabled", True, "bench"),
-        }
+        show("  the same questions again, p50", share(again, 0.5), goal)
+        show("  p95", share(again, 0.95), "<= 20")
+        found: list[tuple[Cost, Cost]] = []
+        for question in asked[1:]:
+            evidence = engine.queries.gather(question)
+            ranked = cost_of(partial(engine.queries.rank, evidence, engine.plan.settings))
+            found.append((cost_of(partial(engine.queries.gather, question)), ranked))
+        for at, what in enumerate(("gather", "rank")):
+            show(f"  of which {what}, asked again", share([costs[at] for costs in found], 0.5))
+        show("resident memory, MB", f"{resident():.0f}")
+        profiles(engine, asked[1 : 1 + max(4, count // 4)])
+    beside(place / "index.sqlite", folder, asked[1:], share(once, 0.5).cpu)
+
+
+def profiles(engine: Engine, asked: list[str]) -> None:
+    """A knob step under each profile, and what 2026.9 costs beside 2026.3 on the same notes, in turns."""
+    ours = engine.plan.settings
+    tries = {
+        "recommended": ours,
+        "recommended with mmr": ours.set("query.hybrid.mmr.enabled", True, "bench"),
+        "openclaw-2026.3": engine.plan.with_profile("openclaw-2026.3"),
+        "openclaw-2026.9": engine.plan.with_profile("openclaw-2026.9"),
+    }
+    steps: dict[str, list[Cost]] = {title: [] for title in tries}
+    for question in asked:
+        evidence = engine.queries.gather(question)
         for title, settings in tries.items():
-            show(f"re-ranking {title}, ms", str(milliseconds(partial(engine.queries.rank, evidence, settings), 30)))
-    against_the_machine(place / "index.sqlite", share(again, 0.5).cpu)
+            engine.queries.rank(evidence, settings)
+            steps[title].append(cost_of(partial(engine.queries.rank, evidence, settings)))
+    for title, costs in steps.items():
+        show(f"one knob step, {title}, ms", share(costs, 0.5), "<= 16")
+    newer, older = (share(steps[f"openclaw-2026.{number}"], 0.5).cpu for number in (9, 3))
+    show("  2026.9 / 2026.3", f"{newer / older:.2f}", "<= 2")
 
 
-def against_the_machine(index: Path, ours: float) -> None:
-    """The same rows by a bandwidth probe, by sqlite-vec's own scan, and by the documented SQL."""
+def full_text(store, asked: list[str]) -> list[Cost]:
+    """FTS5 alone: the 24 best of all that hold any word of a question."""
+    sql = "SELECT rowid, bm25(chunks_fts) AS s FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY s LIMIT 24"
+
+    def ask(question: str) -> None:
+        words = " OR ".join(f'"{word}"' for word in tokens.tokens(question, stemmed=False))
+        store.connection.execute(sql, (words,)).fetchall()
+
+    return [cost_of(partial(ask, question)) for question in asked]
+
+
+def greps(folder: Path, asked: list[str]) -> list[Cost]:
+    """`rg` for any word of a question, as an agent without a memory would look."""
+
+    def ask(question: str) -> None:
+        words = [part for word in question.split() for part in ("-e", word)]
+        subprocess.run(["rg", "-c", "-i", "-F", *words, str(folder)], stdout=subprocess.DEVNULL, check=False)
+
+    found = []
+    for question in asked:
+        before = os.times()
+        wall = cost_of(partial(ask, question)).wall
+        after = os.times()
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
+        found.append(Cost(cpu * 1000, wall))
+    return found
+
+
+def beside(index: Path, folder: Path, asked: list[str], ours: float) -> None:
+    """The same rows by a probe of the memory, by FTS5, by sqlite-vec's own scan, by the documented SQL, and by rg."""
     # Not at the top: the engine says how many threads numpy may start, before it is imported.
     import numpy as np
 
@@ -126,38 +135,44 @@ def against_the_machine(index: Path, ours: float) -> None:
     corpus = Corpus.load(store)
     query = corpus.vectors([0])[0].copy()
     block = np.ones(50_000_000, np.float32)
-    probe = milliseconds(block.sum, 7).cpu
+    probe = middle(block.sum, 7).cpu
     floor = corpus.matrix.nbytes / (block.nbytes / probe)
-    scan = milliseconds(lambda: cosines(corpus, query), 30).cpu
-    show("all cosines in memory, ms", f"{scan:.3f}")
-    show("  times the memory bandwidth floor", f"{scan / floor:.1f}")
+    scan = middle(lambda: cosines(corpus, query), 30).cpu
+    show("all cosines in memory, ms", f"{scan:.3f}", ratio(scan, floor, "one read of the vectors"))
+    show("  our whole search, each question new", f"{ours:.1f}", ratio(ours, scan, "all cosines"))
+    words = share(full_text(store, asked[:20]), 0.5)
+    show("FTS5 alone, any word, best 24, ms", words, ratio(words.cpu, ours, "our whole search"))
+    if shutil.which("rg"):
+        grep = share(greps(folder, asked[:3]), 0.5)
+        show("rg for any word, a process, ms", grep, ratio(grep.cpu, ours, "our whole search"))
     if store.finds_nearest():
-        knn = milliseconds(lambda: store.nearest(query, 24), 10).cpu
+        knn = middle(lambda: store.nearest(query, 24), 10).cpu
         show("sqlite-vec's own nearest 24, ms", f"{knn:.2f}", f"{knn / scan:.1f} x ours")
         documented = (
             "SELECT c.id, vec_distance_cosine(v.embedding, ?) AS d FROM chunks_vec v JOIN chunks c "
             "ON c.id = v.rowid WHERE c.model = ? ORDER BY d LIMIT 24"
         )
         blob, model = query.tobytes(), store.recipe().identity.model  # type: ignore[union-attr]
-        sql = milliseconds(lambda: store.connection.execute(documented, (blob, model)).fetchall(), 5).cpu
+        sql = middle(lambda: store.connection.execute(documented, (blob, model)).fetchall(), 5).cpu
         show("the documented SQL, vector side alone, ms", f"{sql:.2f}", f"{sql / ours:.1f} x our whole search")
     store.close()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1000, help="notes for the indexing part")
     parser.add_argument("--chunks", type=int, default=10_000, help="chunks for the search part")
-    parser.add_argument("--large", action="store_true", help="98,000 chunks for the search part")
+    parser.add_argument("--questions", type=int, default=120)
+    parser.add_argument("--kinds", nargs="+", default=["frequent", "prose"], help="corpora: frequent words, prose")
+    parser.add_argument("--large", action="store_true", help=f"{LARGE:,} chunks for the search part")
     given = parser.parse_args()
-    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    print(f"SQLite {apsw.sqlite_lib_version()}, numpy {version('numpy')}, {os.cpu_count()} cores, load {load}\n")
-    notes = (98_000 if given.large else given.chunks) // 4 + 1
+    begin(__doc__)
+    notes = round((LARGE if given.large else given.chunks) / CHUNKS_A_NOTE)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         indexing(write(place / "a", given.files), place / "ia")
-        for kind in ("frequent", "prose"):
-            searching(write(place / kind, notes, kind=kind), place / f"i{kind}", kind)
+        for kind in given.kinds:
+            searching(write(place / kind, notes, kind=kind), place / f"i{kind}", kind, given.questions)
 
 
 if __name__ == "__main__":

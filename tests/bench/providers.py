@@ -1,6 +1,6 @@
 """What embedding providers cost beside their own time: secrets, cache, waiting, and the real local model.
 
-python tests/bench/providers.py [--chunks 10000] [--model FILE.gguf]
+python tests/bench/providers.py [--chunks 4000] [--model FILE.gguf]
 
 The server runs in a process of its own, behind HTTP_PROXY, so that the program takes it for another machine.
 """
@@ -22,13 +22,15 @@ import time
 from pathlib import Path
 
 from corpus import questions, write
+from measure import begin, cost_of, show
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 from tests.support.paths import MODEL  # noqa: E402 - the checkout is no installed package
 
-WAIT_MS = 50
+WAITS = 50, 200
+"""Milliseconds that a request takes, whatever it asks for."""
 AT_ONCE = 4
 
 SERVER = """
@@ -49,10 +51,6 @@ with server.serving(server.Play(usual=slow if mode == "well" else server.hang)) 
         print(len(play.asked), sum(len(asked.texts) for asked in play.asked), flush=True)
         play.asked.clear()
 """
-
-
-def show(what: str, value: str, goal: str = "") -> None:
-    print(f"{what:<70}{value:>14}   {goal}", flush=True)
 
 
 class Server:
@@ -105,38 +103,36 @@ def secrets(folder: Path, most: int) -> None:
     chunks = [text[at : at + 1600] for at in range(0, len(text), 1600)]
     chunks = (chunks * (most // len(chunks) + 1))[:most]
     scanner.find("password: none")
-    began = time.process_time()
-    found = sum(bool(scanner.find(chunk)) for chunk in chunks)
-    show(
-        f"looking for secrets in {most:,} chunks, CPU-seconds ({found} found)",
-        f"{time.process_time() - began:.1f}",
-        "a few",
-    )
+    cost = cost_of(lambda: [scanner.find(chunk) for chunk in chunks])
+    show("looking for secrets, microseconds of CPU a chunk", f"{cost.cpu / most * 1000:.0f}")
 
 
-def waiting(folder: Path, place: Path) -> None:
-    """With a server that answers in 50 ms: all the time beside that of the requests, four at once."""
+def waiting(folder: Path, place: Path, wait: int) -> None:
+    """With a server that answers after `wait` ms: all the time beside that of the requests, four at once."""
     from memory_tui.engine.engine import Engine
 
-    server = Server(WAIT_MS)
+    place.mkdir()
+    server = Server(wait)
     warm = place / "warm"
     warm.mkdir()
-    with Engine.open(options(write(place / "few", 3), warm)) as engine:
+    with Engine.open(options(write(warm / "few", 3), warm)) as engine:
         engine.indexer.sync()
     server.asked()
     with Engine.open(options(folder, place)) as engine:
-        began = time.perf_counter()
-        report = engine.indexer.sync()
-        took = time.perf_counter() - began
+        reports = []
+        cost = cost_of(lambda: reports.append(engine.indexer.sync()))
+    report, took = reports[0], cost.wall / 1000
     requests, _ = server.asked()
-    ideal, bare = -(-requests // AT_ONCE) * WAIT_MS / 1000, bare_client(requests)
+    ideal, bare = -(-requests // AT_ONCE) * wait / 1000, bare_client(requests)
     show(
-        f"{report.chunks:,} chunks, {requests} requests of {WAIT_MS} ms, {AT_ONCE} at once: seconds",
+        f"{report.chunks:,} chunks, {requests} requests of {wait} ms, {AT_ONCE} at once: seconds",
         f"{took:.2f}",
         f"ideal {ideal:.2f}",
     )
     show("  the same requests by a client that does nothing else", f"{bare:.2f}", "this machine's ideal, now")
     show("  times that", f"{took / bare:.2f}", "<= 1.3")
+    show("  ms of CPU a request", f"{cost.cpu / requests:.0f}")
+    show("  a file a request, as others ask, by the same client: seconds", f"{bare_client(report.indexed):.2f}")
     server.close()
 
 
@@ -152,7 +148,8 @@ def bare_client(requests: int) -> float:
             connection.getresponse().read()
         connection.close()
 
-    threads = [threading.Thread(target=post, args=(requests // AT_ONCE,)) for _ in range(AT_ONCE)]
+    shares = [len(range(at, requests, AT_ONCE)) for at in range(AT_ONCE)]
+    threads = [threading.Thread(target=post, args=(share,)) for share in shares]
     began = time.perf_counter()
     for thread in threads:
         thread.start()
@@ -265,19 +262,20 @@ def local(model: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--chunks", type=int, default=4_000)
     parser.add_argument("--model", type=Path, default=MODEL)
     given = parser.parse_args()
+    begin(__doc__)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         for home in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
             os.environ[home] = str(place / "home")
-        (place / "wait").mkdir()
-        small = write(place / "small", 333)
+        small = write(place / "small", max(2, given.chunks // 40))
         secrets(small, given.chunks)
-        waiting(small, place / "wait")
+        for wait in WAITS:
+            waiting(small, place / f"wait{wait}", wait)
         never(small, place)
-        cached(write(place / "large", given.chunks // 3), place)
+        cached(write(place / "large", max(2, given.chunks // 4)), place)
     local(given.model)
 
 

@@ -1,6 +1,8 @@
-"""How quickly the screen answers: first frame, a turned knob, and the longest stall while work is going on.
+"""How quickly the screen answers: first frame, a turned knob, the About pane, the app at rest, stalls during work.
 
-python tests/bench/screen.py [--chunks 10000] [--files 1000]
+python tests/bench/screen.py [PART ...] [--chunks 10000] [--files 1000] [--many 5000] [--large]
+
+Parts: start knob about rest work index. `--large` is 98,000 chunks, and 25,000 notes for the pane and the app at rest.
 """
 
 from __future__ import annotations
@@ -11,50 +13,69 @@ import os
 import pty
 import select
 import signal
-import statistics
 import struct
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
 
 from corpus import questions, write
+from measure import (
+    CHUNKS_A_NOTE,
+    LARGE,
+    Cost,
+    Watched,
+    begin,
+    cost_of,
+    cost_of_process,
+    installed,
+    middle,
+    program,
+    python,
+    ratio,
+    share,
+    show,
+    spread,
+)
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 
 
-def show(what: str, value: str, goal: str = "") -> None:
-    print(f"{what:<62}{value:>16}   {goal}")
-
-
-def seconds_of(code: str) -> float:
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
-    return time.perf_counter() - began
-
-
 class Terminal:
     """The app in a process of its own on a terminal of 120 by 36."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, place: Path, *arguments: str) -> None:
+        environment = {**installed(place), "TERM": "xterm-256color", "TEXTUAL_ANIMATIONS": "none"}
         self.began = time.perf_counter()
         self.child, self.terminal = pty.fork()
         if self.child == 0:
-            os.environ["TERM"] = "xterm-256color"
-            os.execv(sys.executable, [sys.executable, "-m", "memory_tui", *arguments])
+            os.execve(sys.executable, program(*arguments), environment)
         ioctl(self.terminal, TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+        self.watched = Watched(self.child)
+        self._seen = b""
+
+    def _read(self, seconds: float) -> bool:
+        """Whether something came within `seconds`; it is kept until `forget`."""
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            return False
+        self._seen += os.read(self.terminal, 65536)
+        return True
+
+    def forget(self) -> None:
+        """Wait from now on for what is drawn from now on."""
+        while self._read(0):
+            pass
+        self._seen = b""
 
     def wait_for(self, text: str) -> float:
         """Seconds since the start when `text` is on the screen."""
-        seen = b""
-        while text.encode() not in seen:
-            if not select.select([self.terminal], [], [], 60)[0]:
+        while text.encode() not in self._seen:
+            if not self._read(120):
                 raise SystemExit(f"{text!r} does not appear")
-            seen += os.read(self.terminal, 65536)
         return time.perf_counter() - self.began
 
     def press(self, key: str) -> tuple[float, float]:
@@ -62,8 +83,7 @@ class Terminal:
         began = first = last = time.perf_counter()
         os.write(self.terminal, key.encode())
         drawn = False
-        while select.select([self.terminal], [], [], 0.15)[0]:
-            os.read(self.terminal, 65536)
+        while self._read(0.15):
             now = time.perf_counter()
             drawn = drawn or (last != began and now - last > 0.008)
             last = now
@@ -72,10 +92,23 @@ class Terminal:
 
     def until(self, key: str, text: str) -> float:
         """Seconds from the key until `text` is on the screen."""
+        self.forget()
         began = time.perf_counter()
         os.write(self.terminal, key.encode())
         self.wait_for(text)
         return time.perf_counter() - began
+
+    def settled(self, quiet: int = 4) -> float:
+        """Milliseconds of CPU until now, when the app has used none for `quiet` tenths of a second."""
+        last, still = self.watched.cpu(), 0
+        while still < quiet:
+            end = time.monotonic() + 0.1
+            while (left := end - time.monotonic()) > 0:
+                self._read(left)
+            now = self.watched.cpu()
+            still = still + 1 if now == last else 0
+            last = now
+        return last
 
     def end(self) -> None:
         os.kill(self.child, signal.SIGKILL)
@@ -83,35 +116,74 @@ class Terminal:
         os.close(self.terminal)
 
 
-def first_frame(workspace: Path, index: Path) -> float:
-    """Seconds from starting the process to the first frame."""
-    app = Terminal(str(workspace), "--index", str(index))
-    elapsed = app.wait_for("Notes")
-    app.end()
-    return elapsed
+def starting(place: Path, workspace: Path, index: Path, times: int) -> None:
+    found: list[Cost] = []
+    imports: list[Cost] = []
+    for number in range(times + (times > 1)):
+        cost = cost_of_process(python("-c", "import textual.app"), installed(place))[0]
+        app = Terminal(place, str(workspace), "--index", str(index))
+        wall = app.wait_for("Notes") * 1000
+        frame = Cost(app.watched.cpu(), wall)
+        app.end()
+        # In the first of several rounds modules are compiled.
+        if number or times == 1:
+            imports.append(cost)
+            found.append(frame)
+    base, frame = share(imports, 0.5), share(found, 0.5)
+    show("textual.app imported, ms", base)
+    show("first frame, ms", frame, f"{ratio(frame.cpu, base.cpu, 'that import')}; <= 1.3 x it and 150")
 
 
-def starting(workspace: Path, index: Path) -> None:
-    frames, imports = [], []
-    for _ in range(7):
-        imports.append(seconds_of("import textual.app"))
-        frames.append(first_frame(workspace, index))
-    frame, base = statistics.median(frames) * 1000, statistics.median(imports) * 1000
-    show("first frame, ms", f"{frame:.0f}", f"<= {1.3 * base + 150:.0f}")
-    show("  import textual.app in a process of its own, ms", f"{base:.0f}", f"frame is {frame / base:.2f} x")
-
-
-def turning(workspace: Path, index: Path) -> None:
-    app = Terminal(str(workspace), "--index", str(index), "--query", questions(1)[0])
-    app.wait_for("Recalled 6")
+def turning(place: Path, workspace: Path, index: Path, times: int) -> None:
+    app = Terminal(place, str(workspace), "--index", str(index), "--query", questions(1)[0])
+    app.wait_for("Recalled")
     for key in ("\x1b", "t", "j", "j"):
         app.press(key)
-    presses = [app.press("l" if step % 20 < 10 else "h") for step in range(60)]
-    app.end()
+    before = app.settled()
+    for step in range(times):
+        app.press("l" if step % 20 < 10 else "h")
+        after = app.settled()
+    show("one knob key, to the settled screen, ms of CPU", f"{(after - before) / times:.1f}", "<= 45")
+    presses = [app.press("l" if step % 20 < 10 else "h") for step in range(times)]
     lists, panes = ([seconds * 1000 for seconds in column] for column in zip(*presses, strict=True))
-    show("key press on a knob to the redrawn list, median ms", f"{statistics.median(lists):.1f}", "<= 33")
-    show("  p95", f"{sorted(lists)[int(len(lists) * 0.95)]:.1f}")
-    show("  to the last change that would turn the verdict, median ms", f"{statistics.median(panes):.1f}")
+    show("  to the redrawn list, by the clock, p50 (p95) ms", spread(lists), "<= 33 on a machine at rest")
+    show("  to the last change that would turn the verdict", spread(panes))
+    before = app.settled()
+    for _ in range(times):
+        app.press("j")
+        after = app.settled()
+    show("one step down the knobs, ms of CPU", f"{(after - before) / times:.1f}")
+    resident, private = app.watched.memory()
+    show("the app after that: MB resident, and private", f"{resident:.0f}, {private:.0f}", "<= 280 at 98,000 chunks")
+    app.end()
+
+
+def resting(place: Path, workspace: Path, index: Path, seconds: float) -> None:
+    app = Terminal(place, str(workspace), "--index", str(index))
+    app.wait_for("Notes")
+    app.settled()
+    began, before = time.monotonic(), app.watched.cpu()
+    while time.monotonic() - began < seconds:
+        app._read(0.2)
+    spent = (app.watched.cpu() - before) / 1000 * 60 / (time.monotonic() - began)
+    show("the app at rest, seconds of CPU a minute", f"{spent:.2f}", "<= 0.5")
+    app.end()
+
+
+def about(workspace: Path, index: Path) -> None:
+    """What the pane beside a note tells, worked out for MEMORY.md; the first time links are read."""
+    from memory_tui.tui import note_info
+    from memory_tui.tui.note_page import make_page
+
+    with Engine.open(Options(workspace=str(workspace), index=str(index))) as engine:
+        page = make_page(engine.notes.read("MEMORY.md"), ())
+        count = engine.status().files
+        show(
+            f"About pane of MEMORY.md, {count:,} files, first look, ms",
+            cost_of(lambda: note_info.gather(engine, page, frozenset())),
+            "<= 20",
+        )
+        show("  next looks, ms", middle(lambda: note_info.gather(engine, page, frozenset()), 9), "<= 20")
 
 
 async def stalling(workspace: Path, index: Path) -> None:
@@ -136,29 +208,36 @@ async def stalling(workspace: Path, index: Path) -> None:
         ticker.stop()
         gaps = ticker.gaps
         took = time.perf_counter() - began
-    show(f"longest stall of the screen's thread in {took:.1f} s of indexing, ms", f"{max(gaps):.1f}", "<= 50")
-    show("  median", f"{statistics.median(gaps):.2f}")
+    show(f"longest turn of the screen's thread in {took:.1f} s of indexing, ms", longest(gaps), "<= 50")
+
+
+def longest(gaps: list[Cost]) -> Cost:
+    """The longest by CPU, and by the clock."""
+    return Cost(max(gap.cpu for gap in gaps), max(gap.wall for gap in gaps))
 
 
 class Ticker:
-    """How late the screen's thread comes back to a task that wants it every 5 ms."""
+    """How long the screen's thread is busy before a task that wants it every 5 ms has its turn.
+
+    By the clock a busy machine makes every turn longer; the CPU of this thread is what the app does to itself.
+    """
 
     def __init__(self) -> None:
-        self.gaps: list[float] = []
+        self.gaps: list[Cost] = []
         self._task = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
-        last = time.perf_counter()
+        wall, cpu = time.perf_counter(), time.thread_time()
         while True:
             await asyncio.sleep(0.005)
-            now = time.perf_counter()
-            self.gaps.append((now - last - 0.005) * 1000)
-            last = now
+            now, spent = time.perf_counter(), time.thread_time()
+            self.gaps.append(Cost((spent - cpu) * 1000, (now - wall - 0.005) * 1000))
+            wall, cpu = now, spent
 
-    def lap(self) -> tuple[float, float]:
-        """The longest and the median gap since the last call, in milliseconds."""
-        gaps, self.gaps = self.gaps or [0.0], []
-        return max(gaps), statistics.median(gaps)
+    def lap(self) -> Cost:
+        """The longest turn since the last call."""
+        gaps, self.gaps = self.gaps or [Cost(0, 0)], []
+        return longest(gaps)
 
     def stop(self) -> None:
         self._task.cancel()
@@ -173,8 +252,8 @@ async def at_rest(app) -> None:
         quiet = 0 if app.jobs.busy or view.message_queue_size else quiet + 1
 
 
-async def working(workspace: Path, index: Path) -> None:
-    """Stalls while flips, metrics of 40 labelled questions, noise floor and a search of the knobs are worked out."""
+async def working(workspace: Path, index: Path, count: int) -> None:
+    """Stalls while flips, metrics of `count` labelled questions, noise floor and knobs are worked out."""
     from textual import events
 
     from memory_tui.tui.app import MemoryApp
@@ -183,7 +262,7 @@ async def working(workspace: Path, index: Path) -> None:
 
     options = Options(workspace=str(workspace), index=str(index), changes=(("sync.watch", "off"),))
     with Engine.open(options) as engine:
-        asked = list(dict.fromkeys(questions(400)))[:40]
+        asked = list(dict.fromkeys(questions(10 * count)))[:count]
         tops = [engine.queries.search(question).recalled[0].chunk for question in asked]
     book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
     judgments.save(judgments.notebook_path(workspace), book)
@@ -203,43 +282,58 @@ async def working(workspace: Path, index: Path) -> None:
                 app.post_message(events.Key(key, key if len(key) == 1 else None))
                 await asyncio.sleep(pause)
             await at_rest(app)
-            longest, median = ticker.lap()
-            show(
-                f"longest stall, {what} ({time.perf_counter() - began:.1f} s), ms",
-                f"{longest:.1f}",
-                f"<= 50, median {median:.2f}",
-            )
+            show(f"longest turn, {what} ({time.perf_counter() - began:.1f} s), ms", ticker.lap(), "<= 50")
 
         await asyncio.sleep(1)
-        show("longest stall while nothing happens, ms", f"{ticker.lap()[0]:.1f}")
-        await measure("walking down 40 hits with their flips", *"j" * 40)
-        await measure("first turn: 40 questions are asked", "t", "j", "l")
-        await measure("40 turns, measured on 40 questions", *"lh" * 20)
+        show("longest turn of the screen's thread while nothing happens, ms", ticker.lap())
+        await measure(f"walking down {count} hits with their flips", *"j" * count)
+        await measure(f"first turn: {count} questions are asked", "t", "j", "l")
+        await measure(f"{count} turns, measured on {count} questions", *"lh" * (count // 2))
         await measure("noise floor", "escape", "N")
         await measure("searching the knobs", "escape", "S")
-        await measure("fading of 40 questions", "escape", "F")
+        await measure(f"fading of {count} questions", "escape", "F")
         ticker.stop()
 
 
+PARTS = ("start", "knob", "about", "rest", "work", "index")
+
+
+def indexed(place: Path, name: str, notes: int) -> tuple[Path, Path]:
+    """A workspace of so many notes, and its index."""
+    workspace, index = place / name, place / f"{name}.sqlite"
+    if not workspace.exists():
+        write(workspace, notes, 1000 if name == "many" else 4000)
+        with Engine.open(Options(workspace=str(workspace), index=str(index))) as engine:
+            engine.indexer.sync()
+    return workspace, index
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--chunks", type=int, default=10_000)
-    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--files", type=int, default=1000, help="notes that are indexed while the screen is watched")
+    parser.add_argument("--many", type=int, default=5_000, help="notes for the About pane and the app at rest")
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--large", action="store_true")
     given = parser.parse_args()
-    os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    os.environ["TEXTUAL_ANIMATIONS"] = "none"
+    begin(__doc__)
+    chunks, many = (LARGE, 25_000) if given.large else (given.chunks, given.many)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        small = write(place / "small", 20)
-        large = write(place / "large", given.chunks // 4 + 1)
-        for workspace in (small, large):
-            index = str(place / f"{workspace.name}.sqlite")
-            with Engine.open(Options(workspace=str(workspace), index=index)) as engine:
-                engine.indexer.sync()
-        starting(small, place / "small.sqlite")
-        turning(large, place / "large.sqlite")
         os.environ["XDG_CONFIG_HOME"] = str(place / "config")
-        asyncio.run(working(large, place / "large.sqlite"))
-        asyncio.run(stalling(write(place / "fresh", given.files), place / "fresh.sqlite"))
+        notes = round(chunks / CHUNKS_A_NOTE)
+        runs: dict[str, Callable[[], None]] = {
+            "start": lambda: starting(place, *indexed(place, "small", 20), max(1, given.times // 4)),
+            "knob": lambda: turning(place, *indexed(place, "large", notes), given.times),
+            "about": lambda: about(*indexed(place, "many", many)),
+            "rest": lambda: resting(place, *indexed(place, "many", many), 1.5 * given.times),
+            "work": lambda: asyncio.run(working(*indexed(place, "large", notes), 2 * given.times)),
+            "index": lambda: asyncio.run(stalling(write(place / "fresh", given.files), place / "fresh.sqlite")),
+        }
+        for part in given.parts or PARTS:
+            runs[part]()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What it costs to keep an index that can be trusted, as ratios to what the machine can do in the same run.
 
-python tests/bench/trust.py [PART ...] [--files 10000] [--many 100000]
+python tests/bench/trust.py [PART ...] [--files 10000] [--many 20000] [--seconds 6] [--large]
 
 Parts: looking saving replacing reading size; and those that take minutes: memory. Without any, all but the last.
 """
@@ -8,7 +8,6 @@ Parts: looking saving replacing reading size; and those that take minutes: memor
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -18,9 +17,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import numpy as np
 from corpus import write
+from measure import begin, installed, show
 
 from memory_tui.core import events
 from memory_tui.core.settings import Settings
@@ -45,10 +44,6 @@ class Wide:
 
     def close(self):
         pass
-
-
-def show(what: str, value: str, goal: str = "") -> None:
-    print(f"{what:<66}{value:>16}   {goal}", flush=True)
 
 
 def cpu(run: Callable[[], object]) -> float:
@@ -153,16 +148,14 @@ print(began * 1000, (time.process_time() - began) * 1000)
 
 def child(code: str, place: Path, *arguments: str) -> tuple[float, float]:
     """Milliseconds of CPU that a new process takes to load its modules, and then; those are compiled already."""
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(place / "compiled")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, env=installed(place)
     )
     first, second = done.stdout.split()
     return float(first), float(second)
 
 
-def cold(place: Path, folder: Path, index: str, times: int = 9) -> None:
+def cold(place: Path, folder: Path, index: str, times: int) -> None:
     """A sync without a change in a process that begins, beside a bare look in one that begins."""
     child(COLD, place, str(folder), index)
     ours, floor = [], []
@@ -184,22 +177,24 @@ def opened(folder: Path, place: Path, *changes: tuple[str, str], listener: event
     )
 
 
-def looking(place: Path, files: int) -> None:
+def looking(place: Path, files: int, times: int) -> None:
     folder, index = small(place / "looking", files), place / "i-looking"
     with opened(folder, index) as engine:
         engine.indexer.sync()
-        ours, floor, least = interleaved(engine.indexer.sync, lambda: bare(folder), lambda: leanest(folder), times=31)
+        ours, floor, least = interleaved(
+            engine.indexer.sync, lambda: bare(folder), lambda: leanest(folder), times=times
+        )
         show(f"a sync of {files:,} files without a change, ms of CPU", f"{ours:.1f}", "<= 50 at 10,000")
         show("  times a bare scandir and stat", f"{ours / floor:.2f}", "<= 1.2")
         show("  times the leanest one, by descriptors of folders", f"{ours / least:.2f}")
         status, _ = interleaved(engine.status, lambda: bare(folder), times=5)
         show("  the whole status, ms of CPU", f"{status:.1f}")
     after_a_save(folder, str(index / "index.sqlite"))
-    cold(place, folder, str(index / "index.sqlite"))
-    few = small(place / "few", 2000)
+    cold(place, folder, str(index / "index.sqlite"), max(1, times // 3))
+    few = small(place / "few", files // 5)
     roots = Roots.open(few)
     ours, floor = interleaved(lambda: scan(roots), lambda: bare(few))
-    show("a full listing of 2,000 files, times a bare scandir and stat", f"{ours / floor:.2f}")
+    show(f"a full listing of {files // 5:,} files, times a bare scandir and stat", f"{ours / floor:.2f}")
 
 
 def after_a_save(folder: Path, index: str) -> None:
@@ -223,8 +218,8 @@ def after_a_save(folder: Path, index: str) -> None:
     store.close()
 
 
-def saving(place: Path) -> None:
-    folder = small(place / "saving", 1000)
+def saving(place: Path, files: int) -> None:
+    folder = small(place / "saving", files)
     heard: list[events.Event] = []
     news = threading.Condition()
 
@@ -243,7 +238,7 @@ def saving(place: Path) -> None:
         engine.queries.search("gardens")
         time.sleep(2)
         taken = []
-        for number in range(8):
+        for number in range(min(8, files)):
             (folder / "memory" / "000" / f"note-{number}.md").write_text(f"a zebra crossed road {number}\n")
             began = time.perf_counter()
             while not any(
@@ -253,15 +248,15 @@ def saving(place: Path) -> None:
             taken.append(time.perf_counter() - began)
             time.sleep(0.6)
         late = (statistics.median(taken) - debounce) * 1000
-        show("a save is found after the debounce and ms", f"{late:.0f}", "<= 200")
+        show("a save is found after the debounce and ms", f"{late:.0f}", "<= 200; a search finds some before it")
         heard.clear()
-        for number in range(1000):
+        for number in range(files):
             (folder / "memory" / f"{number // 200:03}" / f"note-{number}.md").write_text(f"burst {number}\n")
         with news:
-            news.wait_for(lambda: sum(isinstance(e, events.FileIndexed) for e in heard) >= 1000, 60)
+            news.wait_for(lambda: sum(isinstance(e, events.FileIndexed) for e in heard) >= files, 60)
         engine.indexer.writer.wait_idle(10)
         syncs = [e for e in heard if isinstance(e, events.SyncFinished) and e.indexed]
-        show("a burst of 1,000 saves, syncs that indexed something", f"{len(syncs)}", "1")
+        show(f"a burst of {files:,} saves, syncs that indexed something", f"{len(syncs)}", "1")
 
 
 def replacing(place: Path, chunks: int) -> None:
@@ -277,8 +272,9 @@ def replacing(place: Path, chunks: int) -> None:
     show(f"indexing {count:,} chunks, chunks per CPU-second", f"{count / took * 1000:,.0f}")
     corpus = Corpus.load(store)
     writing, following, whole = [], [], []
+    notes = sorted((folder / "memory" / "000").iterdir())
     for number in range(12):
-        note = folder / "memory" / "000" / f"note-{number * 7}.md"
+        note = notes[number * 7 % len(notes)]
         note.write_text(note.read_text()[:-1] + f" changed {number}\n")
         seen = scan(roots, store.known().settled)
         whole.append(cpu(lambda: scan(roots, store.known().settled)))
@@ -289,8 +285,6 @@ def replacing(place: Path, chunks: int) -> None:
     show(f"replacing one file among {count:,} chunks, ms of CPU", f"{statistics.median(writing):.1f}", "<= 10")
     show("  and a reader that follows", f"{statistics.median(following):.1f}")
     show("  and the look that finds it", f"{statistics.median(whole):.1f}")
-    size = store.path.stat().st_size
-    show("  bytes of index a chunk, 384 dimensions", f"{size / count:,.0f}", "<= 5,500")
     store.close()
 
 
@@ -304,8 +298,8 @@ while True:
 """
 
 
-def reading(place: Path) -> None:
-    folder = write(place / "reading", 2500)
+def reading(place: Path, files: int, seconds: float) -> None:
+    folder = write(place / "reading", files)
     with opened(folder, place / "i-reading", ("sync.onSearch", "off")) as engine:
         engine.indexer.sync()
         asked = 0
@@ -323,14 +317,14 @@ def reading(place: Path) -> None:
         def beside(code: str) -> float:
             command = [sys.executable, "-c", code, str(folder), str(place / "i-reading" / "index.sqlite")]
             other = subprocess.Popen(command)
-            time.sleep(2)
+            time.sleep(seconds / 3)
             try:
-                return p50(6)
+                return p50(seconds)
             finally:
                 other.kill()
                 other.wait()
 
-        alone = p50(3)
+        alone = p50(seconds / 2)
         burning, indexing = beside(BURN), beside(INDEX)
         again, more = beside(BURN), beside(INDEX)
         show("a search alone, p50 ms", f"{alone:.1f}")
@@ -369,12 +363,12 @@ def memory(place: Path, files: int) -> None:
     show("  MB at most after that", f"{float(both):.0f}")
 
 
-def size(place: Path) -> None:
+def size(place: Path, files: int) -> None:
     from memory_tui.index import disk_usage
     from memory_tui.index.store import Store
     from memory_tui.index.sync import sync
 
-    folder = write(place / "size", 800)
+    folder = write(place / "size", files)
     store = Store.open(place / "i-size.sqlite")
     roots = Roots.open(folder)
     count = sync(store, roots, Wide(), Settings.defaults().set("profile", "recommended", "bench"), scan(roots)).chunks
@@ -387,21 +381,24 @@ def size(place: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["looking", "saving", "replacing", "reading", "size"])
     parser.add_argument("--files", type=int, default=10_000, help="notes for a sync without a change")
-    parser.add_argument("--many", type=int, default=100_000, help="notes, or chunks, where many are asked for")
+    parser.add_argument("--many", type=int, default=20_000, help="notes, or chunks, where many are asked for")
+    parser.add_argument("--seconds", type=float, default=6, help="how long a search is measured beside other processes")
+    parser.add_argument("--large", action="store_true", help="100,000 notes or chunks where many are asked for")
     given = parser.parse_args()
-    print(f"SQLite {apsw.sqlite_lib_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+    begin(__doc__)
+    many = 100_000 if given.large else given.many
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         parts: dict[str, Callable[[], None]] = {
-            "looking": lambda: looking(place, given.files),
-            "saving": lambda: saving(place),
-            "replacing": lambda: replacing(place, given.many),
-            "reading": lambda: reading(place),
-            "size": lambda: size(place),
-            "memory": lambda: memory(place, given.many),
+            "looking": lambda: looking(place, given.files, 31 if given.files > 1_000 else 3),
+            "saving": lambda: saving(place, min(1_000, given.files)),
+            "replacing": lambda: replacing(place, many),
+            "reading": lambda: reading(place, min(2_500, given.files // 4), given.seconds),
+            "size": lambda: size(place, min(800, given.files // 4)),
+            "memory": lambda: memory(place, many),
         }
         for part in given.parts:
             parts[part]()

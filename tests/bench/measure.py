@@ -1,0 +1,145 @@
+"""What the benches share: the cost of work here and in another process, probes of the machine, how a line looks."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+LARGE = 98_000
+"""Chunks of a run that is `--large`."""
+CHUNKS_A_NOTE = 3.9
+"""Chunks that a note of 4,000 characters is cut into."""
+
+
+class Cost(NamedTuple):
+    """Milliseconds of CPU, and by the clock."""
+
+    cpu: float
+    wall: float
+
+    def __str__(self) -> str:
+        return f"{self.cpu:,.2f} ({self.wall:,.2f})" if self.cpu < 100 else f"{self.cpu:,.0f} ({self.wall:,.0f})"
+
+
+def cost_of(run: Callable[[], object]) -> Cost:
+    """What one run costs this process."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    run()
+    return Cost((time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000)
+
+
+def share(found: list[Cost], part: float) -> Cost:
+    """The cost that `part` of those that were `found` do not exceed."""
+    at = min(int(len(found) * part), len(found) - 1)
+    return Cost(sorted(cost.cpu for cost in found)[at], sorted(cost.wall for cost in found)[at])
+
+
+def middle(run: Callable[[], object], times: int) -> Cost:
+    """Median cost of `run`."""
+    return share([cost_of(run) for _ in range(times)], 0.5)
+
+
+def cost_of_process(arguments: list[str], environment: Mapping[str, str], inputs: bytes = b"") -> tuple[Cost, bytes]:
+    """What a process costs from its start to its end, and what it writes."""
+    wall = time.perf_counter()
+    before = os.times()
+    done = subprocess.run(arguments, input=inputs, capture_output=True, check=False, env=dict(environment))
+    after = os.times()
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)}: exit {done.returncode}\n{done.stderr.decode()}")
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return Cost(cpu * 1000, (time.perf_counter() - wall) * 1000), done.stdout
+
+
+def installed(place: Path) -> dict[str, str]:
+    """The environment of a program that somebody installed: folders of its own, and modules that stay compiled.
+
+    Where PYTHONDONTWRITEBYTECODE is set, each process would compile every module again; here they stay in `place`.
+    """
+    found = dict(os.environ)
+    if found.pop("PYTHONDONTWRITEBYTECODE", ""):
+        found["PYTHONPYCACHEPREFIX"] = str(place / "compiled")
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        found[name] = str(place / "home" / name)
+    return found
+
+
+def python(*arguments: str) -> list[str]:
+    """This Python with `arguments`."""
+    return [sys.executable, *arguments]
+
+
+def program(*arguments: str) -> list[str]:
+    """memory-tui with `arguments`."""
+    return python("-m", "memory_tui", *arguments)
+
+
+class Watched:
+    """Another process as it runs."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = psutil.Process(pid)
+
+    def cpu(self) -> float:
+        """Milliseconds of CPU until now; the system counts in tens."""
+        spent = self._process.cpu_times()
+        return (spent.user + spent.system) * 1000
+
+    def settled(self, quiet: int = 4) -> float:
+        """`cpu` when the process has used none for `quiet` tenths of a second, or a tenth of the time for a minute."""
+        last, still = self.cpu(), 0
+        end = time.monotonic() + 60
+        while still < quiet and time.monotonic() < end:
+            time.sleep(0.1)
+            now = self.cpu()
+            still = still + 1 if now == last else 0
+            last = now
+        return last
+
+    def memory(self) -> tuple[float, float]:
+        """MB of resident memory, and of those that no other process shares and no file backs."""
+        found = self._process.memory_full_info()
+        mapped = sum(int(line.split()[1]) for line in self._rollup() if line.startswith("Private_Dirty"))
+        return found.rss / 1e6, mapped / 1000
+
+    def _rollup(self) -> list[str]:
+        path = Path(f"/proc/{self._process.pid}/smaps_rollup")
+        return path.read_text("ascii").splitlines() if path.exists() else []
+
+
+def numpy_import(environment: Mapping[str, str]) -> Cost:
+    """A Python that imports numpy and ends: what no search with vectors can do without."""
+    return cost_of_process(python("-c", "import numpy"), environment)[0]
+
+
+def show(what: str, value: object, note: str = "") -> None:
+    """One line: what was measured, the value, and a goal or a ratio."""
+    print(f"{what:<74}{value!s:>18}   {note}".rstrip(), flush=True)
+
+
+def ratio(ours: float, other: float, of: str) -> str:
+    """`ours` over `other` in words."""
+    return f"{ours / other:.2f} x {of}" if other else ""
+
+
+def spread(found: list[float]) -> str:
+    """Median and 95th percentile."""
+    return f"{statistics.median(found):,.1f} ({sorted(found)[min(int(len(found) * 0.95), len(found) - 1)]:,.1f})"
+
+
+def begin(title: str | None) -> None:
+    """What was run where: the first line of every bench."""
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    print(
+        f"{(title or '').split(chr(10))[0]}\n{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, load {load}, ", end=""
+    )
+    print(f"numpy {version('numpy')}, CPU first and by the clock in brackets\n", flush=True)
