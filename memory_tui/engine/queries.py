@@ -252,7 +252,11 @@ class Queries:
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
-        """What a change would do to the answer of `query`, before it is made; new texts are sent to nobody.
+        """What a change would do to the answer of `query`, before it is made; raises like `previews`."""
+        return self.previews(change, [query], settings)[0]
+
+    def previews(self, change: Change, queries: Sequence[str], settings: Settings | None = None) -> list[Effect]:
+        """What a change would do to the answers of `queries`, before it is made; new texts are sent to nobody.
 
         Raises IndexUnavailable, ProviderError, QueryError.
         """
@@ -265,12 +269,13 @@ class Queries:
             return preview(
                 copy,
                 change,
-                query,
+                queries,
                 settings or self._plan.settings,
                 self._now(),
                 asking=provider,
                 # A text that is not saved is sent to nobody.
                 writing=provider if identity is not None and embeds_here(identity) else None,
+                projects=self._plan.projects,
             )
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:

@@ -300,6 +300,13 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("undo", "undo", "history", "undo this change", "Undo", WRITABLE),
     Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
+    Action("triggers", "do", "annotations", "type the phrases that bring this entry up", "Triggers", WRITABLE),
+    Action("less", "less", "annotations", "this entry matters less", "Less", WRITABLE),
+    Action("more", "more", "annotations", "this entry matters more", "More", WRITABLE),
+    Action("project", "project", "annotations", "type the project that this entry belongs to", "Project", WRITABLE),
+    Action("save", "save", "annotations", "write the annotations; shows the difference first", "Save", WRITABLE),
+    Action("undo", "undo", "annotations", "undo the last step, then the last change of notes", "Undo", WRITABLE),
+    Action("other", "show all", "annotations", "the entries of USER.md, or of MEMORY.md again", "Other"),
     Action(
         "open",
         "do",

@@ -83,6 +83,14 @@ OVERLAYS: Sequence[OverlayView] = (
         needs=(),
     ),
     OverlayView(
+        "annotations",
+        "Annotations",
+        "notes.annotations_view:AnnotationsView",
+        "notes",
+        "triggers, importance and project of the entries of MEMORY.md and USER.md, and what they move",
+        (Opener("everywhere", "go annotations"),),
+    ),
+    OverlayView(
         "trust",
         "Trust",
         "notes.trust_view:TrustView",

@@ -31,6 +31,7 @@ from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.index.sessions_view import SessionsView
 from memory_tui.tui.views.index.storage_view import StorageView
 from memory_tui.tui.views.map.map_view import MapChanges, MapView
+from memory_tui.tui.views.notes.annotations_view import AnnotationsView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
 from memory_tui.tui.views.notes.history import HistoryView
@@ -77,6 +78,7 @@ NODES = {
     "editor": EditArea,
     "watched": QuestionInput,
     "history": HistoryView,
+    "annotations": AnnotationsView,
     "trust": TrustView,
     "repair": RepairView,
     "search": SearchView,
