@@ -225,6 +225,34 @@ class Queries:
                     unrelated=self.unrelated.of(query, corpus.uuid),
                 )
 
+    def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
+        """What the index knows about each query with its source, all in one state, to be ranked before the next one.
+
+        Raises QueryError, Cancelled, IndexUnavailable.
+        """
+        from memory_tui.search.retrieve import SearchContext, embed_each, gather
+
+        at = self._now() if now is None else now
+        with self.reader() as store, self.state(store) as known:
+            identity, queries = known.corpus.identity, [query for query, _ in asked]
+            provider = self._chain.of_space(identity) if identity else None
+            sent = [provider is None or not withheld_question(provider, one, self._plan.settings) for one in queries]
+            ready = iter(embed_each([one for one, may in zip(queries, sent, strict=True) if may], identity, provider))
+            context = SearchContext(
+                store,
+                known.corpus,
+                known.dates,
+                None,
+                projects=self._plan.projects,
+                lists=known.lists,
+                reads_time=self._plan.settings.on("questionTime.enabled"),
+                spells=self._plan.settings.on("spelling.enabled"),
+                texts_later=True,
+            )
+            for (query, source), may in zip(asked, sent, strict=True):
+                embedded = next(ready) if may else self.embedded(query, identity, by_words=False)
+                yield gather(query, context, at, source, embedded)
+
     def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         from memory_tui.search.retrieve import embed

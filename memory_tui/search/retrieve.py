@@ -54,6 +54,8 @@ class SearchContext:
     """Whether words of a query that name a time are read as one, and not searched."""
     spells: bool = True
     """Whether words that no note holds are corrected."""
+    texts_later: bool = False
+    """Whether a text is read when it is asked for, as long as the store is open, instead of all at once."""
 
 
 @dataclass(slots=True)
@@ -89,14 +91,23 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
 
     Raises QueryError for a query that is too long.
     """
-    if len(query) > MAX_QUERY:
-        raise QueryError(
-            f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
-        )
-    began, asked = time.perf_counter(), Asked(jsstring.trim(query), identity)
-    if identity is not None and provider is not None and asked.query:
-        asked = _embedded(asked, identity, provider)
-    return replace(asked, seconds=time.perf_counter() - began)
+    return embed_each([query], identity, provider)[0]
+
+
+def embed_each(queries: Sequence[str], identity: Identity | None, provider: Provider | None) -> list[Asked]:
+    """The vectors of many queries, for which the provider is asked once. Raises QueryError for one that is too long."""
+    for query in queries:
+        if len(query) > MAX_QUERY:
+            raise QueryError(
+                f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
+            )
+    began, asked = time.perf_counter(), [Asked(jsstring.trim(query), identity) for query in queries]
+    if identity is not None and provider is not None:
+        sent = [at for at, one in enumerate(asked) if one.query]
+        for at, found in zip(sent, _embedded([asked[at] for at in sent], identity, provider), strict=True):
+            asked[at] = found
+    seconds = (time.perf_counter() - began) / max(1, len(asked))
+    return [replace(one, seconds=seconds) for one in asked]
 
 
 def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
@@ -144,10 +155,13 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    texts = {rowid: read[rowid] for rowid in rowids if rowid in read}
-    texts |= context.store.texts([rowid for rowid in rowids if rowid not in texts])
-    if len(texts) < len(pool):
-        raise context.store.damaged("chunks are missing")
+    if context.texts_later:
+        texts: Mapping[int, str] = _TextsLater(context.store)
+    else:
+        known = {rowid: read[rowid] for rowid in rowids if rowid in read}
+        texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
+        if len(texts) < len(pool):
+            raise context.store.damaged("chunks are missing")
     clock.lap("read")
     dates = context.dates
     return Evidence(
@@ -195,6 +209,27 @@ def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
     return frozenset(i for i, day in days if asked.holds(day))
 
 
+class _TextsLater(Mapping[int, str]):
+    """The texts of chunks by rowid, each read when it is asked for."""
+
+    def __init__(self, store: ChunkSource) -> None:
+        self._store = store
+        self._known: dict[int, str] = {}
+
+    def __getitem__(self, rowid: int) -> str:
+        if rowid not in self._known:
+            self._known |= self._store.texts([rowid])
+            if rowid not in self._known:
+                raise self._store.damaged("chunks are missing")
+        return self._known[rowid]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
 class _Refs(Mapping[int, ChunkRef]):
     """Where the rows of `pool` stand, written out when asked for."""
 
@@ -235,19 +270,24 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
 # --- meaning -------------------------------------------------------------------------------------------------------
 
 
-def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
-    """The query with its vector in the space of the index, or with a notice of why there is no vector side."""
+def _embedded(asked: Sequence[Asked], wanted: Identity, provider: Provider) -> list[Asked]:
+    """The queries with their vectors in the space of the index, or with a notice of why there is no vector side."""
+    if not asked:
+        return []
     try:
         # A remote provider may have to be asked for its dimensions.
         identity = provider.identity
         if identity != wanted:
             made, own = (f"{one.provider} {one.model}" for one in (wanted, identity))
-            return replace(asked, notices=(OtherModel(made, own),))
-        vector = provider.embed([asked.query], "query")[0]
+            return [replace(one, notices=(OtherModel(made, own),)) for one in asked]
+        vectors = provider.embed([one.query for one in asked], "query")
     except ProviderError as error:
-        return replace(asked, notices=(MeaningOff(error.message, error.next_step),))
+        return [replace(one, notices=(MeaningOff(error.message, error.next_step),)) for one in asked]
     # A query without any known token points nowhere; the original skips its vector side as well.
-    return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
+    return [
+        replace(one, vector=vector) if vector.any() else replace(one, pointless=True)
+        for one, vector in zip(asked, vectors, strict=True)
+    ]
 
 
 def _vector_side(
