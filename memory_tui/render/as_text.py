@@ -86,7 +86,7 @@ def sums(account: Account, trace: Trace) -> Iterator[str]:
     """The arithmetic of a chunk; of one that was not proposed, what it would have been."""
     for line in steps(account, trace):
         value = f"{line.shown[0]} {line.shown[2:]:>7}" if line.value is not None else ""
-        yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
+        yield f"{line.label + ' ':<8}{value:<11}{line.detail}".rstrip()
 
 
 def steps(account: Account, trace: Trace) -> list[ScoreLine]:
@@ -386,7 +386,7 @@ def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool
     lines = [*why.explain(hit, trace), terms]
     for line in lines:
         value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
-        _print(f"    {line.label:<8}{value:<11}{one_line(line.detail)}".rstrip())
+        _print(f"    {line.label + ' ':<8}{value:<11}{one_line(line.detail)}".rstrip())
 
 
 def _losers(trace: Trace) -> None:

@@ -126,6 +126,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "show noise": Meaning(("zn",), "noise of unrelated questions"),
         "show better": Meaning(("zs",), "a search for better settings"),
         "show qmd": Meaning(("zq",), "the answer of QMD beside that of the index"),
+        "show injected": Meaning(("zi",), "what OpenClaw puts before its agent for a message"),
         "show record": Meaning(("zr",), "the full record, then JSON"),
         "show theme": Meaning(("zt",), "themes"),
     }

@@ -127,6 +127,15 @@ OVERLAYS: Sequence[OverlayView] = (
         renew=("ask both again", "Again"),
     ),
     OverlayView(
+        "injected",
+        "Injected for a message",
+        "search.injected_view:InjectedView",
+        "search",
+        "which entries OpenClaw 2026.9 puts before its agent for this message, and why the others are not",
+        (EVERYWHERE, Opener("search", "show injected")),
+        renew=("read the notes again", "Again"),
+    ),
+    OverlayView(
         "scatter_view",
         "Score against age",
         "search.scatter_view:ScatterView",

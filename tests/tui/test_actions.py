@@ -39,6 +39,7 @@ from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
+from memory_tui.tui.views.search.injected_view import InjectedView
 from memory_tui.tui.views.search.knobs import Knobs
 from memory_tui.tui.views.search.lab import FadingView, KnobSearchView, NoiseView, Report
 from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
@@ -93,6 +94,7 @@ NODES = {
     "saved_queries": SavedQueriesView,
     "side_by_side": SideBySideView,
     "compare_qmd": CompareQmdView,
+    "injected": InjectedView,
     "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,
