@@ -34,7 +34,7 @@ from memory_tui.search.score import (
     side_of,
 )
 from memory_tui.search.trace import (
-    SPELLING,
+    READINGS,
     UNKNOWN_WORDS,
     AgePart,
     Candidate,
@@ -228,7 +228,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         lost=Losers(rows, lambda i: ranking.whole.at_row(rows[i])),
         unsearchable=evidence.unsearchable,
         notices=(
-            *(_as_told(one, rules.profile) for one in evidence.notices if one.code != SPELLING or rules.corrects),
+            *(_as_told(one, rules.profile) for one in evidence.notices if one.code not in READINGS or rules.corrects),
             *_other_chunks(evidence, rules.profile),
             *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),

@@ -15,14 +15,14 @@ from memory_tui.core.spelling import Correction
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
+from memory_tui.search.dates.question_dates import Time, time_in
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.postings import PostingLists
-from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.rank import ZERO_VECTOR
-from memory_tui.search.trace import SPELLING, ChunkRef, Notice, Unsearchable
+from memory_tui.search.trace import QUESTION_TIME, SPELLING, ChunkRef, Notice, QueryPlan, Unsearchable
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9
@@ -130,6 +130,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         notices.append(_cut(different))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
     notices += [_corrected(one) for one in ours.plan.corrections]
+    notices += [_read_as_time(ours.plan)] if ours.plan.time else []
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
@@ -315,6 +316,15 @@ def _corrected(one: Correction) -> Notice:
         SPELLING,
         f"Searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}.",
         "To search as asked: --set spelling.enabled=off.",
+    )
+
+
+def _read_as_time(plan: QueryPlan) -> Notice:
+    """That words of a query were read as a time."""
+    return Notice(
+        QUESTION_TIME,
+        f'Read "{plan.time_words}" as {plan.time}: notes of these days come first, its words are not searched.',
+        "To search its words: --set questionTime.enabled=off.",
     )
 
 

@@ -24,6 +24,9 @@ UNKNOWN_WORDS = "unknown_words"
 
 
 SPELLING = "spelling"
+QUESTION_TIME = "question_time"
+READINGS = frozenset({SPELLING, QUESTION_TIME})
+"""Codes of what our own way reads otherwise than it was written."""
 """The code of the notice that a word was searched otherwise than it was asked."""
 
 
@@ -360,6 +363,15 @@ class QueryPlan:
     elsewhere: Elsewhere = Elsewhere()
     corrections: tuple[Correction, ...] = ()
     """Words that were searched otherwise than they were asked."""
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """What was searched otherwise than it was written, each as a clause."""
+        words = (
+            f"searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}"
+            for one in self.corrections
+        )
+        return (*words, *([f'"{self.time_words}" read as {self.time}'] if self.time else []))
 
     @property
     def unmatched(self) -> str:
