@@ -178,6 +178,25 @@ class SearchedOtherwise(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAsTime(Notice):
+    """These `words` of the query were read as a time, and `days` says which."""
+
+    words: str
+    days: str
+    code = "question_time"
+
+    @property
+    def message(self) -> str:
+        """Which words, which days, and what follows."""
+        return f'Read "{self.words}" as {self.days}: notes of these days come first, its words are not searched.'
+
+    @property
+    def next_step(self) -> str:
+        """How to search the words."""
+        return "To search its words: --set questionTime.enabled=off."
+
+
+@dataclass(frozen=True, slots=True)
 class LongQuestion(Notice):
     """The query has `different` words; of those that notes hold the `rarest` are looked for, or its `first`
     where all are needed."""

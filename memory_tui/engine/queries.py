@@ -163,27 +163,33 @@ class Queries:
         source: str = "",
         *,
         by_words: bool = False,
+        as_written: bool = False,
         now: float | None = None,
     ) -> Evidence:
         """What the index knows about `query`, all of it in one state; `by_words` without asking the provider.
 
+        With `as_written` no word is corrected and none is read as a time.
         Ages are counted from `now` (epoch seconds; None: the clock of the engine). A damaged index is made again first,
         where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
         at = self._now() if now is None else now
-        return self._gathered_at(at, query, cancel or Stop(), source, by_words=by_words)
+        return self._gathered_at(at, query, cancel or Stop(), source, by_words=by_words, as_written=as_written)
 
-    def _gathered_at(self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
+    def _gathered_at(
+        self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool, as_written: bool = False
+    ) -> Evidence:
         try:
-            return self._gathered(query, now, cancel, source, by_words=by_words)
+            return self._gathered(query, now, cancel, source, by_words=by_words, as_written=as_written)
         except IndexDamaged as error:
             if self._indexer.batches.resident:
                 raise
             self._indexer.replace_damaged(error, self._indexer.opener.file)
-            return self._gathered(query, now, cancel, source, by_words=by_words)
+            return self._gathered(query, now, cancel, source, by_words=by_words, as_written=as_written)
 
-    def _gathered(self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool) -> Evidence:
+    def _gathered(
+        self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool, as_written: bool
+    ) -> Evidence:
         """The answer of one reader.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
@@ -209,8 +215,8 @@ class Queries:
                     first=self._indexer.made_for_query,
                     projects=self._plan.projects,
                     lists=known.lists,
-                    reads_time=self._plan.settings.on("questionTime.enabled"),
-                    spells=self._plan.settings.on("spelling.enabled"),
+                    reads_time=not as_written and self._plan.settings.on("questionTime.enabled"),
+                    spells=not as_written and self._plan.settings.on("spelling.enabled"),
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)

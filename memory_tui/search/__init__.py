@@ -5,6 +5,7 @@
 - corpus: The corpus is a store in memory: its chunks, their vectors. -> Corpus
 - corpus_file: A corpus file holds the chunks of an index as arrays that processes share by mapping it into memory.
   -> load
+- dates: Dates: the time that a question speaks of.
 - evidence: Evidence is all that one query retrieves, before any knob applies. -> Evidence
 - excerpts: Excerpts are what an agent reads of an answer: passages around what matched, within a budget of
   characters. -> excerpts
@@ -18,7 +19,6 @@
 - path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex
 - postings: Postings in memory give the bm25 of words without asking FTS5 for every match of every query.
   -> PostingLists
-- question_dates: The time that a question speaks of: a day, a week, a month or any span. -> time_in
 - rank: Ranking: evidence becomes a trace under one set of settings. -> rank
 - retrieve: Retrieval: a query becomes evidence for any profile, any knob. -> gather
 - rules_2026_9: Rules of OpenClaw 2026.9 as pure functions: words, paths, boosts, merged lists, factors (release

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import UnrelatedEvidence
+from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
-from memory_tui.search.question_dates import time_in
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import ChunkRef, Elsewhere, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations

@@ -20,6 +20,7 @@ from memory_tui.notices import (
     NeverRecalledThere,
     Notice,
     PassagesByWords,
+    ReadAsTime,
     SearchedOtherwise,
     UnevenWeights,
     WordsUnknown,
@@ -255,7 +256,7 @@ def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
     for one in notices:
         if isinstance(one, ZeroVectors) and rules.profile.exact_paths:
             yield replace(one, profile=rules.profile.name)
-        elif rules.corrects or not isinstance(one, SearchedOtherwise):
+        elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise):
             yield one
 
 

@@ -11,16 +11,25 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.notices import LongQuestion, MeaningOff, NoFullText, Notice, OtherModel, SearchedOtherwise, ZeroVectors
+from memory_tui.notices import (
+    LongQuestion,
+    MeaningOff,
+    NoFullText,
+    Notice,
+    OtherModel,
+    ReadAsTime,
+    SearchedOtherwise,
+    ZeroVectors,
+)
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
+from memory_tui.search.dates.question_dates import Time, time_in
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.postings import PostingLists
-from memory_tui.search.question_dates import Time, time_in
 from memory_tui.search.trace import ChunkRef, Unsearchable
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Rejected, Withheld
@@ -140,6 +149,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         notices.append(LongQuestion(different, tokens.MOST_ALTERNATIVES, tokens.MOST_WORDS))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
     notices += map(SearchedOtherwise, ours.plan.corrections)
+    notices += [ReadAsTime(ours.plan.time_words, str(ours.plan.time))] if ours.plan.time else []
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION

@@ -357,6 +357,15 @@ class QueryPlan:
     """Words that were searched otherwise than they were asked."""
 
     @property
+    def readings(self) -> tuple[str, ...]:
+        """What was searched otherwise than it was written, each as a clause."""
+        words = (
+            f"searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}"
+            for one in self.corrections
+        )
+        return (*words, *([f'"{self.time_words}" read as {self.time}'] if self.time else []))
+
+    @property
     def unmatched(self) -> str:
         """That no note holds any of `words`, as a clause that says of which words, and of which notes, it is true."""
         waits = f"; {self.elsewhere.clause}" if self.elsewhere.clause else ""

@@ -363,7 +363,12 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     ),
     Action("previous_stage", "one before", "search", "list the chunks the stage before dropped", "", ANSWER),
     Action(
-        "undo", "undo", "search", "undo the last step: a knob, a change, the date or the baseline", "Undo", ("undo",)
+        "undo",
+        "undo",
+        "search",
+        "undo the last step: a reading, a knob, a change, date, baseline",
+        "Undo",
+        ("undo",),
     ),
     Action("redo", "redo", "search", "redo it", "", ("redo",)),
     Action("apply", "do", "why", "apply the change under the cursor", "Apply", ("answer", "flips")),

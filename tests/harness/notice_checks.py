@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import io
 import os
@@ -115,6 +116,16 @@ def _searched(claim: notices.SearchedOtherwise, case: NoticeCase) -> None:
     assert one.also or not any(is_held(text, one.asked) for text in texts)
     assert all(any(word in text.lower() for text in texts) for word in one.searched)
     assert set(one.searched) <= set(case.trace.plan.words)
+
+
+@checks(notices.ReadAsTime)
+def _time(claim: notices.ReadAsTime, case: NoticeCase) -> None:
+    plan = case.trace.plan
+    assert claim.words in case.evidence.query
+    assert claim.days == str(plan.time)
+    days = [dt.date.fromisoformat(day) for day in re.findall(r"\d{4}-\d\d-\d\d", claim.days)]
+    assert days == sorted(days)
+    assert not set(re.findall(r"\w+", claim.words.lower())) & set(plan.words)
 
 
 @checks(notices.LongQuestion)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search.question_dates import _HINT, _ROWS, Expression, Time, time_in, without
+from memory_tui.search.dates.question_dates import _HINT, _ROWS, Expression, Time, time_in, without
 from tests.support.tui import NOW, sample
 
 TODAY = dt.date(2026, 3, 20)
@@ -105,6 +105,30 @@ seit Montag = 2026-03-16 to 2026-03-20
 两周前 = 2026-03-03 to 2026-03-09
 最近三天 = 2026-03-17 to 2026-03-20
 3月3日到3月10日 = 2026-03-03 to 2026-03-10
+on the 3rd = 2026-03-03
+since last Friday = 2026-03-13 to 2026-03-20
+before March 2025 = until 2025-02-28
+the Tuesday before last = 2026-03-10
+two Fridays ago = 2026-03-06
+next week = 2026-03-23 to 2026-03-29
+next Monday = 2026-03-23
+between Monday and Wednesday = 2026-03-16 to 2026-03-18
+from June to August = 2025-06-01 to 2025-08-31
+in the last hour = 2026-03-20
+last spring = 2025-03-01 to 2025-05-31
+last March = 2025-03-01 to 2025-03-31
+a few weeks ago = 2026-02-13 to 2026-03-06
+at the end of last month = 2026-02-21 to 2026-02-28
+am Montagabend = 2026-03-16
+nächste Woche = 2026-03-23 to 2026-03-29
+morgen = 2026-03-21
+vor dem 1. März = until 2026-02-28
+von Montag bis Mittwoch = 2026-03-16 to 2026-03-18
+去年夏天 = 2025-06-01 to 2025-08-31
+前几天 = 2026-03-10 to 2026-03-18
+下周 = 2026-03-23 to 2026-03-29
+周一到周三 = 2026-03-16 to 2026-03-18
+3月1日以来 = 2026-03-01 to 2026-03-20
 """
 
 
@@ -137,6 +161,12 @@ def test_the_span_that_is_meant(row: str) -> None:
         "2026-13-45",
         "12.5 percent",
         "日本",
+        "who lives on the 3rd floor",
+        "the last week of the festival",
+        "the second meeting",
+        "in Jan's kitchen",
+        "jeden Morgen",
+        "五月天的歌",
     ],
 )
 def test_what_names_no_time(question: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from memory_tui.explain.why import explain
-from memory_tui.search.trace import Recalled
+from memory_tui.search.trace import QueryPlan, Recalled
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.search.search_view import SearchView
@@ -417,5 +417,28 @@ def test_odd_questions_get_an_answer_or_a_reason(app: MemoryApp, query: str) -> 
         trace = view_of(app).trace
         assert trace is not None
         assert trace.recalled or trace.empty is not None
+
+    drive(app, steps)
+
+
+def test_what_a_question_was_read_as_is_shown_and_taken_back(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "omada routr last sunday")
+        [spelling, time] = plan_of(app).readings
+        assert spelling == "searched for router, asked routr"
+        assert time.startswith('"last sunday" read as ')
+        assert "u takes back: searched for router" in text_of(app)
+        await press(pilot, "u")
+        await settled(pilot)
+        assert not plan_of(app).readings
+        assert {"routr", "sunday"} <= set(plan_of(app).words)
+        await press(pilot, "ctrl+r")
+        await settled(pilot)
+        assert len(plan_of(app).readings) == 2
+
+    def plan_of(app: MemoryApp) -> QueryPlan:
+        trace = view_of(app).trace
+        assert trace is not None
+        return trace.plan
 
     drive(app, steps)

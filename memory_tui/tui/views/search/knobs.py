@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from textual.widget import Widget
 
 from memory_tui.core.errors import ProviderError
+from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import Trace
-from memory_tui.tui.tuning import OPENED, Answer, changes, summary
-from memory_tui.tui.views.view import Part, View
+from memory_tui.tui.tuning import OPENED, Answer, Tuning, changes, summary
+from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_rows import Grade, no_grade
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from memory_tui.tune.evaluate import Case
 
 
-def gathered(engine: Engine, query: str, stop: Stop) -> Evidence:
+def gathered(engine: Engine, query: str, stop: Stop, *, as_written: bool = False) -> Evidence:
     """What the index knows about `query`, with the table read that the nearest sentence is found by."""
     from memory_tui.search.second_stage import passage_table
 
     with suppress(ProviderError):
         passage_table()
-    return engine.queries.gather(query, stop)
+    return engine.queries.gather(query, stop, as_written=as_written)
 
 
 class ShownAnswer:
@@ -41,6 +42,8 @@ class ShownAnswer:
         self.qmd: QmdAnswer | None = None
         """QMD's answer, which the agent gets; None where the built-in index answered."""
         self.asked = ""
+        self.as_written = ""
+        """The question of which no word is corrected or read as a time."""
         self.grade: Grade = no_grade
         """What labels of the question make of a chunk."""
         self.cases: Callable[[], tuple[Case, ...]] = tuple
@@ -55,6 +58,59 @@ class ShownAnswer:
     def trace(self) -> Trace | None:
         """The ranking on screen."""
         return self.answer.trace if self.answer is not None else None
+
+
+class Reading(Part):
+    """Takes back what a question was read as, before any step that was made earlier; `ask` asks it once more."""
+
+    def __init__(self, view: View, shown: ShownAnswer, ask: Callable[[str], None]) -> None:
+        super().__init__(view)
+        self._shown, self._ask = shown, ask
+        self._knobs = KnobHistory(view)
+        self._under: Tuning | None = None
+
+    def answered(self) -> None:
+        """An answer came: from here on steps are later than its reading."""
+        self._under = self.home.tuning
+
+    @property
+    def clause(self) -> str:
+        """What was read otherwise than it was written; empty where nothing was."""
+        trace = self._shown.trace
+        return "; ".join(trace.plan.readings) if trace is not None else ""
+
+    @property
+    def _is_last(self) -> bool:
+        return self._shown.trace is not None and self.home.tuning is self._under
+
+    @property
+    def _taken_back(self) -> bool:
+        return bool(self._shown.as_written) and self._shown.as_written == self._shown.question
+
+    def context(self) -> dict[str, bool]:
+        """Whether there is a step to undo or to redo."""
+        known = self._knobs.context()
+        return {
+            "undo": known["undo"] or (self._is_last and bool(self.clause)),
+            "redo": known["redo"] or (self._is_last and self._taken_back),
+        }
+
+    def do_undo(self) -> None:
+        """Search the words as they were written; else undo the last step of the knobs."""
+        if self._is_last and self.clause:
+            self.view.show_message(f"Taken back: {one_line(self.clause)}.")
+            self._shown.as_written = self._shown.question
+            self._ask(self._shown.question)
+        else:
+            self._knobs.do_undo()
+
+    def do_redo(self) -> None:
+        """Read the question again; else redo the last step of the knobs."""
+        if self._is_last and self._taken_back:
+            self._shown.as_written = ""
+            self._ask(self._shown.question)
+        else:
+            self._knobs.do_redo()
 
 
 class Knobs(Part):

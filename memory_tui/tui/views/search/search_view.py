@@ -17,10 +17,10 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.why import answered_by
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
-from memory_tui.tui.views.search.knobs import Knobs, ShownAnswer, gathered
+from memory_tui.tui.views.search.knobs import Knobs, Reading, ShownAnswer, gathered
 from memory_tui.tui.views.search.search_explain import Explainer
 from memory_tui.tui.views.search.search_judge import Judge
-from memory_tui.tui.views.view import KnobHistory, View
+from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.query import WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
 from memory_tui.tui.widgets.results import HitList, legend
 from memory_tui.tui.widgets.rowlist import RowList
@@ -55,7 +55,8 @@ class SearchView(View):
         self.knobs = Knobs(self, self.shown, lambda keep: self.relist(keep=keep))
         self.explainer = Explainer(self, self.shown)
         self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again)
-        self.parts = (KnobHistory(self), self.knobs, self.judge, self.explainer)
+        self.reading = Reading(self, self.shown, self._ask)
+        self.parts = (self.reading, self.knobs, self.judge, self.explainer)
         self._first = query
         self._open = False
         self._cut: Cut | None = None
@@ -141,8 +142,12 @@ class SearchView(View):
     @task("search")
     async def _search(self, query: str) -> None:
         """Show what is found; a newer question takes the place of an older one, which is stopped."""
+        as_written = query == self.shown.as_written
         both = await self.home.jobs.stoppable(
-            lambda engine, stop: (engine.backend.ask(query, stop=stop), gathered(engine, query, stop))
+            lambda engine, stop: (
+                engine.backend.ask(query, stop=stop),
+                gathered(engine, query, stop, as_written=as_written),
+            )
         )
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
@@ -156,6 +161,7 @@ class SearchView(View):
         self._cut = self._cut if same else None
         self.shown.asked = found.query
         self.shown.answer = Answer.of(engine.queries.rank, found, tuning)
+        self.reading.answered()
         self.relist(keep=same)
 
     def relist(self, *, keep: bool) -> None:
@@ -196,7 +202,8 @@ class SearchView(View):
         facts = self.home.facts
         gone = facts.lost_notes if facts is not None else None
         kept = f", from the index alone: notes {gone.state}" if gone is not None else ""
-        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{when}{mode}{kept}"
+        read = f", u takes back: {self.reading.clause}" if self.reading.clause else ""
+        return f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}{when}{read}{mode}{kept}"
 
     def _show_nothing(self) -> None:
         """There is no answer: the list says why, the other panes are empty."""
