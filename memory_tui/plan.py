@@ -62,6 +62,8 @@ class Options:
     """Who searches: builtin or qmd."""
     qmd_home: str | None = None
     """Folder of QMD's configuration and index."""
+    memories: str = ""
+    """Folder or address of the LanceDB table of long-term memories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,11 @@ class Choices:
             return "--backend"
         entry = self.config.entries.get(keys.BACKEND)
         return str(entry.places[-1]) if entry else "default"
+
+    @property
+    def recalls_entries(self) -> bool:
+        """Whether entries of LanceDB are the agent's memory: by the slot, or by `--memories`."""
+        return bool(self.asked.memories) or self.config.value(release.SLOT) == release.LANCEDB_PLUGIN
 
     def backend_value(self, key: str) -> object:
         """The value of memory.backend or of a key below memory.qmd: as asked for now, as configured, or the default."""

@@ -12,6 +12,7 @@ from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Choices
     from memory_tui.recalls.recall_log import Log, RecallEntry
     from memory_tui.recalls.rerun import Rerun
 
@@ -33,6 +34,11 @@ def _declare_mcp(parser: argparse.ArgumentParser) -> None:
         "--log-recalls",
         action="store_true",
         help="write down what agents ask and get, on this machine only (or recall.log=true)",
+    )
+    parser.add_argument(
+        "--allow-write",
+        action="store_true",
+        help="let the agent store and forget long-term memories, where plugins.slots.memory or --memories names them",
     )
     parser.add_argument("--no-prompts", action="store_true", help="offer no prompts (some hosts make tools of them)")
     parser.add_argument("--no-resources", action="store_true", help="offer no resources (the same)")
@@ -83,21 +89,23 @@ def _mcp(given: argparse.Namespace) -> int:
                 log=True if hasattr(given, "log_recalls") else None,
                 prompts=not hasattr(given, "no_prompts"),
                 resources=not hasattr(given, "no_resources"),
-                disabled=_disabled(given),
+                entries=(chosen := _chosen(given)) is not None and chosen.recalls_entries,
+                allow_write=hasattr(given, "allow_write"),
+                disabled=chosen.config.disabled if chosen is not None else "",
             ),
         )
     )
     return 0
 
 
-def _disabled(given: argparse.Namespace) -> str:
-    """Why the configuration gives the agent no memory search; what is wrong with it is told at the first question."""
+def _chosen(given: argparse.Namespace) -> Choices | None:
+    """What is decided before the memory is opened; None where something is wrong, which the first question tells."""
     from memory_tui import plan
 
     try:
-        return plan.choose(options(given)).config.disabled
+        return plan.choose(options(given))
     except MemoryTuiError:
-        return ""
+        return None
 
 
 def _print_config(given: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options
 
-_SWITCHES = ("read_only", "log_recalls", "no_prompts", "no_resources")
+_SWITCHES = ("read_only", "log_recalls", "allow_write", "no_prompts", "no_resources")
 
 
 class Command(NamedTuple):
@@ -106,6 +106,7 @@ def options(given: argparse.Namespace) -> Options:
         projects=tuple(getattr(given, "active_project", ())),
         backend=getattr(given, "backend", ""),
         qmd_home=getattr(given, "qmd_home", None),
+        memories=getattr(given, "memories", ""),
         once=given.command == "search" and not {"stdin", "source"} & vars(given).keys(),
     )
 

@@ -45,7 +45,7 @@ def _declare_flush(parser: argparse.ArgumentParser) -> None:
 
 
 def _declare_hook(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", choices=["session-memory", "claude-code", "codex"])
+    parser.add_argument("name", choices=["session-memory", "claude-code", "codex", "recall", "capture"])
     parser.add_argument("--transcript", metavar="FILE", help="session-memory: the conversation")
     parser.add_argument("--session", metavar="ID", help="session-memory: session id")
     parser.add_argument("--key", metavar="KEY", help="session-memory: session key")
@@ -225,6 +225,10 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
 
 
 def _hook(given: argparse.Namespace) -> int:
+    if given.name in ("recall", "capture"):
+        from memory_tui.cli import ltm
+
+        return ltm.hook(given)
     return _session_memory(given) if given.name == "session-memory" else _coding_agent(given)
 
 

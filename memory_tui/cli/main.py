@@ -137,6 +137,7 @@ _CURATE, _ADMIN = "memory_tui.cli.curate:COMMANDS", "memory_tui.cli.admin:COMMAN
 _PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
 _SHOW, _PAST = "memory_tui.cli.show:COMMANDS", "memory_tui.cli.past:COMMANDS"
 _CONNECT, _QMD = "memory_tui.cli.connect:COMMANDS", "memory_tui.cli.qmd:COMMANDS"
+_LTM = "memory_tui.cli.ltm:COMMANDS"
 
 COMMANDS: dict[str, Row] = {
     "open": Row(_HERE, "open the app; the default, so that `memory-tui PATH` opens a workspace"),
@@ -181,6 +182,7 @@ COMMANDS: dict[str, Row] = {
     "disconnect": Row(_CONNECT, "bring a host's files back to what they were before connect"),
     "qmd": Row(_QMD, "QMD as the backend: update, embed, status, reset, approve"),
     "compare-qmd": Row(_QMD, "the answers of QMD beside those of the built-in index, and why they differ"),
+    "ltm": Row(_LTM, "long-term memories in LanceDB: list, search, store, edit, forget, undo, export, import"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
     "report": Row(_SHOW, "write one file about a query: hits, sums, misses, profiles side by side, doctor"),
     "completion": Row(_SHOW, "print the completion script of bash, zsh or fish"),
@@ -212,6 +214,10 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (
         ("--qmd-home",),
         {"metavar": "DIR", "help": "folder of QMD's configuration and index (default: beside the index)"},
+    ),
+    (
+        ("--memories",),
+        {"metavar": "PLACE", "help": "LanceDB table of long-term memories: a folder, or s3://BUCKET/PREFIX"},
     ),
     (
         ("--profile",),

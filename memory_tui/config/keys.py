@@ -160,6 +160,23 @@ def _file(
 _FLUSH = "agents.defaults.compaction.memoryFlush."
 _HOOK = "hooks.internal.entries.session-memory."
 
+LANCEDB = "plugins.entries.memory-lancedb.config."
+"""How the keys of OpenClaw's LanceDB plug-in begin."""
+_LANCEDB: tuple[tuple[str, Kind, object, str, float], ...] = (
+    ("dbPath", "text", None, "folder or address of the table; ~/.openclaw/memory/lancedb", 0),
+    ("storageOptions", "headers", None, "how an object store is reached: endpoint, region, keys", 0),
+    ("embedding.provider", "text", None, "who makes its vectors; openai where a model or a key is named", 0),
+    ("embedding.model", "text", None, "the model", 0),
+    ("embedding.apiKey", "secret", None, "key of the provider", 0),
+    ("embedding.baseUrl", "text", None, "address of the provider", 0),
+    ("embedding.dimensions", "whole", None, "length of the vectors, where a model has several", 1),
+    ("autoRecall", "switch", True, "entries before each answer: memory-tui hook recall", 0),
+    ("autoCapture", "switch", False, "entries from what the user says: memory-tui hook capture", 0),
+    ("captureMaxChars", "whole", 500, "longer texts are not captured", 100),
+    ("recallMaxChars", "whole", 1000, "characters of a prompt that entries are searched by", 100),
+    ("customTriggers", "any", (), "words that make a text worth capturing, beside the usual ones", 0),
+)
+
 BACKEND = "memory.backend"
 QMD = "memory.qmd."
 """How the keys of QMD begin."""
@@ -307,9 +324,11 @@ FILE: tuple[Key, ...] = (
         "plugins.slots.memory",
         "text",
         "memory-core",
-        "which plug-in is the agent's memory; memory-tui: the profile of its entry holds here too",
+        "which plug-in is the agent's memory; memory-tui: the profile of its entry holds here too; memory-lancedb: "
+        "memory-tui ltm",
         "",
     ),
+    *(_file(f"{LANCEDB}{path}", kind, default, meaning, "", low) for path, kind, default, meaning, low in _LANCEDB),
     _file(
         "plugins.entries.memory-tui.config.profile",
         "choice",

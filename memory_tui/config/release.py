@@ -15,6 +15,8 @@ from memory_tui.core import profiles
 _VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
 _NEWER_LAYOUT = "memory.search"
 SLOT, PLUGIN = "plugins.slots.memory", "memory-tui"
+LANCEDB_PLUGIN = "memory-lancedb"
+"""What the slot says where OpenClaw's agent keeps its memories in LanceDB."""
 AGENT_PROFILE = f"plugins.entries.{PLUGIN}.config.profile"
 """Where OpenClaw's file says by which profile its agent recalls, once memory-tui is the agent's memory."""
 WRITER = "meta.lastTouchedVersion"

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import Tell
     from memory_tui.index.store import Store
+    from memory_tui.ltm.memories import Memories
     from memory_tui.openclaw.trust import FileTrust, TrustReport
     from memory_tui.source.last_text import LastText
 
@@ -234,6 +235,13 @@ class Engine:
         )
         """What in the notes should be looked at."""
 
+    @cached_property
+    def memories(self) -> Memories:
+        """Long-term memories in LanceDB, beside the notes; opened when first used, on a worker thread."""
+        from memory_tui.ltm.memories import Memories
+
+        return Memories(self.plan, self.providers.approvals, self.providers.chain)
+
     # --- opening and closing ---------------------------------------------------------------------------------------
 
     @classmethod
@@ -262,6 +270,8 @@ class Engine:
         self.indexer.stop()
         self.indexer.readers.close()
         self.backend.close()
+        if "memories" in self.__dict__:
+            self.memories.close()
         self.providers.chain.close()
         self.indexer.close()
 

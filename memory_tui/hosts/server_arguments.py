@@ -11,7 +11,7 @@ from memory_tui.core import profiles
 from memory_tui.plan import Options
 
 _PATHS = ("workspace", "config", "index", "qmd-home")
-_TEXTS = ("agent", "provider", "backend")
+_TEXTS = ("agent", "provider", "backend", "memories")
 _NAMES = (*_PATHS, *_TEXTS, "profile", "set", "active-project", "extra")
 
 
@@ -53,6 +53,7 @@ def options_of(words: Sequence[str]) -> Options:
         provider=last.get("provider", ""),
         backend=last.get("backend", ""),
         qmd_home=last.get("qmd-home"),
+        memories=last.get("memories", ""),
         changes=tuple(changes),
         projects=tuple(given["active-project"]),
         extra=tuple(given["extra"]),

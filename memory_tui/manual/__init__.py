@@ -21,6 +21,7 @@ _ORDER = (
     "profiles",
     "configuration",
     "agents",
+    "memories",
     "commands",
     "keys",
     "library",

@@ -23,6 +23,7 @@ from memory_tui.recalls.recalled_lines import Mode, mode_of
 if TYPE_CHECKING:
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
+    from memory_tui.ltm.agent_answers import ToolAnswer
     from memory_tui.mcp.tools import AnswerRules
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
     from memory_tui.recalls.recall_log import RecallEntry
@@ -43,6 +44,10 @@ class ServerOptions:
     prompts: bool = True
     resources: bool = True
     """Whether prompts and resources are offered: some hosts turn them into tools that the agent has no use for."""
+    entries: bool = False
+    """Whether the long-term memories in LanceDB are offered: where they are the agent's memory."""
+    allow_write: bool = False
+    """Whether the agent may store and forget long-term memories."""
     disabled: str = ""
     """Why the configuration gives the agent no memory search, as a sentence; empty where it does."""
 
@@ -221,6 +226,14 @@ class ServedMemory:
                 ),
             )
         return found
+
+    def entries(self, tool: str, given: Mapping[str, Any]) -> ToolAnswer:
+        """memory_recall, memory_store, memory_forget. Raises MemoryTuiError."""
+        from memory_tui.ltm import agent_answers
+        from memory_tui.mcp.types import entry_arguments
+
+        asked = entry_arguments(tool, given)
+        return agent_answers.answer(self.memory().memories, tool, asked)
 
     def _logs(self, memory: Engine) -> bool:
         return memory.plan.settings.on("recall.log") if self.wishes.log is None else self.wishes.log

@@ -91,6 +91,36 @@ def tools() -> list[dict[str, Any]]:
     ]
 
 
+ENTRY_TOOLS = ("memory_recall", "memory_store", "memory_forget")
+"""The tools of OpenClaw's LanceDB plug-in; all but the first write."""
+
+
+def entry_tools(*, write: bool) -> list[dict[str, Any]]:
+    """The tools of the long-term memories in LanceDB; those that write only with `write`."""
+    schemas = recorded()
+    described = (
+        ("Recall", "Search long-term memories by meaning: preferences, facts, decisions, people.", "RecallArguments"),
+        ("Store", "Save what should be remembered for long. A text that repeats one is not stored.", "StoreArguments"),
+        ("Forget", "Delete one long-term memory, by its id or by what it says.", "ForgetArguments"),
+    )
+    return [
+        {
+            "name": name,
+            "title": f"{title} long-term memories",
+            "description": text,
+            "inputSchema": schemas[kind],
+            "annotations": {
+                "readOnlyHint": name == ENTRY_TOOLS[0],
+                "destructiveHint": name == ENTRY_TOOLS[2],
+                "openWorldHint": False,
+            },
+            "_meta": _ALWAYS,
+        }
+        for name, (title, text, kind) in zip(ENTRY_TOOLS, described, strict=True)
+        if write or name == ENTRY_TOOLS[0]
+    ]
+
+
 @dataclass(slots=True)
 class Handlers:
     """What is done for each request."""
@@ -115,16 +145,22 @@ class Handlers:
         return ServerInterface(info, self.host.rule("auto"), methods)
 
     async def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """Both tools."""
+        """The tools that are offered."""
         del caller
         dispatch.only_page(params)
-        return {"tools": tools()}
+        return {"tools": [*tools(), *self._entry_tools()]}
+
+    def _entry_tools(self) -> list[dict[str, Any]]:
+        wishes = self.host.wishes
+        return entry_tools(write=wishes.allow_write) if wishes.entries else []
 
     async def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
         name, given = dispatch.text(params, "name"), dispatch.members(params, "arguments")
         session = caller.meta.get(SESSION_KEY, "")
         key = session if isinstance(session, str) else ""
+        if name in (tool["name"] for tool in self._entry_tools()):
+            return await self._call_entry_tool(name, given)
         runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
             SEARCH: lambda cancel, late: self.host.search(given, key, caller.client, cancel, late),
             GET: lambda *_: self.host.get(given, caller.client),
@@ -148,6 +184,20 @@ class Handlers:
         finally:
             if reporting is not None:
                 reporting.cancel()
+
+    async def _call_entry_tool(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Run a tool of the long-term memories, once: what writes is not tried a second time."""
+        try:
+            answer = await self._within(PATIENCE_SECONDS, lambda _: self.host.entries(name, given))
+        except MemoryTuiError as error:
+            return _failed(f"{error.message} {error.next_step}".rstrip())
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
+            dispatch.report_fault()
+            return _failed(f"memory-tui failed inside: {type(error).__name__}.")
+        if answer is None:
+            return _failed(f"No answer within {PATIENCE_SECONDS:g} seconds. Recall before you store again.")
+        content = [{"type": "text", "text": jsstring.well_formed(answer.text)}]
+        return {"content": content, "structuredContent": dict(answer.details), "isError": False}
 
     async def call_private(self, name: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot."""

@@ -105,6 +105,39 @@ GetArguments = TypedDict(
 GetArguments.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 
 
+class RecallArguments(TypedDict):
+    """The arguments of memory_recall."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    query: Annotated[str, Field(description="What to look for.")]
+    limit: NotRequired[Annotated[int, Field(ge=1, le=100, description="How many at most; 5 without it."), _WHOLE]]
+
+
+class StoreArguments(TypedDict):
+    """The arguments of memory_store."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    text: Annotated[str, Field(description="What to remember, as one sentence.")]
+    importance: NotRequired[Annotated[float, Field(ge=0, le=1, description="From 0 to 1; 0.7 without it."), _NUMBER]]
+    category: NotRequired[
+        Annotated[
+            Literal["preference", "fact", "decision", "entity", "other"],
+            Field(description="What kind of memory it is; other without it."),
+        ]
+    ]
+
+
+class ForgetArguments(TypedDict):
+    """The arguments of memory_forget."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    query: NotRequired[Annotated[str, Field(description="What the memory says; one clear hit is forgotten.")]]
+    memoryId: NotRequired[Annotated[str, Field(description="The id of the memory.")]]
+
+
 class RecalledHit(TypedDict):
     """One recalled piece of a note; lines are counted from 1, and both are included.
 
@@ -241,6 +274,16 @@ def search_arguments(given: Mapping[str, Any]) -> SearchArguments:
 def get_arguments(given: Mapping[str, Any]) -> GetArguments:
     """`given` as the arguments of memory_get. Raises QueryError."""
     return _read(GetArguments, given)
+
+
+def entry_arguments(tool: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`given` as the arguments of memory_recall, memory_store or memory_forget. Raises QueryError."""
+    kinds: dict[str, type[Mapping[str, Any]]] = {
+        "memory_recall": RecallArguments,
+        "memory_store": StoreArguments,
+        "memory_forget": ForgetArguments,
+    }
+    return _read(kinds[tool], given)
 
 
 def _read(kind: type[Arguments], given: Mapping[str, Any]) -> Arguments:

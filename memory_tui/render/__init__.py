@@ -5,6 +5,7 @@
 - hit_text: Hit text is what a list says of a hit: the name of its note, its title, the words that matter, its age.
   -> hit_text
 - host_text: What OpenClaw has on disk as text: its configuration, its own index. -> comparison
+- ltm_text: Long-term memories as lines of text or as JSON-ready data. -> search
 - past_text: Past questions in words: why a line never came, which lines none reached, what other settings would do.
   -> never
 - qmd_text: Answers, comparisons, the state of QMD as lines of text or as JSON-ready data. -> lines

@@ -410,7 +410,7 @@ def run(options: Options, query: str = "", suggestions: Sequence[str] = (), *, l
     app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions)
     if leads:
         app.do_first_steps()
-    with signals.heard(app) as heard:
+    with signals.heard(app) as heard, signals.screen_alone():
         code = app.run()
     if heard.number:
         stop_signals.report(heard.number, app.last_words)

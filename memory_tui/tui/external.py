@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -57,7 +58,8 @@ def edit(path: str, line: int) -> str:
     """Run the editor until it ends; returns what went wrong as a sentence, or nothing."""
     words = command(path, line, os.environ)
     try:
-        process = subprocess.Popen(words)
+        # Descriptor 2 is kept off the screen, and an editor may draw there.
+        process = subprocess.Popen(words, stderr=sys.__stderr__)
     except OSError as error:
         return f"The editor {words[0]} could not be started: {error.strerror or error}. Set $EDITOR."
     # ctrl+c is for the editor; set after its start, because it would inherit this.

@@ -117,6 +117,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "go flush": Meaning(("gf",), "memory flush of the sessions"),
         "go trust": Meaning(("gl",), "OpenClaw's ledger: which notes it trusts"),
         "go queries": Meaning(("gq",), "saved queries"),
+        "go memories": Meaning(("gm",), "long-term memories in LanceDB"),
         "go recalls": Meaning(("gr",), "what agents asked"),
         # Show.
         "show picture": Meaning(("zp",), "the next picture: calendar, plane; score against age"),

@@ -224,6 +224,15 @@ OVERLAYS: Sequence[OverlayView] = (
         renew=("read the log again", "Refresh"),
     ),
     OverlayView(
+        "memories",
+        "Long-term memories",
+        "index.memories_view:MemoriesView",
+        "index",
+        "long-term memories in LanceDB: list, search, edit, forget, promote",
+        (Opener("everywhere", "go memories"),),
+        renew=("read the table again", "Again"),
+    ),
+    OverlayView(
         "unreached",
         "Lines that no question reached",
         "search.past_views:UnreachedView",

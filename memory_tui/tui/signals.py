@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -97,6 +98,7 @@ class Signals:
 
     def _at_once(self) -> None:
         """Restore the terminal without the app, which hangs, and end the process."""
+        _give_back()
         with suppress(OSError):
             os.write(sys.__stderr__.fileno(), RESET.encode("ascii"))  # type: ignore[union-attr]
         _restore(self._modes)
@@ -135,6 +137,43 @@ def _restore(modes: list[Any] | None) -> None:
 
     with suppress(termios.error, OSError, ValueError):
         termios.tcsetattr(sys.__stdin__.fileno(), termios.TCSANOW, modes)  # type: ignore[union-attr]
+
+
+_MOST_SAID = 64 << 10
+_screen: list[int] = []
+"""The descriptor that the screen is drawn on, while standard error is kept from it."""
+
+
+def _give_back() -> None:
+    """Let descriptor 2 be the terminal again."""
+    with suppress(OSError):
+        for descriptor in _screen:
+            os.dup2(descriptor, 2)
+
+
+@contextmanager
+def screen_alone() -> Iterator[None]:
+    """Keep what libraries write to standard error off the screen, which is drawn there too; say it afterwards."""
+    own = sys.__stderr__
+    if own is None or os.name != "posix" or own.fileno() != 2:
+        yield
+        return
+    own.flush()
+    with tempfile.TemporaryFile() as said, os.fdopen(os.dup(2), "w", encoding=own.encoding, errors="replace") as screen:
+        _screen.append(screen.fileno())
+        os.dup2(said.fileno(), 2)
+        sys.__stderr__ = screen  # type: ignore[misc]
+        try:
+            yield
+        finally:
+            own.flush()
+            screen.flush()
+            _give_back()
+            _screen.clear()
+            sys.__stderr__ = own  # type: ignore[misc]
+            said.seek(max(0, said.tell() - _MOST_SAID))
+            own.write(said.read().decode("utf-8", "replace"))
+            own.flush()
 
 
 @contextmanager

@@ -12,17 +12,7 @@ import pytest
 from memory_tui.cli import main
 
 OF_COMMANDS = {
-    "admin",
-    "agent",
-    "ask",
-    "connect",
-    "curate",
-    "inbox",
-    "hooks",
-    "measure",
-    "past",
-    "provider",
-    "qmd",
+    *("admin", "agent", "ask", "connect", "curate", "hooks", "inbox", "ltm", "measure", "past", "provider", "qmd"),
     "show",
 }
 

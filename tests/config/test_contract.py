@@ -41,7 +41,24 @@ FILES: dict[str, dict[str, Any]] = {
     },
     "Bedrock takes over": {"agents": {"defaults": {"memorySearch": {"provider": "openai", "fallback": "bedrock"}}}},
     "transcripts without the flag": {"agents": {"defaults": {"memorySearch": {"sources": ["memory", "sessions"]}}}},
-    "another plug-in": {"plugins": {"slots": {"memory": "memory-lancedb"}}, "agents": {"defaults": {}}},
+    "another plug-in": {"plugins": {"slots": {"memory": "memory-elsewhere"}}, "agents": {"defaults": {}}},
+    "entries of LanceDB": {
+        "plugins": {
+            "slots": {"memory": "memory-lancedb"},
+            "entries": {
+                "memory-lancedb": {
+                    "enabled": True,
+                    "config": {
+                        "embedding": {"apiKey": "${OPENAI_API_KEY}", "model": "text-embedding-3-small"},
+                        "dbPath": "~/memories",
+                        "autoCapture": True,
+                        "storageOptions": {"region": "eu-west-1"},
+                    },
+                }
+            },
+        },
+        "agents": {"defaults": {}},
+    },
     "no plug-in": {"plugins": {"slots": {"memory": "none"}}, "agents": {"defaults": {}}},
     "an older place": {"memorySearch": {"provider": "openai"}},
     "plug-ins off": {"plugins": {"entries": {"memory-core": {"enabled": False}}}, "agents": {"defaults": {}}},
@@ -66,6 +83,7 @@ SAID = {
     "Bedrock takes over": "fallback names a provider that OpenClaw has and memory-tui has not",
     "transcripts without the flag": "experimental.sessionMemory has to allow",
     "another plug-in": "asks another memory plug-in",
+    "entries of LanceDB": "asks another memory plug-in",
     "no plug-in": "has no memory plug-in",
     "an older place": "at the top of the file is an older place",
     "plug-ins off": "has no memory plug-in",

@@ -13,7 +13,10 @@ from pydantic import TypeAdapter
 from memory_tui.mcp import types
 from memory_tui.mcp.schemas import PATH
 
-KINDS = (types.SearchArguments, types.SearchAnswer, types.GetArguments, types.GetAnswer)
+KINDS = (
+    *(types.SearchArguments, types.SearchAnswer, types.GetArguments, types.GetAnswer),
+    *(types.RecallArguments, types.StoreArguments, types.ForgetArguments),
+)
 
 
 def schema(kind: Any) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.doctor_view import DoctorView
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.index.memories_view import MemoriesView
 from memory_tui.tui.views.index.openclaw_index import CompareView
 from memory_tui.tui.views.index.providers_view import ProvidersView
 from memory_tui.tui.views.index.recalls_view import RecallsView
@@ -107,6 +108,7 @@ NODES = {
     "storage": StorageView,
     "sessions": SessionsView,
     "recalls": RecallsView,
+    "memories": MemoriesView,
     "events": EventLog,
     "attention": Attention,
     "map": MapView,

@@ -1,0 +1,156 @@
+"""LanceDB is a library that is loaded on first use, whose failures become sentences.
+
+Nothing else of the package imports lancedb or pyarrow: the two take seconds, and most runs never need them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line
+from memory_tui.providers.provider_options import Redactor
+
+if TYPE_CHECKING:
+    from memory_tui.ltm.location import TableLocation
+
+T = TypeVar("T")
+LOCAL_SECONDS, REMOTE_SECONDS = 600.0, 30.0
+"""How long one call of the library may take, on this machine and over the network."""
+_LOADING = threading.Lock()
+_LONGEST_REASON = 200
+_SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
+"""Where in the library's own sources a failure was met."""
+
+
+_DAMAGE = "magic|notfound|invalidrange|filesizeistoosmall|corrupt|panic|manifest|decode|protobuf|lanceerror"
+
+
+class MemoriesUnavailable(MemoryTuiError):
+    """The table of entries cannot be read, written or trusted."""
+
+    code = "memories"
+
+
+class TableMissing(MemoriesUnavailable):
+    """There is no table of entries yet."""
+
+    code = "memories_missing"
+
+
+def installed() -> bool:
+    """Whether the library is there, found without loading it."""
+    return importlib.util.find_spec("lancedb") is not None
+
+
+def library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without types
+    """The module lancedb, or another one of its packages such as pyarrow. Raises MemoriesUnavailable.
+
+    The first call takes seconds, so it belongs on a worker thread.
+    """
+    with _LOADING:
+        # Read once, when it is loaded: its remarks on standard error would lie on the screen.
+        os.environ.setdefault("LANCE_LOG", "error")
+        os.environ.setdefault("LANCEDB_LOG", "error")
+        try:
+            importlib.import_module("lancedb")
+            return importlib.import_module(name)
+        except ImportError as error:
+            raise MemoriesUnavailable(
+                f"LanceDB cannot be loaded: {one_line(str(error))}.",
+                "Install the extra: uv tool install 'memory-tui[lancedb]', or pip install 'memory-tui[lancedb]'.",
+            ) from error
+
+
+@contextmanager
+def sentences(location: TableLocation, doing: str) -> Iterator[None]:
+    """Turn whatever the library raises, a panic too, into MemoriesUnavailable: what could not be done, and why."""
+    try:
+        yield
+    except MemoryTuiError:
+        raise
+    except (ValueError, RuntimeError, OSError, KeyError, TypeError, ImportError, AttributeError) as error:
+        raise failure(location, doing, error) from error
+    except BaseException as error:
+        # A panic in Rust is no Exception, so that nobody swallows it by accident.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise failure(location, doing, error) from error
+
+
+def failure(location: TableLocation, doing: str, error: BaseException) -> MemoriesUnavailable:
+    """What a person is told of `error`."""
+    said = Redactor(location.secrets)(str(error))
+    low = said.lower().replace(" ", "")
+    shown = one_line(location.shown)
+    if location.remote:
+        if re.search("nosuchbucket|bucketdoesnotexist|bucket.{0,60}notfound", low):
+            return MemoriesUnavailable(f"There is no bucket for {shown}.", "Create the bucket, or name another place.")
+        if re.search("accessdenied|invalidaccesskey|signaturedoesnotmatch|403|401|unauthorized|permissiondenied", low):
+            return MemoriesUnavailable(
+                f"The store refuses the keys for {shown}.", "Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+        if re.search("kind:connect|connectionrefused|errorsendingrequest|dnserror|timedout|timeout|connect", low):
+            return MemoriesUnavailable(f"The store of {shown} cannot be reached.", "Check the address and the network.")
+        if re.search("credential|imds|169.254", low):
+            return MemoriesUnavailable(
+                f"There are no keys for {shown}.", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+    if re.search("permissiondenied|read-onlyfilesystem|oserror13|oserror30|errno13", low):
+        return MemoriesUnavailable(f"{shown} cannot be written: permission denied.", "Check the rights of the folder.")
+    if re.search("nospaceleft|oserror28", low):
+        return MemoriesUnavailable(f"The disk of {shown} is full.", "Free some room and try again.")
+    if re.search("commitconflict|toomuchwritecontention|concurrent", low):
+        return MemoriesUnavailable(
+            f"Another program changed {shown} at the same moment; nothing was written.", "Try again."
+        )
+    if re.search(_DAMAGE, low):
+        return MemoriesUnavailable(
+            f"The table in {shown} is damaged: {_reason(said)}. memory-tui changes nothing in it.",
+            "Restore the folder from a backup, or name another one: --memories DIR.",
+        )
+    return MemoriesUnavailable(f"{doing} {shown} failed: {_reason(said)}.", "")
+
+
+def _reason(text: str) -> str:
+    first = _SOURCE.sub("", text.splitlines()[0] if text.strip() else "no reason given")
+    return one_line(first.removeprefix("lance error: "), _LONGEST_REASON).rstrip(". ,")
+
+
+def bounded(location: TableLocation, doing: str, run: Callable[[], T], seconds: float = 0.0) -> T:
+    """What `run` returns; a call over the network is given up after a while. Raises MemoriesUnavailable.
+
+    Given up means that nobody waits any more: the library has no way to stop a call.
+    """
+    limit = seconds or (REMOTE_SECONDS if location.remote else LOCAL_SECONDS)
+    if not location.remote:
+        with sentences(location, doing):
+            return run()
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            with sentences(location, doing):
+                found.append(run())
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            failed.append(error)
+
+    thread = threading.Thread(target=call, name="lancedb-call", daemon=True)
+    thread.start()
+    thread.join(limit)
+    if failed:
+        raise failed[0]
+    if not found:
+        raise MemoriesUnavailable(
+            f"The store of {one_line(location.shown)} gave no answer within {limit:g} seconds.",
+            "Check the address and the network.",
+        )
+    return found[0]

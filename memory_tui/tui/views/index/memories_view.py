@@ -1,0 +1,324 @@
+"""Long-term memories in LanceDB: a list, a search with reasons, pairs that repeat each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.ltm.entry import CATEGORIES, MemoryEntry
+from memory_tui.render import ltm_text
+from memory_tui.tui import note_changes
+from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.views.index.listing import Listing
+from memory_tui.tui.views.view import View
+from memory_tui.tui.widgets.rowlist import Line, RowList, text
+from memory_tui.tui.workers import task
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.ltm.memories import EntryPair, FoundEntry, Memories
+
+PAGE = 200
+"""Entries that are read at once."""
+_STEP = 0.1
+_NUMBERS = 23
+"""Cells of day, importance and score."""
+_CATEGORY = 11
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMemories:
+    """What a worker read: a page, or hits and misses of a query, or pairs."""
+
+    place: str
+    writable: bool
+    total: int
+    entries: tuple[MemoryEntry, ...] = ()
+    hits: tuple[FoundEntry, ...] = ()
+    misses: tuple[FoundEntry, ...] = ()
+    pairs: tuple[EntryPair, ...] = ()
+
+    def find(self, key: object) -> MemoryEntry | None:
+        """The entry with the id `key`, wherever it stands."""
+        every = [*self.entries, *(one.entry for one in (*self.hits, *self.misses))]
+        every += [one for pair in self.pairs for one in (pair.first, pair.second)]
+        return next((one for one in every if one.id == key), None)
+
+
+class MemoriesView(View):
+    """The entries of one table; each change is in its journal, and u undoes it."""
+
+    PLACE = "memories"
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#listing"
+
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self._query, self._letters, self._category = "", "", ""
+        self._paired, self._limit, self._open = False, PAGE, ""
+        self.listing = Listing(
+            self,
+            title="Long-term memories",
+            waiting="loading LanceDB ...",
+            gather=self._gather,
+            lines=self._lines,
+        )
+        self.parts = (self.listing,)
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    def _gather(self, engine: Engine) -> ShownMemories:
+        """Read what is asked for now; on a worker thread."""
+        from memory_tui.ltm.lance import TableMissing
+
+        memories = engine.memories
+        place = memories.location.shown
+        try:
+            table = memories.table()
+        except TableMissing:
+            return ShownMemories(place, True, 0)
+        shown = partial(ShownMemories, place, memories.writable, table.facts().rows)
+        if self._paired:
+            return shown(pairs=memories.near_duplicates())
+        if self._query:
+            found = memories.search(self._query, category=self._category)
+            return shown(hits=found.hits, misses=found.misses)
+        return shown(table.page(self._limit, 0, self._category))
+
+    def _summary(self, found: ShownMemories) -> str:
+        said = [plural(found.total, "entry"), *((self._category,) if self._category else ())]
+        return ", ".join([*said, *(() if found.writable else ("only read",))])
+
+    def _lines(self, found: ShownMemories, width: int) -> list[Line]:
+        lines = list(text(f"{self._summary(found)}: {one_line(found.place, 200)}", width, "muted"))
+        if not found.total:
+            lines += text("There are no memories here yet.", width, "strong")
+            return [*lines, *text('memory-tui ltm store "TEXT" stores the first one.', width, "muted")]
+        if self._paired:
+            return [*lines, *self._pairs(found, width)]
+        if self._query:
+            return [*lines, *self._answer(found, width)]
+        chosen = [one for one in found.entries if self._letters.casefold() in one.text.casefold()]
+        for one in chosen:
+            lines += self._entry(one, width)
+        if not chosen:
+            lines += text(f"No entry holds “{one_line(self._letters, 40)}”; esc shows all.", width, "muted")
+        if len(found.entries) == self._limit:
+            lines.append(([(" older entries: enter reads them", "muted")], "older"))
+        return lines
+
+    def _answer(self, found: ShownMemories, width: int) -> Iterator[Line]:
+        yield from text(f"for: {one_line(self._query, 200)}", width, "strong")
+        for hit in found.hits:
+            yield from self._entry(hit.entry, width, f"{hit.score:.3f}")
+            if hit.entry.id == self._open:
+                yield from text(f"distance {hit.distance:.4f}; score 1/(1 + distance)", width, "muted", 3)
+        if not found.hits:
+            yield from text("No entry is near enough.", width, "strong")
+        if found.misses:
+            yield from text("Not in the answer:", width, "muted")
+        for miss in found.misses:
+            yield from self._entry(miss.entry, width, f"{miss.score:.3f}")
+            yield from text(miss.why_not, width, "warn", 3)
+
+    def _pairs(self, found: ShownMemories, width: int) -> Iterator[Line]:
+        """Two entries side by side where there is room, else one below the other."""
+        if not found.pairs:
+            yield from text("No two entries are near each other.", width, "strong")
+        for pair in found.pairs:
+            yield from text(f"score {pair.score:.3f} for each other", width, "muted")
+            yield from self._entry(pair.first, width)
+            yield from self._entry(pair.second, width)
+
+    def _entry(self, one: MemoryEntry, width: int, score: str = "") -> Iterator[Line]:
+        numbers = f" {ltm_text.day(one)} {one.importance:>4.1f} {score}"
+        pieces: list[Piece] = [(fit(numbers, _NUMBERS), "muted"), (fit(one.category, _CATEGORY), "mark")]
+        yield [*pieces, (fit(one_line(one.text), max(10, width - _NUMBERS - _CATEGORY - 1)), "")], one.id
+        if one.id == self._open:
+            for line in safe(one.text, keep_newlines=True).split("\n"):
+                yield from text(line, width, "", 3)
+            yield from text(one.id, width, "muted", 3)
+
+    @property
+    def entry(self) -> MemoryEntry | None:
+        """The entry under the cursor; where there is none, that is said."""
+        found = self.listing.found
+        one = found.find(self.listing.rows.key) if found is not None else None
+        if one is None:
+            self.show_message("No entry is under the cursor.")
+        return one
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    @on(RowList.Chosen)
+    def _chosen(self) -> None:
+        self.do_open()
+
+    def do_open(self) -> None:
+        """Show the whole text under the cursor, or less of it again; read older entries."""
+        if self.listing.rows.key == "older":
+            self._limit += PAGE
+            self.listing.do_again()
+        elif (one := self.entry) is not None:
+            self._open = "" if self._open == one.id else one.id
+            self.listing.show()
+
+    def do_search_entries(self) -> None:
+        """Ask for a query, and rank the entries by it."""
+        from memory_tui.tui.views.dialogs import Prompt
+
+        def take(query: str | None) -> None:
+            if query is not None:
+                self._query, self._paired = query.strip(), False
+                self.listing.do_again()
+
+        self.app.push_screen(Prompt("Search the memories", "what they should say", self._query), take)
+
+    def do_filter(self) -> None:
+        """Ask for letters, and list only entries that hold them."""
+        from memory_tui.tui.views.dialogs import Prompt
+
+        def take(letters: str | None) -> None:
+            if letters is not None:
+                self._letters = letters
+                self.listing.show()
+
+        self.app.push_screen(Prompt("Show which entries?", "letters that they hold", self._letters), take)
+
+    def do_next_category(self) -> None:
+        """List the next category alone."""
+        self._turn_category(1)
+
+    def do_previous_category(self) -> None:
+        """List the category before alone."""
+        self._turn_category(-1)
+
+    def _turn_category(self, step: int) -> None:
+        names = ("", *CATEGORIES)
+        self._category = names[(names.index(self._category) + step) % len(names)]
+        self.show_message(f"Category: {self._category or 'all'}.")
+        self.listing.do_again()
+
+    def do_pairs(self) -> None:
+        """List pairs that are near each other, or all entries again."""
+        self._paired = not self._paired
+        self.listing.do_again()
+
+    def back(self) -> bool:
+        """All entries again, else back to the view below."""
+        if not (self._paired or self._query or self._letters or self._category):
+            return super().back()
+        self._query, self._letters, self._category, self._paired = "", "", "", False
+        self.listing.do_again()
+        return True
+
+    # --- changing ----------------------------------------------------------------------------------------------------
+
+    def do_more(self) -> None:
+        """More important by a step."""
+        self._rate(_STEP)
+
+    def do_less(self) -> None:
+        """Less important by a step."""
+        self._rate(-_STEP)
+
+    def _rate(self, step: float) -> None:
+        one = self.entry
+        if one is not None:
+            rated = min(1.0, max(0.0, round(one.importance + step, 2)))
+            self._agreed(lambda memories: memories.edit(one.id, importance=rated), f"Importance {rated:g}.")
+
+    def do_edit_entry(self) -> None:
+        """Ask for another text of the entry under the cursor."""
+        from memory_tui.tui.views.dialogs import LineDialog, looks_secret
+
+        one = self.entry
+        if one is None:
+            return
+
+        def written(said: str | None) -> None:
+            if said and said != one.text:
+                self._agreed(lambda memories: memories.edit(one.id, text=said), "Changed; u undoes it.")
+
+        explained = "It is embedded again. Lines of a longer text become one."
+        self.app.push_screen(
+            LineDialog("Edit this memory", explained, "Save", value=one_line(one.text), remark=looks_secret), written
+        )
+
+    def do_forget(self) -> None:
+        """Delete the entry under the cursor."""
+        one = self.entry
+        if one is not None:
+            self._agreed(lambda memories: memories.forget([one.id]), "Forgotten; u undoes it.")
+
+    def do_undo(self) -> None:
+        """Undo the last change of entries."""
+        self._agreed(lambda memories: memories.undo(), "Undone.")
+
+    def _agreed(self, work: Callable[[Memories], object], said: str) -> None:
+        """Do `work`, once a person has agreed that memory-tui writes this table."""
+        found = self.listing.found
+        if found is None:
+            return
+        if found.writable:
+            self._write(work, said)
+            return
+        from memory_tui.tui.views.dialogs import Confirm
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._write(work, said, approve=True)
+
+        question = f"memory-tui has only read {one_line(found.place, 200)} so far. Each change can be undone."
+        self.app.push_screen(Confirm("Write these memories?", question, "Agree"), answered)
+
+    @task("write", exclusive=False)
+    async def _write(self, work: Callable[[Memories], object], said: str, approve: bool = False) -> None:
+        def run(engine: Engine) -> None:
+            if approve:
+                engine.memories.approve("screen")
+            work(engine.memories)
+
+        await self.home.jobs.write(run)
+        self.show_message(said)
+        self.listing.do_again()
+
+    @task("plan")
+    async def do_promote(self) -> None:
+        """Show the line of MEMORY.md that this entry would be, write it, then ask whether to forget the entry."""
+        from memory_tui.curate.promote import Spot
+        from memory_tui.tui.views.dialogs import Preview
+
+        one = self.entry
+        if one is None:
+            return
+        spot = Spot(f"LanceDB {one.id[:8]}", f"- {' '.join(one.text.split())}\n".encode("utf-8", "replace"), 1, 1)
+        planned = await self.home.jobs.run(note_changes.plan_of(lambda curator: curator.plan.promote(spot)))
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._promoted(one, note_changes.applied(planned.change))
+
+        self.app.push_screen(Preview(planned, "Promote"), answered)
+
+    @task("write", exclusive=False)
+    async def _promoted(self, one: MemoryEntry, apply: Callable[[Engine], object]) -> None:
+        from memory_tui.tui.views.dialogs import Confirm
+
+        await self.home.jobs.write(apply)
+        self.home.jobs.refresh()
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._agreed(lambda memories: memories.forget([one.id]), "Promoted and forgotten; u brings it back.")
+            else:
+                self.show_message("Promoted; the entry stays.")
+
+        question = f"It is in MEMORY.md now:\n\n{one_line(one.text, 200)}"
+        self.app.push_screen(Confirm("Forget the entry, too?", question, "Forget"), answered)

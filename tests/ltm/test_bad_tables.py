@@ -1,0 +1,163 @@
+"""A table that cannot be used is one sentence and an exit status, and no byte of it changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.ltm import lance
+from memory_tui.ltm.lance import MemoriesUnavailable
+from tests.ltm.conftest import Opened, bytes_of
+
+
+def zeroed(folder: Path) -> None:
+    for path in (folder / "memories.lance" / "data").iterdir():
+        path.write_bytes(bytes(path.stat().st_size))
+
+
+def cut(folder: Path) -> None:
+    for path in (folder / "memories.lance" / "data").iterdir():
+        path.write_bytes(path.read_bytes()[:200])
+
+
+def junk_manifest(folder: Path) -> None:
+    for path in (folder / "memories.lance" / "_versions").iterdir():
+        path.write_bytes(b"junk" * 50)
+
+
+def no_versions(folder: Path) -> None:
+    shutil.rmtree(folder / "memories.lance" / "_versions")
+
+
+def no_data(folder: Path) -> None:
+    shutil.rmtree(folder / "memories.lance" / "data")
+
+
+@pytest.mark.parametrize("damage", [zeroed, cut, junk_manifest, no_versions, no_data])
+def test_damage_is_a_sentence_and_stays_as_it_is(
+    damage: Callable[[Path], None], copied: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    damage(copied)
+    before = bytes_of(copied)
+    for words in (["list"], ["search", "tabs"], ["stats"], ["store", "The printer is upstairs", "--yes"]):
+        code = main.main(["--workspace", str(tmp_path), "--memories", str(copied), "ltm", *words, "--json"])
+        out, err = capsys.readouterr()
+        if words == ["stats"] and code == 0:
+            pytest.fail("damage was not seen")
+        assert code == 1
+        assert json.loads(out)["error"]["code"] == "memories"
+        assert "is damaged" in err
+        assert len(err.strip().splitlines()) == 2
+        assert ".rs:" not in err
+    assert bytes_of(copied) == before
+
+
+def test_a_place_without_a_table_is_said_and_not_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], opened: Opened
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    for name, said in (("nowhere", "no memories"), ("empty", "no memories"), ("file", "is no folder")):
+        code = main.main(["--workspace", str(tmp_path), "--memories", str(tmp_path / name), "ltm", "search", "tabs"])
+        assert code == 1
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "nowhere").exists()
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert main.main(["--workspace", str(tmp_path), "--memories", str(tmp_path / "nowhere"), "ltm", "list"]) == 0
+    for place in ("ftp://x/y", "s3://", "s3:// /x"):
+        assert main.main(["--workspace", str(tmp_path), "--memories", place, "ltm", "list"]) == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_may_not_be_written_is_read(opened: Opened, copied: Path) -> None:
+    memories = opened(copied)
+    memories.approve("test")
+    for path in (copied, *copied.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        assert len(memories.table().page(10)) == 4
+        with pytest.raises(MemoriesUnavailable, match="cannot be written"):
+            memories.store("The printer is upstairs")
+    finally:
+        for path in (copied, *copied.rglob("*")):
+            path.chmod(path.stat().st_mode | 0o200)
+    assert [one.state for one in memories.journal.changes()] == ["intent"]
+
+
+def test_a_vector_that_is_no_number_is_left_out_and_not_lost(opened: Opened, copied: Path) -> None:
+    import lancedb
+    import pyarrow as pa
+
+    table = lancedb.connect(str(copied)).open_table("memories")
+    [row] = table.search().limit(1).to_arrow().to_pylist()
+    key = "00000000-0000-4000-8000-0000000000ff"
+    row |= {"id": key, "vector": None, "text": "An entry without a vector"}
+    table.add(pa.Table.from_pylist([row], schema=table.schema))
+    memories = opened(copied)
+    memories.approve("test")
+    assert len(memories.table().entries()) == 5
+    assert len(memories.table().vectors()[0]) == 4
+    assert key not in [hit.entry.id for hit in memories.search("entry without a vector", 10, 0.0).hits]
+    memories.forget([key])
+    memories.undo()
+    assert memories.get(key).text == "An entry without a vector"
+
+
+def test_another_table_is_no_memory(opened: Opened, tmp_path: Path) -> None:
+    import lancedb
+
+    lancedb.connect(str(tmp_path / "other")).create_table("memories", [{"id": "1", "name": "x"}])
+    with pytest.raises(MemoriesUnavailable, match="holds no memories: it has no column text"):
+        opened(tmp_path / "other").table()
+
+
+def test_a_panic_is_a_sentence(opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = opened(copied).table()
+
+    class PanicException(BaseException):
+        pass
+
+    def panic(*_: object) -> Any:
+        raise PanicException("index out of bounds, /x/y/z.rs:1:2")
+
+    monkeypatch.setattr(table._table, "search", panic, raising=False)
+    with pytest.raises(MemoriesUnavailable, match="index out of bounds") as told:
+        table.page(1)
+    assert ".rs" not in told.value.message
+    assert len(opened(copied).table().page(10)) == 4
+
+
+def test_a_store_that_cannot_be_reached_is_said_in_time(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "never-shown-anywhere")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(MemoriesUnavailable, match="cannot be reached") as told:
+            opened("s3://mem/x").table()
+        assert "never-shown" not in str(told.value)
+        silent.listen()
+        monkeypatch.setattr(lance, "REMOTE_SECONDS", 0.5)
+        with pytest.raises(MemoriesUnavailable, match=r"no answer within 0\.5 seconds"):
+            opened("s3://mem/x").table()
+
+
+def test_without_the_library_the_sentence_says_how_to_get_it(
+    opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "lancedb", None)
+    with pytest.raises(MemoriesUnavailable, match="LanceDB cannot be loaded") as told:
+        opened(copied).table()
+    assert "memory-tui[lancedb]" in told.value.next_step
