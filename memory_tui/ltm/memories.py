@@ -101,7 +101,7 @@ class EntryPair(NamedTuple):
 
 class Memories:
     """The entries of one table. Every method may be called from any thread, belongs on a worker thread, and may raise
-    MemoriesUnavailable; those that embed raise ProviderError and OtherModel, those that write EntryRefused.
+    MemoriesUnavailable; those that embed raise ProviderError and OtherVectors, those that write EntryRefused.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ ALIKE = 0.99
 _PROVED = Table("ltm_spaces", most=200)
 
 
-class OtherModel(MemoryTuiError):
+class OtherVectors(MemoryTuiError):
     """The vectors of the table were made with another model, so that nothing can be ranked."""
 
     code = "other_model"
@@ -81,18 +81,18 @@ class VectorSpace:
         return provider.embed(list(texts), "query" if query else "document")
 
     def prove(self, table: EntryTable) -> SpaceProof:
-        """How it is known that the provider in use made the vectors of `table`. Raises OtherModel, ProviderError."""
+        """How it is known that the provider in use made the vectors of `table`. Raises OtherVectors, ProviderError."""
         recorded = table.recorded
         identity = self.identity(recorded)
         if identity.dims != table.dims:
-            raise OtherModel(
+            raise OtherVectors(
                 f"The memories have vectors of {table.dims:,} numbers; {identity.provider} {identity.model} makes "
                 f"{identity.dims:,}. They were made with another model, so nothing can be ranked.",
                 "Name the provider that made them: --provider NAME.",
             )
         if recorded:
             if (recorded.get("provider"), recorded.get("model")) != (identity.provider, identity.model):
-                raise OtherModel(
+                raise OtherVectors(
                     f"The memories were made with another model, {recorded.get('provider')} {recorded.get('model')}; "
                     f"{identity.provider} {identity.model} is asked for.",
                     "Leave --provider out.",
@@ -110,7 +110,7 @@ class VectorSpace:
         return SpaceProof("probed", int(found.get("compared", 0)), float(found.get("cosine", 0.0)))
 
     def _probe(self, table: EntryTable, identity: Identity) -> SpaceProof:
-        """Embed some entries again. Raises OtherModel."""
+        """Embed some entries again. Raises OtherVectors."""
         import numpy as np
 
         entries, vectors = table.vectors()
@@ -123,7 +123,7 @@ class VectorSpace:
         cosines = (again * (vectors[chosen] / lengths[chosen, None])).sum(axis=1)
         mean = float(cosines.mean())
         if mean < ALIKE:
-            raise OtherModel(
+            raise OtherVectors(
                 f"The memories were made with another model than {identity.provider} {identity.model}: "
                 f"{plural(len(chosen), 'entry')} embedded again have a mean cosine of {mean:.3f}, under {ALIKE}. "
                 "Nothing can be ranked.",

@@ -12,7 +12,7 @@ from memory_tui.core.errors import QueryError
 from memory_tui.ltm import entry_file, entry_query, entry_table
 from memory_tui.ltm.entry import EntryRefused
 from memory_tui.ltm.memories import Memories
-from memory_tui.ltm.vector_space import OtherModel
+from memory_tui.ltm.vector_space import OtherVectors
 from tests.ltm.conftest import TEXTS, Opened, bytes_of, foreign
 
 
@@ -200,10 +200,10 @@ def test_a_table_of_another_model_is_read_but_not_ranked(opened: Opened, tmp_pat
     memories.approve("test")
     assert len(memories.table().page(10)) == 4
     for ranked in (lambda: memories.search("tabs"), lambda: memories.store("The printer is upstairs")):
-        with pytest.raises(OtherModel, match="4 entries embedded again have a mean cosine of"):
+        with pytest.raises(OtherVectors, match="4 entries embedded again have a mean cosine of"):
             ranked()
     foreign(tmp_path / "short", TEXTS, embedded[:, :8])
-    with pytest.raises(OtherModel, match=r"vectors of 8 numbers; builtin minilm-static-256 makes 256"):
+    with pytest.raises(OtherVectors, match=r"vectors of 8 numbers; builtin minilm-static-256 makes 256"):
         opened(tmp_path / "short").search("tabs")
     memories.forget([memories.table().entries()[0].id])
     memories.undo()
