@@ -148,6 +148,12 @@ class Choices:
                 place.column,
             )
 
+    def _their_index(self) -> Path:
+        """Where OpenClaw keeps its index: in the agent's database from 2026.8 on, in a file of its own before."""
+        database, own = places.agent_database(self.agent.id), self.config.store_path
+        newest = self.settings.word("profile") == profiles.NEWEST and not own.is_file()
+        return database if self.config.kind == "openclaw" and (newest or database.is_file()) else own
+
     def summary(self) -> ConfigSummary:
         """Every documented value, and what the choices came to."""
         return ConfigSummary(
@@ -160,7 +166,7 @@ class Choices:
             agents=tuple(model.agent_rows(self.config)),
             workspace=str(self.workspace),
             index=str(self.index),
-            openclaw_index=str(self.config.store_path),
+            openclaw_index=str(self._their_index()),
             values=tuple(model.rows(self.config, self.settings, registry.NAMES)),
             problems=self.config.found,
             migrations=migrations(self.config.tree) if self.config.tree and self.config.kind == "openclaw" else (),

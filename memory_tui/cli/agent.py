@@ -167,7 +167,7 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
         if hasattr(given, "why"):
             return _why(given, engine, found)
         if hasattr(given, "json"):
-            as_text.data(rerun.record(found))
+            as_text.data(recalled_lines.record(found))
         else:
             as_text.text(recalled_lines.replayed(found))
     return 0
@@ -181,15 +181,20 @@ def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
 
     path, line = why_not.parse(given.why)
     answer = rerun.as_delivered(found, engine.queries.why(found.evidence, path, line, found.settings))
+    delivered = rerun.delivered_line(found.entry, answer.place.path, line)
+    said: tuple[rerun.RecallClaim, ...] = (delivered, found.remade)
     ask = functools.partial(engine.queries.gather, now=rerun.clock_of(found.entry))
     changes, questions = remedies(answer, found.settings, engine.plan.with_profile, ask, None)
     if hasattr(given, "json"):
-        place = rerun.delivered_line(found.entry, answer.place.path, line)
-        log = {"delivered": place, "rebuilt": not found.impossible, "impossible": found.impossible or None}
+        log = {
+            "delivered": delivered.place,
+            "rebuilt": isinstance(found.remade, rerun.Rebuilt),
+            "impossible": recalled_lines.obstacle(found.remade) or None,
+            "claims": [{**trace_json.tagged(one), "sentence": recalled_lines.claim(one)} for one in said],
+        }
         as_text.data({**trace_json.why(answer, changes, questions), "log": log})
     else:
-        said = [recalled_lines.delivered(found, answer.place.path, line), recalled_lines.rebuilt(found)]
-        as_text.text([*said, *as_text.answer(answer, changes, questions)])
+        as_text.text([*map(recalled_lines.claim, said), *as_text.answer(answer, changes, questions)])
     return 0
 
 

@@ -9,15 +9,13 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, confirmed, opened, options, positive, spoken
-from memory_tui.core.errors import EditRefused, QueryError, SettingError
+from memory_tui.cli.common import Command, confirmed, options, positive, spoken
+from memory_tui.core.errors import EditRefused, QueryError
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import AppliedChange, Curator
     from memory_tui.curate.journal import JournalEntry
-    from memory_tui.engine.engine import Engine
-    from memory_tui.inbox.entries import Action, Suggestion
     from memory_tui.openclaw.trust import Trust
 
 _PLACE = re.compile(r"(.+?)(?::|#L)(\d+)(?:-L?(\d+))?")
@@ -50,6 +48,14 @@ def _declare_undo(parser: argparse.ArgumentParser) -> None:
 def _declare_journal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", help="only changes of this note")
     parser.add_argument("--show", type=positive, metavar="ID", help="the difference that one change made")
+
+
+def _declare_annotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("place", nargs="?", metavar="PATH[:LINE]", default=None, help="an entry, or a note to list")
+    parser.add_argument("--importance", type=int, choices=range(11), metavar="N", help="1 to 10; 0 takes it away")
+    parser.add_argument("--triggers", metavar="PHRASES", help="phrases apart by commas; '' takes them away")
+    parser.add_argument("--project", metavar="KEYS", help="keys apart by semicolons; '' takes them away")
+    _declare_writing(parser)
 
 
 def _declare_restore(parser: argparse.ArgumentParser) -> None:
@@ -96,6 +102,34 @@ def _promote(given: argparse.Namespace) -> int:
     curator = _curator(given)
     spot = curator.plan.spot(found[1], int(found[2]), int(found[3]) if found[3] else None)
     return _make(curator, curator.plan.promote(spot, to=getattr(given, "to", ""), move=hasattr(given, "move")), given)
+
+
+def _annotate(given: argparse.Namespace) -> int:
+    from memory_tui.curate.annotate import annotate, described, entries
+    from memory_tui.render import as_text
+    from memory_tui.workspace.annotations import annotations_of
+
+    curator = _curator(given)
+    asked = {name: getattr(given, name) for name in ("importance", "triggers", "project") if hasattr(given, name)}
+    found = _PLACE.fullmatch(given.place or "")
+    if bool(asked) != bool(found):
+        raise QueryError("An entry and its annotations belong together.", "For instance: MEMORY.md:12 --importance 8.")
+    path = found[1] if found else given.place or curator.plan.memory()
+    data = curator.read(path)
+    known = entries(data, path)
+    if found:
+        entry = next((one for one in known if one.first <= int(found[2]) <= one.last), None)
+        if entry is None:
+            raise EditRefused(f"{given.place} is in no entry.", f"memory-tui annotate {path} lists the entries.")
+        was = entry.said._asdict() | asked
+        said = annotations_of(was["importance"], was["triggers"], was["project"])
+        return _make(curator, annotate(curator.plan, path, data, {entry.first: said}), given)
+    if hasattr(given, "json"):
+        as_text.data([asdict(one) | {"said": one.said._asdict()} for one in known])
+    else:
+        as_text.text(f"{path}:{one.first}  {one.words[:60]}  ({described(one.said)})" for one in known)
+        as_text.text([] if known else [f"{path} has no entries: lines of MEMORY.md or USER.md that begin with “- ”."])
+    return 0
 
 
 def _restore(given: argparse.Namespace) -> int:
@@ -272,150 +306,6 @@ def _budget(given: argparse.Namespace) -> int:
     return 0
 
 
-_DAY_SECONDS = 86_400.0
-_MOST_DAYS = 36_500
-_ACTIONS = (
-    *("merge", "delete", "demote", "trash-note", "rename", "archive-note", "restore", "move-back", "edit"),
-    *("keep", "snooze", "reopen"),
-)
-
-
-def _declare_inbox(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--do", choices=_ACTIONS, metavar="ACTION", help=f"carry out one of {', '.join(_ACTIONS)}")
-    parser.add_argument("--id", metavar="ID", help="on the suggestion of this id")
-    parser.add_argument("--days", type=_days, default=7.0, metavar="N", help="snooze: for how long (default: 7)")
-    parser.add_argument("--kind", metavar="KIND", help="only suggestions of this kind; with --do all of them at once")
-    parser.add_argument("--text", metavar="TEXT", help="edit: what the entry says from now on")
-    parser.add_argument("--yes", action="store_true", help="do not ask before a note is changed")
-
-
-def _days(text: str) -> float:
-    """A number of days above 0, as an argument's type."""
-    try:
-        days = float(text)
-    except ValueError:
-        days = 0.0
-    if not 0 < days <= _MOST_DAYS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from above 0 to {_MOST_DAYS:,}")
-    return days
-
-
-def _inbox(given: argparse.Namespace) -> int:
-    named, acts = hasattr(given, "id"), hasattr(given, "do")
-    if (named and not acts) or (acts and not named and (given.do == "reopen" or not hasattr(given, "kind"))):
-        raise SettingError(
-            "--do needs --id, or --kind for all of a kind.", "For instance: memory-tui inbox --id 3f9a12 --do merge."
-        )
-    if acts and (given.do == "edit") != hasattr(given, "text"):
-        raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
-    kind = _kind(given.kind) if hasattr(given, "kind") else None
-    with opened(given) as engine:
-        engine.indexer.catch_up()
-        if acts and given.do == "reopen":
-            return _reopen(given, engine)
-        found = engine.inbox.examine()
-        if acts:
-            chosen = [_named(found, given.id)] if named else [one for one in found if one.kind == kind]
-            return _do(given, engine, chosen)
-        _list(given, [one for one in found if kind in (None, one.kind)], kind)
-    return 0
-
-
-def _kind(text: str) -> str:
-    """The kind that `text` names, with or without hyphens. Raises SettingError."""
-    from memory_tui.inbox.checks import BY_KIND
-
-    found = text.strip().lower().replace("-", " ").replace("_", " ")
-    if found not in BY_KIND:
-        raise SettingError(f"There is no kind {text!r} of suggestions.", f"Choose one of {', '.join(BY_KIND)}.")
-    return found
-
-
-def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:
-    from memory_tui.inbox.checks import BY_KIND
-    from memory_tui.render import as_text
-
-    if hasattr(given, "json"):
-        as_text.data([{"id": one.id, **asdict(one)} for one in found])
-        return
-    for one in found:
-        as_text.text([f"{one.id}  {one.place}  {BY_KIND[one.kind].title}", f"    {one.reason}"])
-        as_text.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
-        as_text.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
-    of = f" of the kind {kind}" if kind else ""
-    as_text.text([f"Open suggestions{of}: {len(found)}." if found else f"Nothing{of} needs attention."])
-
-
-def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
-    fitting = [one for one in found if one.id.startswith(identifier)]
-    if len(fitting) != 1:
-        raise EditRefused(
-            f"{'No' if not fitting else 'More than one'} open suggestion has the id {identifier!r}.",
-            "Run memory-tui inbox to list them.",
-        )
-    return fitting[0]
-
-
-def _reopen(given: argparse.Namespace, engine: Engine) -> int:
-    """Take back that a suggestion was kept or put off."""
-    from memory_tui.render import as_text
-
-    fitting = [name for name in engine.inbox.decisions.decided() if name.startswith(given.id)]
-    if len(fitting) != 1:
-        raise EditRefused(
-            f"{'Nothing' if not fitting else 'More than one thing'} with the id {given.id!r} was kept or put off.",
-            "The id is the one that memory-tui inbox showed when it was decided.",
-        )
-    engine.inbox.decisions.reopen(fitting[0])
-    if hasattr(given, "json"):
-        as_text.data({"id": fitting[0], "done": "reopen"})
-    else:
-        as_text.text([f"{fitting[0]} is open again."])
-    return 0
-
-
-def _do(given: argparse.Namespace, engine: Engine, chosen: list[Suggestion]) -> int:
-    from memory_tui.curate import diff
-    from memory_tui.inbox import examine
-    from memory_tui.render import as_text
-
-    if not chosen:
-        raise EditRefused(f"No open suggestion is of the kind {given.kind}.", "Nothing was changed.")
-    one = chosen[0]
-    action: Action = next((name for name in one.actions if name.replace(" ", "-") == given.do), "keep")
-    if action.replace(" ", "-") != given.do:
-        raise EditRefused(f"{given.do} is no action of this suggestion.", f"There is {', '.join(one.actions)}.")
-    many = f" ({len(chosen)} suggestions)" if len(chosen) > 1 else ""
-    which = f"--id {one.id}" if len(chosen) == 1 else "--id ID"
-    back = f"memory-tui inbox {which} --do reopen undoes it."
-    if action == "keep":
-        for each in chosen:
-            engine.inbox.decisions.keep(each)
-        said = f"Kept{many}; {back}"
-    elif action == "snooze":
-        for each in chosen:
-            engine.inbox.decisions.snooze(each, engine.now() + given.days * _DAY_SECONDS)
-        said = f"Put off for {given.days:g} days{many}; {back}"
-    else:
-        curator = engine.notes.curator
-        if action == "edit":
-            change = examine.rewritten(one, given.text, curator)
-        else:
-            change = examine.changes(chosen, action, curator)
-        if not hasattr(given, "json"):
-            as_text.text([change.title, *change.notes, *map(str, diff.masked_lines(change))])
-        if not confirmed("Change these notes?", given):
-            raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
-        number = engine.notes.curator.apply(change).entry.id
-        said = f"Written as change {number}; memory-tui undo {number} undoes it."
-    if hasattr(given, "json"):
-        ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
-        as_text.data({"id": one.id, "done": given.do, **ids})
-    else:
-        as_text.text([said])
-    return 0
-
-
 def _declare_trust(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--approve", action="store_true", help="let edits made here update the ledger's hash")
@@ -491,7 +381,7 @@ COMMANDS: dict[str, Command] = {
     "redo": Command(_undo, _declare_undo),
     "journal": Command(_journal, _declare_journal),
     "budget": Command(_budget),
+    "annotate": Command(_annotate, _declare_annotate),
     "restore": Command(_restore, _declare_restore),
     "archive": Command(_archive, _declare_archive),
-    "inbox": Command(_inbox, _declare_inbox),
 }

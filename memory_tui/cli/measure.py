@@ -97,6 +97,7 @@ def _text(path: str) -> str:
 
 
 def _eval(given: argparse.Namespace, engine: Engine) -> int:
+    from memory_tui.explain import noise
     from memory_tui.render import as_text, evaluation
     from memory_tui.tune import evaluate
 
@@ -118,20 +119,21 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
                 **evaluation.scorecard_data(card, engine.plan.settings),
                 "levels": as_text.plain_levels(levels),
                 "table": evaluation.rival_data(table),
-                "failed": [{"metric": name, "value": value, "wanted": floor} for name, value, floor in short],
+                "failed": evaluation.shortfall_data(short),
                 "comparison": evaluation.comparison_data(compared) if compared else None,
             }
         )
     else:
         as_text.text(evaluation.scorecard_lines(card))
-        as_text.text([levels.sentence] if levels else ())
+        as_text.text([noise.sentence(levels)] if levels else ())
         as_text.text(evaluation.rival_lines(table))
         as_text.text(evaluation.comparison_lines(compared) if compared else ())
-        as_text.text(evaluation.shortfall(*one) for one in short)
+        as_text.text(map(evaluation.shortfall, short))
     return FELL_SHORT if short else 0
 
 
 def _tune(given: argparse.Namespace, engine: Engine) -> int:
+    from memory_tui.explain import noise
     from memory_tui.render import as_text, evaluation
     from memory_tui.tune import evaluate, knob_search
 
@@ -144,7 +146,7 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
         as_text.data({**told, **evaluation.outcome_data(found)})
     else:
         as_text.text(evaluation.outcome_lines(found))
-        as_text.text([levels.sentence] if levels else ())
+        as_text.text([noise.sentence(levels)] if levels else ())
     return 0
 
 

@@ -297,6 +297,13 @@ FILE: tuple[Key, ...] = (
         choices=("none", "ro", "rw"),
     ),
     _file(
+        "meta.lastTouchedVersion",
+        "text",
+        "",
+        "the release of OpenClaw that wrote this file last; without a program on the search path, auto goes by it",
+        "",
+    ),
+    _file(
         "plugins.slots.memory",
         "text",
         "memory-core",

@@ -17,6 +17,7 @@ _NEWER_LAYOUT = "memory.search"
 SLOT, PLUGIN = "plugins.slots.memory", "memory-tui"
 AGENT_PROFILE = f"plugins.entries.{PLUGIN}.config.profile"
 """Where OpenClaw's file says by which profile its agent recalls, once memory-tui is the agent's memory."""
+WRITER = "meta.lastTouchedVersion"
 _MOST_BYTES = 1 << 20
 
 
@@ -86,6 +87,9 @@ def by_files(config: Config) -> Release:
         return Release(profiles.NEWEST, "the agent has a database of 2026.8 or later")
     if config.layout == _NEWER_LAYOUT:
         return Release(profiles.NEWEST, "the configuration has memory.search, as from 2026.8 on")
+    wrote = str(config.value(WRITER) or "")
+    if profile := profile_of(wrote):
+        return Release(profile, f"OpenClaw {wrote} wrote the configuration last")
     if config.sections:
         return Release(profiles.OPENCLAW, f"the configuration has {config.sections[-1][0]}, as up to 2026.7")
     if config.store_path.is_file():

@@ -1,5 +1,6 @@
 """Change notes: each change is shown first, written in one step, journaled, undone on request.
 
+- annotate: Annotating writes the comments of an entry of MEMORY.md or USER.md that steer its recall. -> annotate
 - budget: The budget of a note: how much of it its host puts before the agent, where it cuts. -> measure
 - changes: A change of notes: the bytes before, the bytes after, file by file. -> Change
 - curator: The curator plans a change, shows it, makes it, undoes it. -> Curator

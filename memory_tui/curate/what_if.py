@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_tui.core.settings import Settings
@@ -14,7 +14,7 @@ from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import SearchContext, gather
 from memory_tui.search.trace import Candidate, Trace
-from memory_tui.source.protocol import ChunkSource, Trial
+from memory_tui.source.protocol import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +43,28 @@ class Effect:
 def preview(
     trial: Trial,
     change: Change,
-    query: str,
+    queries: Sequence[str],
     settings: Settings,
     now: float,
     *,
     asking: Provider | None,
     writing: Provider | None,
-) -> Effect:
-    """The answer to `query` as it is and as it would be after `change`. Takes as long as a search on a cold index.
+    projects: frozenset[str] = frozenset(),
+) -> list[Effect]:
+    """The answer to each of `queries` as it is and as it would be after `change`: as long as searches on a cold index.
 
-    `asking` embeds the query, `writing` the new texts; either may be None. Raises IndexUnavailable, Unreadable,
-    ProviderError, QueryError, Cancelled.
+    `asking` embeds the queries, `writing` the new texts; either may be None. `projects` are those that the agent works
+    on. Raises IndexUnavailable, Unreadable, ProviderError, QueryError, Cancelled.
     """
-    before = _answer(trial.source, query, settings, now, asking)
+
+    def answers() -> list[Trace]:
+        corpus = Corpus.load(trial.source)
+        context = SearchContext(trial.source, corpus, Dates.of(corpus), asking, projects=projects)
+        return [rank(gather(query, context, now), settings) for query in queries]
+
+    before = answers()
     missing = trial.put({file.path: file.after for file in change.files}, writing)
-    after = _answer(trial.source, query, settings, now, asking)
-    return Effect(before, after, _moves(before, after), missing)
-
-
-def _answer(source: ChunkSource, query: str, settings: Settings, now: float, provider: Provider | None) -> Trace:
-    corpus = Corpus.load(source)
-    return rank(gather(query, SearchContext(source, corpus, Dates.of(corpus), provider), now), settings)
+    return [Effect(old, new, _moves(old, new), missing) for old, new in zip(before, answers(), strict=True)]
 
 
 def _moves(before: Trace, after: Trace) -> tuple[Move, ...]:

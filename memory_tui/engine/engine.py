@@ -21,9 +21,9 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
+from memory_tui.notices import BatchWaits, ConfigProblem, IndexRemark, Notice, RootLost
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
-from memory_tui.search.trace import Notice
 from memory_tui.workspace import root_state
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
@@ -308,20 +308,13 @@ class Engine:
 
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""
-        found = [Notice("config", problem) for problem in self.plan.config.problems]
-        found += [Notice("index", text) for text in self.indexer.opener.notices]
+        found: list[Notice] = [ConfigProblem(str(problem), problem.key) for problem in self.plan.config.found]
+        found += map(IndexRemark, self.indexer.opener.notices)
         lost = root_state.lost(self.indexer.root_watch.states())
-        found += [Notice("root", root.detail, root_state.next_step(root)) for root in lost]
+        found += [RootLost(root.absolute, root.state, root.detail, root_state.next_step(root)) for root in lost]
         found += self.indexer.freshness_check.notices()
         if waiting := self.indexer.batches.waiting:
-            found.append(
-                Notice(
-                    "batch",
-                    f"{waiting:,} texts wait for the provider's batch service; until it is done, words alone find "
-                    "them.",
-                    "The app or memory-tui index fetches the vectors when they are ready.",
-                )
-            )
+            found.append(BatchWaits(waiting))
         return tuple(found)
 
     # --- events ----------------------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.engine.provider_setup import fallback_in, who_answers
+from memory_tui.notices import Notice
 from memory_tui.providers.chain import NONE
-from memory_tui.search.trace import Notice, Unsearchable
+from memory_tui.search.trace import Unsearchable
 from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:
@@ -24,6 +26,47 @@ _CHEAP_SECONDS = 0.015
 """A comparison that takes no longer than this is worth its time before every search."""
 _YOUNG_SECONDS = 0.25
 """A comparison is not repeated before this has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotesVanished(Notice):
+    """Of `known` notes `missing` vanished at once, which is doubted for `reason`."""
+
+    missing: int
+    known: int
+    reason: str
+    code = "shrink"
+
+    @property
+    def message(self) -> str:
+        """Why it is doubted, and that they stay."""
+        return f"{self.reason}; they stay in the index until you agree."
+
+    @property
+    def next_step(self) -> str:
+        """Bring them back, or agree."""
+        return "Bring them back, or run memory-tui index --accept-shrink."
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildWaits(Notice):
+    """The index was made with other settings, of which `reasons` tell; with `failed` the provider does not answer."""
+
+    reasons: tuple[str, ...]
+    failed: bool
+    code = "rebuild"
+
+    @property
+    def message(self) -> str:
+        """Which settings changed, and what is used meanwhile."""
+        return f"Index settings changed ({'; '.join(self.reasons)}). The old index is used until the rebuild finishes."
+
+    @property
+    def next_step(self) -> str:
+        """What starts it."""
+        if self.failed:
+            return "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
+        return "Run memory-tui index."
 
 
 class FreshnessCheck:
@@ -103,24 +146,9 @@ class FreshnessCheck:
 
     def notices(self) -> tuple[Notice, ...]:
         """What a person has to decide, or should know, about index and disk."""
-        seen, found = self.last, []
+        seen, found = self.last, list[Notice]()
         if seen is not None and seen.shrink is not None:
-            found.append(
-                Notice(
-                    "shrink",
-                    f"{seen.shrink.reason}; they stay in the index until you agree.",
-                    "Bring them back, or run memory-tui index --accept-shrink.",
-                )
-            )
+            found.append(NotesVanished(seen.shrink.missing, seen.shrink.known, seen.shrink.reason))
         if seen is not None and seen.rebuild:
-            found.append(
-                Notice(
-                    "rebuild",
-                    f"Index settings changed ({'; '.join(seen.rebuild)}). The old index is used until the rebuild "
-                    "finishes.",
-                    "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
-                    if self._lost
-                    else "Run memory-tui index.",
-                )
-            )
+            found.append(RebuildWaits(tuple(seen.rebuild), bool(self._lost)))
         return tuple(found)

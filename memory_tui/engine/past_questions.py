@@ -167,8 +167,8 @@ def replay_under(
     Raises SettingError where the index is not cut for the profile of `after`, IndexUnavailable, QueryError, Cancelled.
     """
     before, found = engine.plan.settings, []
-    for done, question in enumerate(asked.questions, 1):
-        evidence = engine.queries.gather(question.text, source=question.source)
+    each = engine.queries.gather_each([(one.text, one.source) for one in asked.questions])
+    for done, (question, evidence) in enumerate(zip(asked.questions, each, strict=True), 1):
         if not can_rank(evidence, after.word("profile")):
             name = after.word("profile")
             raise SettingError(
@@ -191,12 +191,20 @@ def _replayed(
 ) -> Replayed:
     gained = tuple(ref for ref in after if ref not in before)
     lost = tuple(ref for ref in before if ref not in after)
+    outcome, right = outcome_of(saved, before, after)
+    if outcome == "unchanged" and (gained or lost):
+        outcome = "moved"
+    return Replayed(question, outcome, gained, lost, (len(before), len(after)), right)
+
+
+def outcome_of(
+    saved: Query | None, before: Sequence[ChunkRef], after: Sequence[ChunkRef]
+) -> tuple[Outcome, tuple[int, int] | None]:
+    """Whether a question is mended, broken, or neither ("unchanged"), and its right lines before and after."""
     right: tuple[int, int] | None = None
     gain = bool(after) - bool(before)
     if saved is not None and saved.relevant:
         count = len({(label.path, label.line) for label in saved.relevant})
         right = (round(measure(saved, before)["recall"] * count), round(measure(saved, after)["recall"] * count))
         gain = right[1] - right[0]
-    same: Outcome = "moved" if gained or lost else "unchanged"
-    outcome: Outcome = "mended" if gain > 0 else "broken" if gain < 0 else same
-    return Replayed(question, outcome, gained, lost, (len(before), len(after)), right)
+    return ("mended" if gain > 0 else "broken" if gain < 0 else "unchanged"), right

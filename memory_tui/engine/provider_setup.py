@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import ApprovalUnsaved, ProviderError, SettingError
+from memory_tui.notices import AnsweredOtherwise, Notice, QuestionWithheld
 from memory_tui.plan import NAMED
 from memory_tui.providers.chain import Fallback
 from memory_tui.providers.chain_member import ChainMember
 from memory_tui.providers.failures import LastFailure, state_of
 from memory_tui.providers.provider_options import on_this_machine
 from memory_tui.providers.serving import ServingProvider, who
-from memory_tui.search.trace import Notice
 from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:
@@ -221,10 +221,7 @@ def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvid
 
 def provider_notice(found: ServingProvider) -> Notice | None:
     """What a person should know of who answers before trusting an answer; None where nothing is lost."""
-    if found.fine:
-        return None
-    code = {"fallback": "fallback", "fallback starts": "fallback", "other model": "model_mismatch"}
-    return Notice(code.get(found.standing, "provider"), found.sentence, found.next_step)
+    return None if found.fine else AnsweredOtherwise(found)
 
 
 def cache_hits(store: Store) -> int:
@@ -249,14 +246,7 @@ def withheld_question(provider: Provider, query: str, settings: Settings) -> Not
     from memory_tui.core import secret_finder
 
     kinds = secret_finder.kinds(query)
-    if not kinds:
-        return None
-    return Notice(
-        "provider",
-        f"Meaning-based recall is off for this query: it looks like it holds a secret "
-        f"({'; '.join(kinds)}), and was not sent to {provider.host}.",
-        "Ask without it, or set remote.withholdSecrets to false.",
-    )
+    return QuestionWithheld(tuple(kinds), provider.host) if kinds else None
 
 
 class Providers:

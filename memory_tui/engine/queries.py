@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
 from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_question
-from memory_tui.search.trace import ChunkRef, Notice, Trace
+from memory_tui.notices import Notice
+from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.workspace.roots import shown
 
 if TYPE_CHECKING:
@@ -224,6 +225,34 @@ class Queries:
                     unrelated=self.unrelated.of(query, corpus.uuid),
                 )
 
+    def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
+        """What the index knows about each query with its source, all in one state, to be ranked before the next one.
+
+        Raises QueryError, Cancelled, IndexUnavailable.
+        """
+        from memory_tui.search.retrieve import SearchContext, embed_each, gather
+
+        at = self._now() if now is None else now
+        with self.reader() as store, self.state(store) as known:
+            identity, queries = known.corpus.identity, [query for query, _ in asked]
+            provider = self._chain.of_space(identity) if identity else None
+            sent = [provider is None or not withheld_question(provider, one, self._plan.settings) for one in queries]
+            ready = iter(embed_each([one for one, may in zip(queries, sent, strict=True) if may], identity, provider))
+            context = SearchContext(
+                store,
+                known.corpus,
+                known.dates,
+                None,
+                projects=self._plan.projects,
+                lists=known.lists,
+                reads_time=self._plan.settings.on("questionTime.enabled"),
+                spells=self._plan.settings.on("spelling.enabled"),
+                texts_later=True,
+            )
+            for (query, source), may in zip(asked, sent, strict=True):
+                embedded = next(ready) if may else self.embedded(query, identity, by_words=False)
+                yield gather(query, context, at, source, embedded)
+
     def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         from memory_tui.search.retrieve import embed
@@ -251,7 +280,11 @@ class Queries:
         raise IndexBusy("The index is rebuilt again and again.", "Ask again when the rebuild has finished.")
 
     def preview(self, change: Change, query: str, settings: Settings | None = None) -> Effect:
-        """What a change would do to the answer of `query`, before it is made; new texts are sent to nobody.
+        """What a change would do to the answer of `query`, before it is made; raises like `previews`."""
+        return self.previews(change, [query], settings)[0]
+
+    def previews(self, change: Change, queries: Sequence[str], settings: Settings | None = None) -> list[Effect]:
+        """What a change would do to the answers of `queries`, before it is made; new texts are sent to nobody.
 
         Raises IndexUnavailable, ProviderError, QueryError.
         """
@@ -264,12 +297,13 @@ class Queries:
             return preview(
                 copy,
                 change,
-                query,
+                queries,
                 settings or self._plan.settings,
                 self._now(),
                 asking=provider,
                 # A text that is not saved is sent to nobody.
                 writing=provider if identity is not None and embeds_here(identity) else None,
+                projects=self._plan.projects,
             )
 
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:

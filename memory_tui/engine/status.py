@@ -18,7 +18,7 @@ from memory_tui.hosts import claude_memory
 from memory_tui.index import database, disk_usage
 from memory_tui.index.database import OFF, Vec0, ability
 from memory_tui.index.index_write import VEC0_FROM
-from memory_tui.search.trace import Notice
+from memory_tui.notices import NoFullText, Notice, NoTrigrams, NumpyCompares, UnknownSwitch, VectorsRefused
 from memory_tui.workspace.notes import Document, is_heading, shown_day, title_of
 
 if TYPE_CHECKING:
@@ -398,18 +398,7 @@ def status(
 
 def _refused(chunks: Sequence[Rejected]) -> list[Notice]:
     """How many chunks have no vector because the provider refused them, and why."""
-    if not chunks:
-        return []
-    reasons = "; ".join(sorted({chunk.reason for chunk in chunks})[:3])
-    some = "1 chunk has" if len(chunks) == 1 else f"{len(chunks):,} chunks have"
-    return [
-        Notice(
-            "refused",
-            f"{some} no vector, because the provider refused the text ({reasons}); words still find it.",
-            "It is asked again when the text or the provider changes, after a day, when you "
-            "try the provider again in its view, or by memory-tui index --force.",
-        )
-    ]
+    return [VectorsRefused(len(chunks), tuple(sorted({chunk.reason for chunk in chunks})))] if chunks else []
 
 
 def _by_source(wanted: Sequence[str], found: Mapping[str, tuple[int, int]]) -> tuple[SourceCounts, ...]:
@@ -458,25 +447,11 @@ def _full_text(store: Store) -> WordSearch:
 
 def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
     """What full-text search and vectors have to do without, and what is done instead."""
-    lost, settings = [], plan.settings
+    lost, settings = list[Notice](), plan.settings
     if reason := database.fts5():
-        lost.append(
-            Notice(
-                "full_text",
-                f"There is no full-text search ({reason}): vectors answer alone, or without "
-                "any, a chunk is found when its text holds the letters of a word.",
-            )
-        )
+        lost.append(NoFullText(reason))
     elif settings.word("store.fts.tokenizer") == "trigram" and (reason := database.trigram()):
-        lost.append(Notice("trigram", f"Trigrams are not possible ({reason}): unicode61 cuts the words."))
+        lost.append(NoTrigrams(reason))
     if settings.on("store.vector.enabled") and not vec0.ready:
-        lost.append(
-            Notice(
-                "vec0", f"sqlite-vec is not used ({vec0.detail}): numpy compares the vectors, with the same answers."
-            )
-        )
-    lost += [
-        Notice("switch", f"{database.SWITCH} names {name!r}, which is none of {', '.join(database.NAMES)}.")
-        for name in database.unknown()
-    ]
-    return lost
+        lost.append(NumpyCompares(vec0.detail))
+    return [*lost, *(UnknownSwitch(name, database.SWITCH, database.NAMES) for name in database.unknown())]

@@ -278,8 +278,11 @@ class _Search:
         """Where the chunk stands at each of `values`, in larger and larger batches: most walks are short."""
         size = _FIRST_BATCH
         while batch := list(islice(values, size)):
-            turned_to = [self._with(settings, knob, value) for value in batch]
-            yield from zip(batch, self.replay.standings(self.row, turned_to), strict=True)
+            if knob.choices:
+                found = self.replay.standings(self.row, [self.with_profile(str(value)) for value in batch])
+            else:
+                found = self.replay.turns(self.row, settings, [turned(knob, value) for value in batch])
+            yield from zip(batch, found, strict=True)
             size = min(_BATCH, 2 * size)
 
     def _with(self, settings: Settings, knob: Knob, value: Scalar) -> Settings:
@@ -352,12 +355,12 @@ class _Search:
 
     def _recalled_by(self, tries: Sequence[Points]) -> dict[Points, Standing]:
         """Of `tries` those that recall the chunk, with where it stands."""
-        standings = self.replay.standings(self.row, [self._turned(dict(one)) for one in tries])
+        changes = [_changes(dict(one)) for one in tries]
+        standings = self.replay.turns(self.row, self.settings, changes)
         return {one: standing for one, standing in zip(tries, standings, strict=True) if standing.recalled}
 
     def _turned(self, values: Mapping[str, Scalar]) -> Settings:
-        changes = {k: v for key, value in values.items() for k, v in turned(BY_KEY[key], value).items()}
-        return self.settings.update(changes, ORIGIN)
+        return self.settings.update(_changes(values), ORIGIN)
 
     def _neared(self, found: Mapping[Points, Standing]) -> Iterator[dict[str, Scalar]]:
         """The sets that seem smallest, one of the same knobs, each value as near to that of now as it can be."""
@@ -419,6 +422,10 @@ class _Search:
 
 Points = tuple[tuple[str, Scalar], ...]
 _COMBINED = tuple(key for key in TUNE_KEYS if key != TEXT and not BY_KEY[key].choices)
+
+
+def _changes(values: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    return {k: v for key, value in values.items() for k, v in turned(BY_KEY[key], value).items()}
 
 
 def points_of(key: str, now: Scalar) -> list[Scalar]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import Settings
+from memory_tui.explain import wording
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.explain.why_not import subset
@@ -173,6 +174,14 @@ class Trade:
 
 
 @dataclass(frozen=True, slots=True)
+class NoSuggestion:
+    """No minScore is worth its losses: the `best` one is not far enough apart, or scores are `relative`."""
+
+    relative: bool
+    best: Trade
+
+
+@dataclass(frozen=True, slots=True)
 class LevelRates:
     """How often the level of an answer misleads.
 
@@ -185,13 +194,32 @@ class LevelRates:
     doubted: float
     related: int
 
-    @property
-    def sentence(self) -> str:
-        """Both shares in words."""
+
+NoiseClaim = Trade | NoSuggestion | LevelRates | Doubt
+"""Everything that is said of minScore and of levels."""
+
+
+def sentence(said: NoiseClaim) -> str:
+    """What is said of minScore, or of levels, in words."""
+    if isinstance(said, Trade):
         return (
-            f"False recalls: {self.false_recalls:.0%} of {self.unrelated} unrelated questions are answered as found; "
-            f"{self.doubted:.0%} of {self.related} related ones are doubted."
+            f"minScore {_step(said.min_score)}: {said.nonsense:.0%} of unrelated questions recall something, "
+            f"{said.related:.0%} of the right chunks pass"
         )
+    if isinstance(said, NoSuggestion):
+        relative = "scores are relative to each question's best hit"
+        return f"none: {relative if said.relative else 'every minScore loses too much'}"
+    if isinstance(said, LevelRates):
+        return (
+            f"False recalls: {said.false_recalls:.0%} of {said.unrelated} unrelated questions are answered as found; "
+            f"{said.doubted:.0%} of {said.related} related ones are doubted."
+        )
+    return wording.doubt(said)
+
+
+def _step(value: float) -> str:
+    """A minScore by its hundredths, or as it was given where it lies between them."""
+    return f"{value:.2f}" if float(f"{value:.2f}") == value else wording.number(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +227,8 @@ class NoiseFloor:
     """Scores of nonsense and of what is right under one set of knobs, and what minScore does about them.
 
     `nonsense` has the best score of each unrelated question, `related` that of each right chunk (0: not even a
-    candidate), both rising; `cosines` the best cosine of each unrelated question. `suggested` is None where no minScore
-    is worth its losses, and where scores are `relative` to each question's best. `labelled` tells whether labels say
+    candidate), both rising; `cosines` the best cosine of each unrelated question. `suggestion` is the minScore to
+    take, or that none is worth its losses. `labelled` tells whether labels say
     what is right; else lines out of the notes were asked.
     """
 
@@ -209,12 +237,22 @@ class NoiseFloor:
     cosines: tuple[float, ...]
     labelled: bool
     now: Trade
-    suggested: Trade | None
+    suggestion: Trade | NoSuggestion
     curve: tuple[Trade, ...]
     doubts: tuple[Doubt, ...]
-    relative: bool = False
     levels: LevelRates | None = None
     """How often the level of an answer misleads; None where answers have none."""
+
+    @property
+    def suggested(self) -> Trade | None:
+        """The minScore to take; None where none is worth its losses."""
+        return self.suggestion if isinstance(self.suggestion, Trade) else None
+
+    @property
+    def claims(self) -> tuple[NoiseClaim, ...]:
+        """Everything that is said, in its order."""
+        levels = (self.levels,) if self.levels is not None else ()
+        return (self.now, self.suggestion, *levels, *self.doubts)
 
     def percentile(self, share: float) -> float:
         """The score below which the best hits of `share` of the nonsense questions are."""
@@ -237,7 +275,7 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
     *curve, now = (Trade(*trade) for trade in zip((*steps, now_at), *shares, strict=True))
     relative = profiles.get(settings.word("profile")).vector_score == "share"
     best = _best_trade(curve, labelled=probes.labelled)
-    worth = best if best.apart >= _APART and not relative else None
+    worth = best if best.apart >= _APART and not relative else NoSuggestion(relative, best)
     return NoiseFloor(
         tuple(nonsense.tolist()),
         tuple(related.tolist()),
@@ -247,7 +285,6 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
         worth,
         tuple(curve),
         tuple(_doubts(settings, now, best, nonsense, related)),
-        relative,
         level_rates(probes, opened),
     )
 

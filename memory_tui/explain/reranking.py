@@ -7,41 +7,86 @@ Components, scores and gate are those of ranking, for all values together; the o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from memory_tui.core.settings import Settings
+from memory_tui.core.profiles import Profile
+from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
 from memory_tui.search.evidence import Evidence, Flags, Rows
-from memory_tui.search.formulas import Floats
+from memory_tui.search.formulas import Floats, mmr
 from memory_tui.search.gate import pass_gate
-from memory_tui.search.rank import mmr_tokens, varied
+from memory_tui.search.rank import mmr_tokens
 from memory_tui.search.score import (
     Components,
     Rules,
+    Scores,
     Similarity,
     column,
     components,
     groups,
     keyword_hits,
-    mode_of,
+    mode_by,
     score,
     side_of,
 )
 from memory_tui.search.trace import Mode
 
+Values = Mapping[str, Scalar]
+"""A value for each knob that ranks."""
 
-@dataclass(frozen=True, slots=True)
+
+def tuned(settings: Settings) -> Values:
+    """The values that `settings` give to the knobs that rank."""
+    return {key: settings.values[key].value for key in TUNE_KEYS}
+
+
 class Field:
-    """The candidates that one profile proposes with one limit, and the components of their scores."""
+    """The candidates that one profile proposes with one limit, and the components of their scores.
 
-    mode: Mode
-    parts: Components
-    keyword: Flags
-    similarity: Similarity
+    `similarity` compares any rows of the evidence.
+    """
+
+    def __init__(self, mode: Mode, evidence: Evidence, parts: Components, similarity: Similarity) -> None:
+        self.mode, self.parts, self.similarity = mode, parts, similarity
+        self._evidence = evidence
+        self._varied: list[int] | None = None
+        count = len(parts.rows)
+        self._alike, self._compared = np.zeros((count, 0)), np.zeros(count, dtype=np.bool_)
+
+    @cached_property
+    def keyword(self) -> Flags:
+        """Which candidates the relaxed floor takes for keyword hits; few rankings ask."""
+        return keyword_hits(self._evidence, self.parts)
+
+    def alike(self, which: Rows, others: Rows) -> Floats:
+        """The similarity of each of the candidates `which` to `others`, a row of candidates for each."""
+        if not self._alike.size:
+            self._alike = np.empty((len(self._compared), len(self._compared)))
+        for i in which[~self._compared[which]].tolist():
+            self._alike[i] = self._row(i)
+            self._compared[i] = True
+        return np.asarray(self._alike[which[:, None], others])
+
+    def _row(self, i: int) -> Floats:
+        return self.similarity.row(int(self.parts.rows[i]))[self.parts.rows]
+
+    def varied(self, scores: Scores, rules: Rules) -> list[int]:
+        """The candidates in their order under a profile with groups, none of whose knobs changes a score."""
+        if self._varied is None:
+            self._varied = []
+            for own in groups(self.parts, scores.merit[0], scores.total[0]):
+                if rules.mmr:
+                    values = (scores.merit if self.parts.level[own[0]] else scores.total)[0, own]
+                    likeness = [self._row(i)[own] for i in own.tolist()]
+                    steps = mmr(values, likeness.__getitem__, rules.mmr_lambda)
+                    self._varied += own[[step.item for step in steps]].tolist()
+                else:
+                    self._varied += own.tolist()
+        return self._varied
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +111,30 @@ class Reranking:
         self._own = {row: i for i, row in enumerate(kept.tolist())}
         self._rows = kept
         self._fields: dict[tuple[str, Mode, int], Field] = {}
-        self._tokens: dict[tuple[str, int], frozenset[str]] = {}
+        self._similar: dict[tuple[str, bool], Similarity] = {}
+        self._known: dict[tuple[object, ...], Standing] = {}
 
     def standings(self, row: int, settings: Sequence[Settings]) -> list[Standing]:
         """Where `row` stands under each of `settings`."""
-        found: list[Standing | None] = [None] * len(settings)
-        for field, numbered in self._grouped(settings):
-            rules = [rule for _, rule in numbered]
-            for (places, _), standing in zip(numbered, self._in(field, rules, self._own[row]), strict=True):
+        return self._standings(row, [tuned(one) for one in settings])
+
+    def turns(self, row: int, settings: Settings, changes: Sequence[Values]) -> list[Standing]:
+        """Where `row` stands under `settings` with each of `changes`."""
+        base = tuned(settings)
+        return self._standings(row, [{**base, **change} for change in changes])
+
+    def _standings(self, row: int, tried: Sequence[Values]) -> list[Standing]:
+        found: list[Standing | None] = [None] * len(tried)
+        for field, numbered in self._grouped(tried):
+            keys = [(row, id(field), *self._counted(rules)) for _, rules in numbered]
+            # Walks of several knobs come by the same settings again and again.
+            new = [rules for key, (_, rules) in zip(keys, numbered, strict=True) if key not in self._known]
+            if new:
+                fresh = iter(self._in(field, new, self._own[row]))
+                self._known.update((key, next(fresh)) for key in keys if key not in self._known)
+            for key, (places, _) in zip(keys, numbered, strict=True):
                 for at in places:
-                    found[at] = standing
+                    found[at] = self._known[key]
         return [standing for standing in found if standing is not None]
 
     def recalled(self, settings: Settings) -> tuple[int, ...]:
@@ -85,7 +144,7 @@ class Reranking:
     def recalled_each(self, settings: Sequence[Settings]) -> list[tuple[int, ...]]:
         """The rows that are recalled under each of `settings`, in their order."""
         found: list[tuple[int, ...]] = [()] * len(settings)
-        for field, numbered in self._grouped(settings):
+        for field, numbered in self._grouped([tuned(one) for one in settings]):
             batch = _Batch(field, [rules for _, rules in numbered])
             for (places, rules), order in zip(numbered, batch.order(), strict=True):
                 rows = tuple(self._rows[field.parts.rows[order[: rules.results]]].tolist())
@@ -96,7 +155,7 @@ class Reranking:
     def passing(self, settings: Sequence[Settings]) -> list[frozenset[int]]:
         """The rows that pass the gate under each of `settings`, whatever the limit."""
         found: list[frozenset[int]] = [frozenset()] * len(settings)
-        for field, numbered in self._grouped(settings):
+        for field, numbered in self._grouped([tuned(one) for one in settings]):
             passed = _Batch(field, [rules for _, rules in numbered]).passed
             for (places, _), own in zip(numbered, passed, strict=True):
                 rows = frozenset(self._rows[field.parts.rows[np.flatnonzero(own)]].tolist())
@@ -104,13 +163,16 @@ class Reranking:
                     found[at] = rows
         return found
 
-    def _grouped(self, settings: Sequence[Settings]) -> list[tuple[Field, list[tuple[list[int], Rules]]]]:
-        """Settings by what they propose; those that differ in nothing that counts stand together."""
+    def _grouped(self, tried: Sequence[Values]) -> list[tuple[Field, list[tuple[list[int], Rules]]]]:
+        """What is tried by what it proposes; values that differ in nothing that counts stand together."""
         groups: dict[tuple[str, Mode, int], dict[tuple[object, ...], tuple[list[int], Rules]]] = defaultdict(dict)
-        for at, one in enumerate(settings):
-            mode = mode_of(self._small, one)
-            rules = Rules.of(one, mode)
-            own = groups[rules.profile.name, mode, rules.limit]
+        modes: dict[tuple[Scalar, bool], Mode] = {}
+        for at, values in enumerate(tried):
+            sides = values["profile"], bool(values["query.hybrid.enabled"])
+            if sides not in modes:
+                modes[sides] = mode_by(self._small, str(sides[0]), hybrid=sides[1])
+            rules = Rules.by(values, modes[sides])
+            own = groups[rules.profile.name, modes[sides], rules.limit]
             own.setdefault(self._counted(rules), ([], rules))[0].append(at)
         return [(self._field(key, next(iter(own.values()))[1]), list(own.values())) for key, own in groups.items()]
 
@@ -131,19 +193,18 @@ class Reranking:
         if key not in self._fields:
             small, mode = self._small, key[1]
             parts = components(small, side_of(small, mode, rules), mode, rules)
-            self._fields[key] = Field(
-                mode,
-                parts,
-                keyword_hits(small, parts),
-                Similarity(len(parts.rows), lambda i: self._words(rules, int(parts.rows[i]))),
-            )
+            self._fields[key] = Field(mode, small, parts, self._similarity(rules.profile))
         return self._fields[key]
 
-    def _words(self, rules: Rules, row: int) -> frozenset[str]:
-        key = f"{rules.profile.snippet} {rules.profile.exact_paths}", row
-        if key not in self._tokens:
-            self._tokens[key] = mmr_tokens(rules.profile, self._small.texts[self._small.refs[row].rowid])
-        return self._tokens[key]
+    def _similarity(self, profile: Profile) -> Similarity:
+        """How alike the texts are by the words that `profile` compares."""
+        key = profile.snippet, profile.exact_paths
+        if key not in self._similar:
+            refs, texts = self._small.refs, self._small.texts
+            self._similar[key] = Similarity(
+                len(self._rows), lambda i: mmr_tokens(profile, texts.get(refs[i].rowid, ""))
+            )
+        return self._similar[key]
 
     @staticmethod
     def _in(field: Field, rules: Sequence[Rules], own: int) -> list[Standing]:
@@ -199,44 +260,41 @@ class _Batch:
         ]
 
     def _grouped(self) -> list[list[int]]:
-        """Those over the gate under a profile with groups and rescued hits, none of whose knobs changes a score."""
-        merit, total = self.made.merit[0], self.scores[0]
-        order: list[int] = []
-        for own in groups(self.field.parts, merit, total):
-            steps = varied(self.field.parts, self.made, own, self.field.similarity, self.rules[0])
-            order += own[[step.item for step in steps]].tolist() if self.rules[0].mmr else own.tolist()
+        """Those over the gate under a profile with groups and rescued hits."""
+        order = self.field.varied(self.made, self.rules[0])
         return [
             [i for i in order if passed[i] and not last[i]] + [i for i in order if last[i]]
             for passed, last in zip(self.passed, self.rescued, strict=True)
         ]
 
-    @cached_property
-    def _relevance(self) -> Floats:
-        low, high = self.scores.min(axis=1, keepdims=True), self.scores.max(axis=1, keepdims=True)
-        spread = high - low
-        return np.where(spread > 0, (self.scores - low) / np.where(spread > 0, spread, 1.0), 1.0)
-
     def chosen(self, at: int) -> list[list[int]]:
         """Those over the gate in the order of MMR, by each of the rules, until `at` or the limit is reached."""
-        count, width = self.scores.shape
-        found: list[list[int]] = [[] for _ in range(count)]
+        found: list[list[int]] = [[] for _ in self.rules]
         wanted = self.diverse & (self.passed[:, at] if at >= 0 else True)
         active = np.flatnonzero(wanted & self.passed.any(axis=1))
         most = np.minimum(self.results, np.count_nonzero(self.passed, axis=1))
-        left, similarity = np.ones((count, width), dtype=np.bool_), np.zeros((count, width))
+        scores: Floats = self.scores[active]
+        balance: Floats = self.balance[active]
+        low, spread = scores.min(axis=1, keepdims=True), np.ptp(scores, axis=1, keepdims=True)
+        relevance = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 1.0)
+        # Among equals the first is taken: in this order it is the one with the higher score.
+        items: Rows = np.argsort(-scores, axis=1, kind="stable")
+        worth: Floats = balance * np.take_along_axis(relevance, items, axis=1)
+        near: Floats = np.zeros(scores.shape)
         while len(active):
-            balance = self.balance[active]
-            value = balance * self._relevance[active] - (1.0 - balance) * similarity[active]
-            value = np.where(left[active], value, -np.inf)
-            tied = value == value.max(axis=1, keepdims=True)
-            picks = np.argmax(np.where(tied, self.scores[active], -np.inf), axis=1)
-            left[active, picks] = False
-            similarity[active] = np.maximum(similarity[active], self.field.similarity.rows(picks))
+            each = np.arange(len(active))
+            first = np.argmax(worth - (1.0 - balance) * near, axis=1)
+            picks = items[each, first]
+            worth[each, first] = -np.inf
             going = []
-            for i, pick in zip(active.tolist(), picks.tolist(), strict=True):
+            for k, (i, pick) in enumerate(zip(active.tolist(), picks.tolist(), strict=True)):
                 if self.passed[i, pick]:
                     found[i].append(pick)
                 if pick != at and len(found[i]) < most[i]:
-                    going.append(i)
-            active = np.array(going, dtype=np.int64)
+                    going.append(k)
+            if len(going) < len(active):
+                active, items, picks = active[going], items[going], picks[going]
+                balance, worth, near = balance[going], worth[going], near[going]
+            if going:
+                np.maximum(near, self.field.alike(picks, items), out=near)
         return found

@@ -13,6 +13,7 @@ from memory_tui.core.formatting import camel
 from memory_tui.explain import change_wording, wording
 from memory_tui.explain.claims import LineClaim, WordClaim, left_out, of_empty
 from memory_tui.explain.verdicts import Fate, ModelMismatch, NoVector, OutsideVectorPool
+from memory_tui.notices import Notice
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
 if TYPE_CHECKING:
@@ -28,19 +29,29 @@ def kind(name: str) -> str:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
-    """A dataclass as a dictionary with camelCase keys, recursively; by its own `as_dict` where it has one."""
+    """A dataclass as a dictionary with camelCase keys, recursively; by its own `as_dict` where it has one.
+
+    A notice has its kind and its sentence beside its evidence.
+    """
     if hasattr(value, "as_dict"):
         return plain(value.as_dict())
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {camel(f.name): plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        found = {camel(f.name): plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {**_said(value), **found} if isinstance(value, Notice) else found
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     return value
 
 
-def _tagged(value: object) -> dict[str, Any]:
+def _said(value: Notice) -> dict[str, Any]:
+    named = {"kind": kind(type(value).__name__), "code": value.code}
+    return {**named, "message": value.message, "nextStep": value.next_step}
+
+
+def tagged(value: object) -> dict[str, Any]:
+    """A claim as data with its kind."""
     return {"kind": kind(type(value).__name__), **plain(value)}
 
 
@@ -72,8 +83,8 @@ def _recall_metadata(candidate: Candidate) -> dict[str, Any]:
 
 def verdict(value: Fate) -> dict[str, Any]:
     """A verdict with its kind, its evidence, and a sentence; `text` in it has a kind of its own."""
-    words = {"text": _tagged(value.text)} if isinstance(value, NoVector | ModelMismatch | OutsideVectorPool) else {}
-    return {**_tagged(value), **words, "sentence": wording.sentence(value)}
+    words = {"text": tagged(value.text)} if isinstance(value, NoVector | ModelMismatch | OutsideVectorPool) else {}
+    return {**tagged(value), **words, "sentence": wording.sentence(value)}
 
 
 def chunk(value: ChunkRef) -> dict[str, Any]:
@@ -149,7 +160,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
 
 def claim(value: WordClaim | LineClaim) -> dict[str, Any]:
     """A claim with its kind, its evidence, and a sentence."""
-    return {**_tagged(value), "sentence": wording.claim(value)}
+    return {**tagged(value), "sentence": wording.claim(value)}
 
 
 def _claims(value: WhyNot, changes: Flips | None) -> Iterator[LineClaim]:
@@ -204,7 +215,7 @@ def _empty(value: Trace) -> dict[str, Any] | None:
         return None
     sentence, next_step = wording.empty(value.empty, value.profile)
     said = [claim(one) for one in of_empty(value.empty, value.profile) if isinstance(one, WordClaim)]
-    return {**_tagged(value.empty), "sentence": sentence, "nextStep": next_step, "claims": said}
+    return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step, "claims": said}
 
 
 def trace(value: Trace) -> dict[str, Any]:

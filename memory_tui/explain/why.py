@@ -23,7 +23,8 @@ from memory_tui.explain.score_lines import (
     second_lines,
 )
 from memory_tui.explain.wording import against, label, left_out, number, ordinal
-from memory_tui.search.trace import UNKNOWN_WORDS, Candidate, ChunkRef, Factor, Mode, QueryPlan, Recalled, Trace
+from memory_tui.notices import WordsUnknown
+from memory_tui.search.trace import Candidate, ChunkRef, Factor, FoundByMeaningAlone, Mode, QueryPlan, Recalled, Trace
 
 _SIDES: dict[Mode, tuple[str, str]] = {
     "hybrid": ("hybrid", "sum of both sides"),
@@ -35,7 +36,7 @@ _SIDES: dict[Mode, tuple[str, str]] = {
 
 
 _NO_VECTOR = {
-    UNKNOWN_WORDS: "the embedding model knows no word of the query",
+    WordsUnknown.code: "the embedding model knows no word of the query",
     "model_mismatch": "the vectors of the index are of another model",
     "provider": "meaning-based recall is off",
 }
@@ -272,11 +273,11 @@ def answered_by(trace: Trace) -> tuple[str, str]:
     """What one question was answered by, whatever searches go by, and why not by both; empty where it was both."""
     codes = {notice.code for notice in trace.notices}
     match trace.mode:
-        case "hybrid" if UNKNOWN_WORDS in codes:
-            return "by words only", _NO_VECTOR[UNKNOWN_WORDS]
+        case "hybrid" if WordsUnknown.code in codes:
+            return "by words only", _NO_VECTOR[WordsUnknown.code]
         case "hybrid" if not trace.plan.fts_query:
             return "by vectors only", "no word to look for"
-        case "hybrid" if "meaning_alone" in codes:
+        case "hybrid" if FoundByMeaningAlone.code in codes:
             return "by vectors only", trace.plan.unmatched
         case "hybrid":
             return "by words and vectors", ""

@@ -84,7 +84,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     keywords = evidence.keywords
     return replace(
         evidence,
-        refs={i: evidence.refs[row] for i, row in enumerate(rows.tolist())},
+        refs=_Placed(evidence.refs, rows),
         file_of=evidence.file_of[rows],
         lines=(evidence.lines[0][rows], evidence.lines[1][rows]),
         cosine=None if evidence.cosine is None else evidence.cosine[rows],
@@ -95,6 +95,24 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         lexical=evidence.lexical.moved(place),
         of_chunks=evidence.indexed,
     ), rows
+
+
+class _Placed(Mapping[int, ChunkRef]):
+    """Where chunks stand, by their place among `rows`; few of them are ever asked for."""
+
+    def __init__(self, refs: Mapping[int, ChunkRef], rows: Rows) -> None:
+        self._refs, self._rows = refs, rows
+
+    def __getitem__(self, at: int) -> ChunkRef:
+        if not 0 <= at < len(self._rows):
+            raise KeyError(at)
+        return self._refs[int(self._rows[at])]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self._rows)))
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 def _sides(evidence: Evidence) -> Iterator[KeywordSide]:

@@ -465,13 +465,6 @@ def doubt(found: Doubt) -> str:
             assert_never(never)
 
 
-def no_suggestion(*, relative: bool) -> str:
-    """Why no minScore is suggested, as a clause."""
-    return (
-        "none: scores are relative to each question's best hit" if relative else "none: every minScore loses too much"
-    )
-
-
 def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
     """Why nothing was recalled under `profile`, and what to do next."""
     match reason:

@@ -5,4 +5,6 @@
 - duplicates: Duplicates are lines that the notes hold twice: equal, nearly equal, or close in meaning. -> close
 - entries: An inbox entry: which lines, why, what can be done. -> Suggestion
 - examine: One list of everything the inbox checks find, most pressing first. -> examine
+- findings: Findings: why the inbox suggests something, each kind with the evidence that its sentence is made of. ->
+  InboxClaim
 """

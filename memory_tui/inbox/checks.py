@@ -14,8 +14,27 @@ from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled
-from memory_tui.core.formatting import plural
 from memory_tui.inbox.entries import Action, DatedNote, NoteItem, Passage, Suggestion, digest, note_items
+from memory_tui.inbox.findings import (
+    AnnotationIdle,
+    BeyondBudget,
+    CloseInMeaning,
+    DayAhead,
+    DayMoves,
+    DayPassed,
+    InboxClaim,
+    InvalidDay,
+    LinesLost,
+    NeverDelivered,
+    NotTrusted,
+    PathGone,
+    PromotedThere,
+    SaidAlmostTwice,
+    SaidTwice,
+    SecretFound,
+    ToolOutput,
+    Unlisted,
+)
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.annotations import flaws
 
@@ -81,17 +100,16 @@ _OUTPUT = (
 )
 
 
-def passed(entry: NoteItem, today: dt.date) -> str:
-    """Say why a date in an item of a lasting note has passed; empty where it has not."""
+def passed(entry: NoteItem, today: dt.date) -> InboxClaim | None:
+    """Say why a date in an item of a lasting note has passed; None where it has not."""
     if entry.note.day is not None or entry.fenced:
-        return ""
+        return None
     days = [day for year, month, number in _DATE.findall(entry.text) if (day := _day(year, month, number))]
     ahead = _ahead(entry.text) if days and max(days) < today else None
     if ahead is not None:
-        ago = (today - ahead).days
-        return f"{ahead} reads as a date to come, but it was {plural(ago, 'day')} ago."
+        return DayPassed(str(ahead), (today - ahead).days)
     relative = _RELATIVE.search(entry.text) if not days else None
-    return f"“{relative[0]}” in a note without a date means another day each time it is read." if relative else ""
+    return DayMoves(relative[0]) if relative else None
 
 
 def _ahead(text: str) -> dt.date | None:
@@ -135,20 +153,20 @@ def output(entry: NoteItem) -> str:
     return next((reason for pattern, reason in _OUTPUT if pattern.search(entry.text)), "")
 
 
-def impossible(path: str, today: dt.date) -> tuple[str, str]:
-    """Return the fault of the date in a note's name and a better name; both empty where the date is valid."""
+def impossible(path: str, today: dt.date) -> tuple[InboxClaim, str] | None:
+    """Return the fault of the date in a note's name and a better name; None where the date is valid."""
     found = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
     if not found:
-        return "", ""
+        return None
     day = _day(found[1], found[2], found[3])
     folder, _, name = path.rpartition("/")
     better = f"{folder}/undated-{name}".lstrip("/")
     # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
     if day is None or day.year < 100:
-        return "Invalid date: this note never fades.", better
+        return InvalidDay("-".join(found.groups()[:3])), better
     if day > today + dt.timedelta(days=1):
-        return f"Its date is {(day - today).days} days ahead. The note counts as new until then.", better
-    return "", ""
+        return DayAhead((day - today).days), better
+    return None
 
 
 def _day(year: str, month: str, number: str) -> dt.date | None:
@@ -234,9 +252,9 @@ class InboxCheck:
     find: Callable[[Examination, InboxCheck], Iterator[Suggestion]]
 
 
-def _suggestion(check: InboxCheck, one: NoteItem, reason: str, other: NoteItem | None = None) -> Suggestion:
+def _suggestion(check: InboxCheck, one: NoteItem, finding: InboxClaim, other: NoteItem | None = None) -> Suggestion:
     twin = None if other is None else _passage(other)
-    return Suggestion(check.kind, _passage(one), reason, check.actions, digest(one.text), twin)
+    return Suggestion(check.kind, _passage(one), finding, check.actions, digest(one.text), twin)
 
 
 def _passage(one: NoteItem) -> Passage:
@@ -260,7 +278,7 @@ def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(
                 check.kind,
                 Passage(note.path, found.line, last, masked(secret)),
-                f"It looks like a secret: {found.kind}. Agents can recall it, and providers may get it.",
+                SecretFound(found.kind),
                 check.actions,
                 digest(secret),
             )
@@ -268,23 +286,23 @@ def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 def _bad_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
-        reason, better = impossible(note.path, run.inputs.today)
-        if reason:
-            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), reason, check.actions, "", None, better)
+        fault = impossible(note.path, run.inputs.today)
+        if fault is not None:
+            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), fault[0], check.actions, "", None, fault[1])
 
 
 def _exact_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     from memory_tui.inbox.duplicates import same
 
     for keep, drop in same(run.items):
-        yield _suggestion(check, drop, f"{_passage(keep)} says the same.", keep)
+        yield _suggestion(check, drop, SaidTwice(str(_passage(keep))), keep)
 
 
 def _near_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     from memory_tui.inbox.duplicates import nearly_same
 
-    for keep, drop in nearly_same(run.items, run.stopped):
-        yield _suggestion(check, drop, f"{_passage(keep)} says nearly the same.", keep)
+    for keep, drop, alike in nearly_same(run.items, run.stopped):
+        yield _suggestion(check, drop, SaidAlmostTwice(str(_passage(keep)), alike), keep)
 
 
 def _paraphrases(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -302,39 +320,37 @@ def _paraphrases(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             continue
         if fuzz.ratio(text, twin) < NEAR:
             first, second = Passage(*chunks.places[one], masked(text)), Passage(*chunks.places[other], masked(twin))
-            reason = f"{first} is close in meaning (cosine {cosine:.2f})."
-            yield Suggestion(check.kind, second, reason, check.actions, digest(twin), first)
+            finding = CloseInMeaning(str(first), cosine)
+            yield Suggestion(check.kind, second, finding, check.actions, digest(twin), first)
 
 
 def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for one in run.memories():
-        if reason := passed(one, run.inputs.today):
-            yield _suggestion(check, one, reason)
+        if finding := passed(one, run.inputs.today):
+            yield _suggestion(check, one, finding)
 
 
 def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for one in run.memories():
         if path := dead(one, run.inputs.exists, wiki=one.note.path not in run.inputs.claude):
-            yield _suggestion(check, one, f"{path} is not there.")
+            yield _suggestion(check, one, PathGone(path))
 
 
 def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for path, line in sorted(run.inputs.unlisted.items()):
-        reason = f"MEMORY.md does not point to it, so a session of Claude Code does not know of it. Add: {line}"
-        yield Suggestion(check.kind, Passage(path, 1, 1, ""), reason, check.actions, "")
+        yield Suggestion(check.kind, Passage(path, 1, 1, ""), Unlisted(line), check.actions, "")
 
 
 def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for one in run.items:
         first, last = run.inputs.over.get(one.note.path, (0, 0))
         if first and one.last >= first and (one.first <= last or not last):
-            until = f"to line {last}" if last else "on"
-            yield _suggestion(check, one, f"No session reads {one.note.path} from line {first} {until}.")
+            yield _suggestion(check, one, BeyondBudget(one.note.path, first, last))
 
 
 def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for at, reason in run.outputs.items():
-        yield _suggestion(check, run.items[at], f"It looks like output of a tool: {reason}.")
+        yield _suggestion(check, run.items[at], ToolOutput(reason))
 
 
 def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -345,25 +361,22 @@ def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]
     for note in run.inputs.notes:
         age = (run.inputs.today - note.day).days if note.day else 0
         if age > _OLD_DAYS and note.path not in run.inputs.recalled and not note.path.startswith(f"{ARCHIVE}/"):
-            reason = f"It is {age} days old, and no logged search or read delivered it."
-            yield Suggestion(check.kind, Passage(note.path, 1, 1, masked(note.text)), reason, check.actions, "")
+            place = Passage(note.path, 1, 1, masked(note.text))
+            yield Suggestion(check.kind, place, NeverDelivered(age), check.actions, "")
 
 
 def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
         if said := run.inputs.trust.get(note.path):
-            reason = f"OpenClaw's ledger says: {said}."
             # A new state is a new suggestion, though an older one was kept.
-            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), reason, check.actions, digest(said))
+            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), NotTrusted(said), check.actions, digest(said))
 
 
 def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.lost:
-        at = dt.datetime.fromtimestamp(note.at).astimezone()
-        what = f"It lost {plural(len(note.lines), 'line')} to another program, found {at:%Y-%m-%d %H:%M}"
-        reason = f"{what}{', and is not there any more' if note.gone else ''}. The journal has the text."
+        finding = LinesLost(note.change, len(note.lines), note.at, note.gone)
         place = Passage(note.path, 1, 1, masked("\n".join(note.lines)))
-        yield Suggestion(check.kind, place, reason, check.actions, f"lost {note.change}", change=note.change)
+        yield Suggestion(check.kind, place, finding, check.actions, f"lost {note.change}", change=note.change)
 
 
 def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
@@ -374,14 +387,12 @@ def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             if block.kind != "promotion" or block.last == block.first:
                 continue
             text = "\n".join(line.removesuffix("\r") for line in lines[block.first - 1 : block.last])
-            counted = run.inputs.promoted.get(block.key)
+            counted = run.inputs.promoted.get(block.key, "")
             night = next((found[1] for line in reversed(lines[: block.first]) if (found := _NIGHT.match(line))), "")
-            said = f"OpenClaw promoted it on {night}" if night else "OpenClaw promoted it"
-            reason = f"{said}: {counted}." if counted else f"{said}; it keeps no counts of it."
             yield Suggestion(
                 check.kind,
                 Passage(note.path, block.first, block.last, masked(text)),
-                reason,
+                PromotedThere(block.key, counted, night),
                 check.actions,
                 digest(text),
             )
@@ -393,7 +404,7 @@ def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
         for flaw in flaws(note.text, note.path):
             line = lines[flaw.line - 1]
             place = Passage(note.path, flaw.line, flaw.line, masked(line))
-            yield Suggestion(check.kind, place, f"{flaw.reason}.", check.actions, digest(line + flaw.reason))
+            yield Suggestion(check.kind, place, AnnotationIdle(flaw.reason), check.actions, digest(line + flaw.reason))
 
 
 _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")

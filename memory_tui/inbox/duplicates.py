@@ -47,8 +47,9 @@ def same(found: Sequence[NoteItem]) -> Iterator[tuple[NoteItem, NoteItem]]:
 
 def nearly_same(
     found: Sequence[NoteItem], stopped: Callable[[], bool] = lambda: False
-) -> Iterator[tuple[NoteItem, NoteItem]]:
-    """Yield pairs (to keep, to remove) of near duplicates; items that differ in numbers alone are measurements.
+) -> Iterator[tuple[NoteItem, NoteItem, float]]:
+    """Yield pairs (to keep, to remove) of near duplicates, with their likeness in 100; items that differ in numbers
+    alone are measurements.
 
     Raises Cancelled when `stopped` says so.
     """
@@ -77,17 +78,17 @@ def nearly_same(
         for other, count in nlargest(8, enough, key=itemgetter(1)) if enough else ():
             if count < min(sizes[at], sizes[other]) // 4 or other in taken:
                 continue
-            if _alike(candidates[other].plain, entry.plain):
+            if alike := _alike(candidates[other].plain, entry.plain):
                 keep, drop = sorted((candidates[other], entry), key=_rank)
                 taken.add(at if drop is entry else other)
-                yield keep, drop
+                yield keep, drop, alike
                 break
 
 
-def _alike(a: str, b: str) -> bool:
-    if a == b or fuzz.ratio(a, b, score_cutoff=NEAR) == 0:
-        return False
-    return _NUMBER.sub("0", a) != _NUMBER.sub("0", b)
+def _alike(a: str, b: str) -> float:
+    """How like each other two texts are, in 100; 0 where they are equal, not like enough, or differ in numbers."""
+    found = 0.0 if a == b else fuzz.ratio(a, b, score_cutoff=NEAR)
+    return found if found and _NUMBER.sub("0", a) != _NUMBER.sub("0", b) else 0.0
 
 
 def close(

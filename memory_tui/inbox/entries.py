@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.curate.changes import FENCE, HEADING, ITEM
+from memory_tui.inbox.findings import InboxClaim
 
 Action = Literal[
     "merge",
@@ -49,13 +50,18 @@ class Suggestion:
 
     kind: str
     place: Passage
-    reason: str
+    finding: InboxClaim
     actions: tuple[Action, ...]
     digest: str
     other: Passage | None = None
     new_name: str = ""
     change: int = 0
     """The journal's entry that it is about, 0 for none."""
+
+    @property
+    def reason(self) -> str:
+        """The finding as a sentence."""
+        return self.finding.sentence
 
     @property
     def id(self) -> str:

@@ -29,7 +29,6 @@ from memory_tui.mcp.types import (
     SearchArguments,
 )
 from memory_tui.recalls import recalled_lines
-from memory_tui.search.rank import NOT_COPIED
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import NoteMissing
@@ -324,7 +323,7 @@ def answer(
         found["clamped"] = clamped
     _say_what_is_stale(found, trace)
     # What OpenClaw would have answered helps a person, not an agent.
-    if notices := [notice for notice in trace.notices if notice.code not in NOT_COPIED]:
+    if notices := [notice for notice in trace.notices if not notice.not_copied]:
         found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return found
 

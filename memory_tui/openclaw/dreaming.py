@@ -73,7 +73,8 @@ def folds(text: str) -> list[Fold]:
             last = max(at for at in range(first, end + 1) if at == first or lines[at - 1].strip())
             count = sum(block.kind == "promotion" and first <= block.first <= last for block in blocks)
             if last > first and count:
-                found.append(Fold(first, last, f"{line[3:].strip()}: {plural(count, 'entry')}"))
+                night = line[line.find("(") :].strip("() \r") if "(" in line else "earlier"
+                found.append(Fold(first, last, f"{plural(count, 'entry')} promoted {night}"))
     apart: list[Fold] = []
     for fold in sorted(found, key=lambda one: (one.first, -one.last)):
         if not apart or fold.first > apart[-1].last:

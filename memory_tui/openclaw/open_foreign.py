@@ -3,7 +3,8 @@
 Which way in leaves no trace depends on what lies beside the file:
 
 - `-shm`: somebody may be at work. Read under SQLite's locks, with `readonly_shm` so that the `-shm` stays as it is.
-- a filled `-wal` without `-shm`: left behind by a crash. SQLite would make a `-shm`, so a private copy is read.
+- a filled `-wal` without `-shm`: left behind by a crash. SQLite would make a `-shm`, so a private copy is read, unless
+  that would be of a huge file.
 - WAL mode without either: SQLite would make both even with mode=ro. Read as immutable, without any lock.
 - otherwise: read with mode=ro under SQLite's locks; when a crash left a journal to roll back, in a private copy.
 """
@@ -35,6 +36,8 @@ _BUSY_MS = 300
 _FREE_TRIES = 3
 _HELD_SECONDS = 1.0
 """How long the last try may keep writers out of a file that changed during each try before."""
+_MOST_COPIED = 1 << 29
+"""Bytes of a file, with its logs, that are copied to be read."""
 _SIDES = ("", "-wal", "-journal")
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 # Two looks at one file in this process: POSIX drops all its locks when the copy of one closes the file.
@@ -81,6 +84,12 @@ def _try(path: Path, read: Reader[T], held: bool) -> tuple[T, bool, _Way]:
         except apsw.ReadOnlyError:
             # A write was cut off and has to be rolled back first: not in their file.
             way = "copy"
+    if (size := sum(_size(path, side) for side in _SIDES)) > _MOST_COPIED:
+        raise NotSeen(
+            "unreadable",
+            f"A program ended without finishing to write {path}, which has {size / 1e9:.1f} GB: too much to copy.",
+            "Start OpenClaw once, which finishes it; nothing was changed.",
+        )
     with tempfile.TemporaryDirectory(prefix="memory-tui-copy-") as folder:
         copy = Path(folder) / "copy.sqlite"
         for side in _SIDES:
@@ -185,7 +194,7 @@ def _explained(error: Exception, path: Path) -> NotSeen:
         case apsw.BusyError() | apsw.LockedError() | apsw.InterruptError():
             return NotSeen("locked", f"Another program is writing {path}.", _AGAIN)
         case apsw.NotADBError():
-            return NotSeen("damaged", f"{path} is not an SQLite database.", _NAME)
+            return NotSeen("damaged", f"{path} is not an SQLite database, or is encrypted.", _NAME)
         case apsw.CorruptError() | UnicodeDecodeError():
             return NotSeen(
                 "damaged", f"{path} is damaged or only half written.", "It was left as it is; let OpenClaw index again."

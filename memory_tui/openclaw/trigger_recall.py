@@ -21,7 +21,9 @@ _PHRASE_SHARE, _SEARCH_SHARE = 0.8, 0.2
 _ONE_WORD, _OVERLAP_SHARE, _COUNT_SHARE, _ENOUGH = 0.85, 0.8, 0.2, 2
 _WORD = re.compile(r"\w+")
 
-Outcome = Literal["injected", "below the line", "untrusted", "other project", "more than three fit", "no room"]
+Outcome = Literal[
+    "injected", "no phrase fits", "below the line", "untrusted", "other project", "more than three fit", "no room"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,26 @@ class Triggered:
     match: float
     outcome: Outcome
 
+    @property
+    def reason(self) -> str:
+        """Why it is injected, or is not."""
+        path = self.entry.path
+        match self.outcome:
+            case "injected":
+                return f"{self.match:.3f} is over the line of {LINE}."
+            case "no phrase fits":
+                return "No trigger has a word of the message."
+            case "below the line":
+                return f"{self.match:.3f} is below the line of {LINE}."
+            case "untrusted":
+                return f"OpenClaw's ledger calls {path} untrusted: memory-tui trust --repair {path}."
+            case "other project":
+                return f"Its project {self.entry.said.project} is not active: --active-project."
+            case "more than three fit":
+                return f"{MOST} entries that fit better are injected."
+            case "no room":
+                return f"It does not fit into {MOST_UNITS:,} characters with those that fit better."
+
 
 def phrase_score(message: str, phrase: str) -> float:
     """Score how well the trigger `phrase` fits `message`: one word by being there, more by how many of them are."""
@@ -64,24 +86,25 @@ def phrase_score(message: str, phrase: str) -> float:
 
 
 def triggered(message: str, entries: Iterable[CuratedEntry], active: Collection[str] = ()) -> list[Triggered]:
-    """Decide what is injected for `message`; every candidate with a phrase that fits at all, the best match first.
+    """Decide what is injected for `message`; every entry with triggers, the best match first.
 
     `active` are the keys of the projects that the agent works on.
     """
     scored = []
     for entry in entries:
-        phrases = entry.said.triggers.split("; ") if entry.said.triggers else []
-        best = max(phrases, key=lambda phrase: phrase_score(message, phrase), default="")
-        score = phrase_score(message, best)
-        if score:
+        if entry.said.triggers:
+            best = max(entry.said.triggers.split("; "), key=lambda phrase: phrase_score(message, phrase))
+            score = phrase_score(message, best)
             match = _PHRASE_SHARE * score + _SEARCH_SHARE * min(1.0, max(0.0, entry.search))
             scored.append((entry, best, score, match))
     found: list[Triggered] = []
     taken, units = 0, 0
-    for entry, best, score, match in sorted(scored, key=lambda item: -item[3]):
+    for entry, best, score, match in sorted(scored, key=lambda item: (not item[2], -item[3])):
         size = jsstring.utf16_len(entry.text)
         outcome: Outcome = "injected"
-        if match < LINE:
+        if not score:
+            outcome = "no phrase fits"
+        elif match < LINE:
             outcome = "below the line"
         elif not entry.trusted:
             outcome = "untrusted"

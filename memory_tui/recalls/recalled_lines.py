@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from memory_tui.core import jsstring
 from memory_tui.core.formatting import plural
 
 if TYPE_CHECKING:
     from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import HitChange, Rerun
+    from memory_tui.recalls.rerun import HitChange, NotRebuilt, Obstacle, Rebuilt, RecallClaim, Rerun
 
 MOST_BYTES = 256 << 10
 """Some 2,000 answers."""
@@ -173,46 +173,55 @@ def replayed(found: Rerun) -> Iterator[str]:
     )
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
-    if entry.ranked > len(entry.hits):
-        yield _not_delivered(entry)
-    yield rebuilt(found)
-    yield "The same would come now, in the same order." if found.same else "Now other hits would come."
-    yield from map(_line, found.changes)
+    yield from map(claim, found.claims)
 
 
-def rebuilt(found: Rerun) -> str:
-    """Whether the answer then could be made again, as a sentence."""
-    if not found.impossible:
-        return "The answer then is rebuilt exactly: the logged clock and knobs give the hits that were logged."
-    return f"The answer then cannot be rebuilt: {found.impossible}. What was delivered is what the log says."
-
-
-def _not_delivered(entry: RecallEntry) -> str:
-    """That fewer hits went out than were recalled."""
-    bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"
-    return f"{len(entry.hits)} of {plural(entry.ranked, 'hit')}{bound}."
-
-
-def delivered(found: Rerun, path: str, line: int | None) -> str:
-    """What the log says was delivered of a line, as a sentence."""
-    from memory_tui.explain.wording import ordinal
-    from memory_tui.recalls.rerun import delivered_line
-
-    place = delivered_line(found.entry, path, line)
-    if place is None:
-        return "By the log it was not delivered."
-    cut = ", shortened" if found.entry.hits[place - 1].cut else ""
-    return f"By the log it was delivered as the {ordinal(place)} hit{cut}."
-
-
-def taken_up(entry: RecallEntry) -> str:
-    """What an agent got, said where its question is asked again."""
+def claim(said: RecallClaim) -> str:
+    """What is said of a logged recall, as a sentence; of one hit as a line."""
     from memory_tui.core.sanitize import one_line
-    from memory_tui.recalls.recall_log import MASK
+    from memory_tui.explain.wording import ordinal
+    from memory_tui.recalls import rerun
 
-    who = one_line(entry.client, 24) if entry.client else "The agent"
-    masked = " A secret in it is masked." if MASK in entry.query else ""
-    return f"{who} got {plural(len(entry.hits), 'hit')} then.{masked}"
+    match said:
+        case rerun.Rebuilt():
+            return "The answer then is rebuilt exactly: the logged clock and knobs give the hits that were logged."
+        case rerun.NotRebuilt():
+            return f"The answer then cannot be rebuilt: {obstacle(said)}. What was delivered is what the log says."
+        case rerun.DeliveredFewer():
+            bound = f" fit in {said.most_characters:,} characters" if said.most_characters else " were delivered"
+            return f"{said.delivered} of {plural(said.ranked, 'hit')}{bound}."
+        case rerun.AnswersNow():
+            return "The same would come now, in the same order." if said.same else "Now other hits would come."
+        case rerun.DeliveredAs(place=None):
+            return "By the log it was not delivered."
+        case rerun.DeliveredAs():
+            return f"By the log it was delivered as the {ordinal(said.place or 0)} hit{', shortened' * said.cut}."
+        case rerun.GotThen():
+            who = one_line(said.client, 24) if said.client else "The agent"
+            return f"{who} got {plural(said.hits, 'hit')} then.{' A secret in it is masked.' * said.masked}"
+        case rerun.HitChange():
+            return _line(said)
+        case _ as never:
+            assert_never(never)
+
+
+def obstacle(said: Rebuilt | NotRebuilt) -> str:
+    """Why the answer then cannot be rebuilt, as a clause; empty where it is."""
+    from memory_tui.recalls import rerun
+
+    if isinstance(said, rerun.Rebuilt):
+        return ""
+    clauses: dict[Obstacle, str] = {
+        "partial": "the log keeps the question without its secrets, and not all of a long one",
+        "other vectors": f"the index has vectors of {said.now}, not of {said.then}",
+        "other mode": f"this search goes by {said.now}, the logged one by {said.then}",
+        "refused knob": f"{said.then} is not accepted any more",
+        "new index": "the index was made anew since, from notes that may have changed",
+        "newer notes": "notes were indexed since",
+        "no clock": "the log is of an older release and lacks the clock",
+        "arithmetic": "the arithmetic differs",
+    }
+    return clauses[said.obstacle]
 
 
 def _line(change: HitChange) -> str:
@@ -220,10 +229,27 @@ def _line(change: HitChange) -> str:
     from memory_tui.explain.wording import ordinal
 
     where = one_line(citation(change.path, change.start_line, change.end_line))
-    then = f"{ordinal(change.place_then)} with {change.score_then:.3f}" if change.place_then else "not recalled"
+    then = f"{ordinal(change.place_then)} with {change.score_then:.3f}" if change.place_then else "not delivered"
     now = f"{ordinal(change.place_now)} with {change.score_now:.3f}" if change.place_now else "not recalled"
     causes = f" ({', '.join(_CAUSES[cause] for cause in change.causes)})" if change.causes else ""
     return f"  {where}  then {then}, now {now}{causes}"
+
+
+def record(found: Rerun) -> Mapping[str, Any]:
+    """A replay as JSON-ready data."""
+    from memory_tui.explain.trace_json import answer, plain, tagged
+    from memory_tui.recalls.rerun import Rebuilt
+
+    return {
+        "entry": plain(found.entry),
+        "same": found.same,
+        "rebuilt": isinstance(found.remade, Rebuilt),
+        "impossible": obstacle(found.remade) or None,
+        "indexChanged": found.index_changed,
+        "changes": plain(found.changes),
+        "claims": [{**tagged(one), "sentence": claim(one)} for one in found.claims],
+        "now": answer(found.now),
+    }
 
 
 _CAUSES = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls.recall_log import LoggedHit, RecallEntry, is_partial
+from memory_tui.recalls.recall_log import MASK, LoggedHit, RecallEntry, is_partial
 
 if TYPE_CHECKING:
     from memory_tui.explain.why_not import WhyNot
@@ -42,13 +42,79 @@ class HitChange:
     causes: tuple[Cause, ...] = ()
 
 
+Obstacle = Literal[
+    "partial",
+    "other vectors",
+    "other mode",
+    "refused knob",
+    "new index",
+    "newer notes",
+    "no clock",
+    "arithmetic",
+]
+"""What keeps the answer then from being made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """The logged clock and knobs give the hits that were logged, in number and score."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotRebuilt:
+    """The answer then cannot be made again, for an `obstacle`: what was `then`, and what is `now` in its place."""
+
+    obstacle: Obstacle
+    then: str = ""
+    now: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredFewer:
+    """Of `ranked` hits `delivered` went out, because of `most_characters` for snippets (0: no such bound)."""
+
+    delivered: int
+    ranked: int
+    most_characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersNow:
+    """The answer now has the `same` hits in the same order, as far as they were delivered, or other ones."""
+
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredAs:
+    """By the log the line at `path` went out with the hit at `place`, `cut` short or whole; None: it did not."""
+
+    path: str
+    line: int | None
+    place: int | None
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GotThen:
+    """Who asked got so many `hits`; of the question a secret is `masked`."""
+
+    client: str
+    hits: int
+    masked: bool
+
+
+RecallClaim = Rebuilt | NotRebuilt | DeliveredFewer | AnswersNow | DeliveredAs | GotThen | HitChange
+"""Everything that is said of a logged recall."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rerun:
     """`entry` asked again over the index as it is.
 
     `evidence`, `trace` and `settings` are those of then as far as the index can give them: the logged clock, the logged
-    knobs. They are what was delivered where `impossible` is empty; else it says why not, as a clause. `now` is the
-    answer that the agent would get at this moment. `changes` are in the order of now, then by place then.
+    knobs. They are what was delivered where it was `remade`. `now` is the answer that the agent would get at this
+    moment. `changes` are in the order of now, then by place then.
     """
 
     entry: RecallEntry
@@ -58,12 +124,21 @@ class Rerun:
     now: Trace
     changes: tuple[HitChange, ...]
     index_changed: bool
-    impossible: str
+    remade: Rebuilt | NotRebuilt
 
     @property
     def same(self) -> bool:
         """Whether the same hits would come in the same order, as far as they were delivered."""
-        return all(set(change.causes) <= {"length"} for change in self.changes)
+        # What age moved, settings may have moved back.
+        return all(one.place_then == one.place_now or set(one.causes) <= {"length"} for one in self.changes)
+
+    @property
+    def claims(self) -> tuple[RecallClaim, ...]:
+        """Everything that is said of the whole answer, and of each hit."""
+        entry = self.entry
+        fewer = DeliveredFewer(len(entry.hits), entry.ranked, entry.most_characters)
+        bounded = (fewer,) if entry.ranked > len(entry.hits) else ()
+        return (*bounded, self.remade, AnswersNow(self.same), *self.changes)
 
 
 def with_trace(entry: RecallEntry, trace: Trace, delivered: int, *, is_cut: bool = False) -> RecallEntry:
@@ -135,16 +210,16 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
     then = gather(entry.query, source=source, by_words=entry.by_words, now=clock_of(entry))
     later = gather(entry.query, source=source, by_words=entry.by_words)
     rebuilt, aged, now = rank(then, logged), rank(later, logged), rank(later, _with(settings, entry.requested))
-    impossible = "" if _is_rebuilt(entry, rebuilt) else _why_not(entry, rebuilt, logged)
+    remade = Rebuilt() if _is_rebuilt(entry, rebuilt) else _why_not(entry, rebuilt, logged)
     return Rerun(
         entry,
         then,
         rebuilt,
         logged,
         now,
-        _changes(entry, rebuilt, aged, now, is_rebuilt=not impossible),
+        _changes(entry, rebuilt, aged, now, is_rebuilt=isinstance(remade, Rebuilt)),
         _another_index(entry, rebuilt) or rebuilt.generation != entry.generation,
-        impossible,
+        remade,
     )
 
 
@@ -166,21 +241,22 @@ def _another_index(entry: RecallEntry, trace: Trace) -> bool:
     return other or bool(entry.index and entry.index != trace.uuid)
 
 
-def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> str:
-    """Why the answer then cannot be rebuilt, as a clause."""
+def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> NotRebuilt:
+    """Why the answer then cannot be rebuilt."""
     if is_partial(entry.query):
-        return "the log keeps the question without its secrets, and not all of a long one"
+        return NotRebuilt("partial")
     if (entry.provider, entry.model) != (trace.provider, trace.model):
-        return f"the index has vectors of {trace.provider} {trace.model}, not of {entry.provider} {entry.model}"
+        return NotRebuilt("other vectors", f"{entry.provider} {entry.model}", f"{trace.provider} {trace.model}")
     if entry.mode and entry.mode != trace.mode:
-        return f"this search goes by {trace.mode}, the logged one by {entry.mode}"
+        return NotRebuilt("other mode", entry.mode, trace.mode)
     if refused := [key for key, value in entry.settings.items() if settings.values[key].value != value]:
-        return f"{refused[0]} {entry.settings[refused[0]]} is not accepted any more"
+        key = refused[0]
+        return NotRebuilt("refused knob", f"{key} {entry.settings[key]}", f"{key} {settings.values[key].value}")
     if _another_index(entry, trace):
-        return "the index was made anew since, from notes that may have changed"
+        return NotRebuilt("new index", entry.index, trace.uuid)
     if trace.generation != entry.generation:
-        return "notes were indexed since"
-    return "the log is of an older release and lacks the clock" if not entry.now else "the arithmetic differs"
+        return NotRebuilt("newer notes", str(entry.generation), str(trace.generation))
+    return NotRebuilt("arithmetic" if entry.now else "no clock")
 
 
 def _changes(entry: RecallEntry, rebuilt: Trace, aged: Trace, now: Trace, *, is_rebuilt: bool) -> tuple[HitChange, ...]:
@@ -223,33 +299,19 @@ def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
     from memory_tui.search.trace import Recalled
 
     entry, fate = found.entry, answer.fate
-    if not found.impossible and isinstance(fate, Recalled) and fate.place > len(entry.hits):
+    if isinstance(found.remade, Rebuilt) and isinstance(fate, Recalled) and fate.place > len(entry.hits):
         return dataclasses.replace(answer, fate=NotDelivered(fate.place, len(entry.hits), entry.most_characters))
     return answer
 
 
-def delivered_line(entry: RecallEntry, path: str, line: int | None) -> int | None:
-    """The place of the first delivered hit that holds `line` of a note (None: any line); None where none does."""
-    return next(
-        (
-            place
-            for place, hit in enumerate(entry.hits, 1)
-            if hit.path == path and (line is None or hit.start_line <= line <= hit.end_line)
-        ),
-        None,
-    )
+def delivered_line(entry: RecallEntry, path: str, line: int | None) -> DeliveredAs:
+    """With which of the delivered hits `line` of a note (None: any line) went out first, by the log."""
+    for place, hit in enumerate(entry.hits, 1):
+        if hit.path == path and (line is None or hit.start_line <= line <= hit.end_line):
+            return DeliveredAs(path, line, place, hit.cut)
+    return DeliveredAs(path, line, None)
 
 
-def record(found: Rerun) -> Mapping[str, Any]:
-    """A replay as JSON-ready data."""
-    from memory_tui.explain.trace_json import answer, plain
-
-    return {
-        "entry": plain(found.entry),
-        "same": found.same,
-        "rebuilt": not found.impossible,
-        "impossible": found.impossible or None,
-        "indexChanged": found.index_changed,
-        "changes": plain(found.changes),
-        "now": answer(found.now),
-    }
+def got_then(entry: RecallEntry) -> GotThen:
+    """What who asked `entry` got."""
+    return GotThen(entry.client, len(entry.hits), MASK in entry.query)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict, NoteLines
     from memory_tui.explain.counterfactuals import ChangeSet, Flips
-    from memory_tui.explain.noise import LevelRates, NoiseFloor, Trade
+    from memory_tui.explain.noise import LevelRates, NoiseFloor
     from memory_tui.explain.rephrase import Rephrased
     from memory_tui.explain.score_lines import ScoreLine
     from memory_tui.explain.why_not import Account, WhyNot
@@ -86,7 +86,7 @@ def sums(account: Account, trace: Trace) -> Iterator[str]:
     """The arithmetic of a chunk; of one that was not proposed, what it would have been."""
     for line in steps(account, trace):
         value = f"{line.shown[0]} {line.shown[2:]:>7}" if line.value is not None else ""
-        yield f"{line.label:<8}{value:<11}{line.detail}".rstrip()
+        yield f"{line.label + ' ':<8}{value:<11}{line.detail}".rstrip()
 
 
 def steps(account: Account, trace: Trace) -> list[ScoreLine]:
@@ -111,28 +111,16 @@ _BAR = 40
 
 def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
     """Both distributions on one axis, with minScore and the scores of `results`, then what to think of it."""
-    from memory_tui.explain import wording
+    from memory_tui.explain.noise import sentence
 
     source = "labels" if floor.labelled else "lines out of the notes"
     yield f"{len(floor.nonsense)} unrelated questions (#, best hit), {len(floor.related)} right chunks by {source} (+)"
     yield from _axis(floor, results)
     yield f"Unrelated: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}"
-    yield f"now        {_trade(floor.now)}"
-    if floor.suggested is not None:
-        yield f"suggested  {_trade(floor.suggested)}"
-    else:
-        yield f"suggested  {wording.no_suggestion(relative=floor.relative)}"
-    if floor.levels is not None:
-        yield floor.levels.sentence
-    for found in floor.doubts:
-        yield wording.doubt(found)
-
-
-def _trade(trade: Trade) -> str:
-    return (
-        f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-        f"{trade.related:.0%} of the right chunks pass"
-    )
+    now, suggestion, *others = map(sentence, floor.claims)
+    yield f"now        {now}"
+    yield f"suggested  {suggestion}"
+    yield from others
 
 
 def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
@@ -162,7 +150,8 @@ def plain_levels(rates: LevelRates | None) -> dict[str, Any] | None:
 def record(floor: NoiseFloor) -> dict[str, Any]:
     """The noise floor with its whole curve."""
     from memory_tui.explain import wording
-    from memory_tui.explain.trace_json import kind, plain
+    from memory_tui.explain.noise import sentence
+    from memory_tui.explain.trace_json import plain, tagged
 
     return {
         "nonsense": list(floor.nonsense),
@@ -175,10 +164,8 @@ def record(floor: NoiseFloor) -> dict[str, Any]:
         "suggested": plain(floor.suggested) if floor.suggested else None,
         "levels": plain_levels(floor.levels),
         "curve": plain(floor.curve),
-        "warnings": [
-            {"kind": kind(type(found).__name__), **plain(found), "sentence": wording.doubt(found)}
-            for found in floor.doubts
-        ],
+        "claims": [{**tagged(said), "sentence": sentence(said)} for said in floor.claims],
+        "warnings": [{**tagged(found), "sentence": wording.doubt(found)} for found in floor.doubts],
     }
 
 
@@ -341,10 +328,8 @@ def search(
 
 def _notices(trace: Trace, *, explain: bool) -> None:
     """What a person should know of an answer, and at which level it answers."""
-    from memory_tui.search.rank import NOT_COPIED
-
     for notice in trace.notices:
-        if notice.code in NOT_COPIED and not explain:
+        if notice.not_copied and not explain:
             continue
         _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
     if trace.level is not None and trace.recalled and (explain or trace.level.level != "found"):
@@ -401,7 +386,7 @@ def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool
     lines = [*why.explain(hit, trace), terms]
     for line in lines:
         value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
-        _print(f"    {line.label:<8}{value:<11}{one_line(line.detail)}".rstrip())
+        _print(f"    {line.label + ' ':<8}{value:<11}{one_line(line.detail)}".rstrip())
 
 
 def _losers(trace: Trace) -> None:

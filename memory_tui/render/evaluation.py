@@ -9,7 +9,7 @@ from typing import Any
 from memory_tui.core.formatting import plural
 from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.explain.trace_json import plain
-from memory_tui.tune.evaluate import TABLE_METRICS, QueryChange, Rival, Scorecard, ScoreComparison
+from memory_tui.tune.evaluate import TABLE_METRICS, QueryChange, Rival, Scorecard, ScoreComparison, Shortfall
 from memory_tui.tune.knob_search import Better, Outcome
 from memory_tui.tune.metrics import COSTS, Scores
 
@@ -72,9 +72,18 @@ def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
     ]
 
 
-def shortfall(name: str, value: float, floor: float) -> str:
+def shortfall(found: Shortfall) -> str:
     """A metric that misses what was asked of it."""
-    return f"{name} is {value:.3f}, {'above' if name in COSTS else 'below'} {floor:g}."
+    ways = (f"{found.value:.{digits}f}" for digits in range(3, 18))
+    shown = next((way for way in ways if float(way) != found.bound), repr(found.value))
+    return f"{found.metric} is {shown}, {'above' if found.metric in COSTS else 'below'} {found.bound:g}."
+
+
+def shortfall_data(found: Sequence[Shortfall]) -> list[dict[str, Any]]:
+    """The metrics that miss what was asked of them."""
+    return [
+        {"metric": one.metric, "value": one.value, "wanted": one.bound, "sentence": shortfall(one)} for one in found
+    ]
 
 
 def verdict(value: Outcome) -> str:

@@ -148,9 +148,16 @@ def injected(value: Sequence[Triggered]) -> Iterator[str]:
     """What is injected for a message, and why the other entries are not."""
     for one in value:
         entry = one.entry
+        if not one.phrase_score:
+            continue
         yield f"{one.match:.3f} {one.outcome}: {entry.path}#L{entry.start_line}-L{entry.end_line}"
         yield f"    0.8 x {one.phrase_score:.3f} for {one.phrase!r} + 0.2 x {entry.search:.3f} for the search"
+        if one.outcome != "injected":
+            yield f"    {one_line(one.reason)}"
+    others = sum(not one.phrase_score for one in value)
     yield f"{sum(one.outcome == 'injected' for one in value)} injected; the line is {trigger_recall.LINE}."
+    if others:
+        yield f"{plural(others, 'entry')} with triggers {'has' if others == 1 else 'have'} no word of the message."
 
 
 def promotions(value: Promotions) -> Iterator[str]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import UnrelatedEvidence
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.question_dates import time_in
 from memory_tui.search.rules_2026_9 import Hit
-from memory_tui.search.trace import ChunkRef, Elsewhere, Notice, QueryPlan, Unsearchable
+from memory_tui.search.trace import ChunkRef, Elsewhere, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def later(evidence: Evidence, days: float) -> Evidence:
     # Of a question whose time is not read nothing moves.
     read = bool(evidence.recommended.plan.time)
     moves = read and _days_named(evidence.query, evidence.now) != _days_named(evidence.query, now)
-    notices = (*evidence.notices, Notice("date", "The time that the query names is still counted from today."))
+    notices = (*evidence.notices, TimeFromToday(dt.datetime.fromtimestamp(evidence.now, dt.UTC).date().isoformat()))
     return replace(
         evidence,
         now=now,

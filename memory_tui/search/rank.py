@@ -13,6 +13,18 @@ import numpy as np
 from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
+from memory_tui.notices import (
+    CutOtherwise,
+    EmptiedThere,
+    FirstSearchThere,
+    NeverRecalledThere,
+    Notice,
+    PassagesByWords,
+    SearchedOtherwise,
+    UnevenWeights,
+    WordsUnknown,
+    ZeroVectors,
+)
 from memory_tui.search import formulas, gate, rules_2026_9
 from memory_tui.search.answer_level import level_of, usual
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
@@ -34,24 +46,23 @@ from memory_tui.search.score import (
     side_of,
 )
 from memory_tui.search.trace import (
-    SPELLING,
-    UNKNOWN_WORDS,
     AgePart,
     Candidate,
     ChunkRef,
     Factor,
+    FoundByMeaningAlone,
     Funnel,
     Lazy,
     LexicalPart,
     Losers,
     MmrPart,
     Mode,
-    Notice,
     Provenance,
     Recalled,
     TextPart,
     Trace,
     VectorPart,
+    WaitingHolds,
 )
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
@@ -128,32 +139,15 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
     return Snippet(shown, text.count("\n", 0, start))
 
 
-ZERO_VECTOR = "zero_vector"
-"""A chunk whose vector is all zeros scores 1 there; told where vectors are compared, for every profile."""
-EMPTIED = "openclaw_emptied"
-"""Without a provider, its next sync replaces the index by an empty one (2026.2.17 to 2026.3.28)."""
-FIRST = "openclaw_first_search"
-"""Its first search of a new index does not wait for the sync that it starts (up to 2026.3)."""
-NOT_COPIED = (ZERO_VECTOR, EMPTIED, FIRST)
-"""Codes of the notices that only say what OpenClaw does otherwise."""
-
-
 def not_copied(evidence: Evidence, mode: Mode, profile: Profile) -> Iterator[Notice]:
     """What OpenClaw itself would not have answered to this query."""
     if not profile.faults:
         return
-    if mode == "keywords only":
-        yield Notice(
-            EMPTIED,
-            f"{profile.title} would find nothing: without a provider its next sync leaves an empty "
-            "index. Here the words are searched all the same.",
-        )
+    # A question that is kept back, or a provider that fails, leaves the vectors where they are.
+    if mode == "keywords only" and evidence.provider == "none":
+        yield EmptiedThere(profile.name)
     if evidence.first:
-        yield Notice(
-            FIRST,
-            f"{profile.title} would find nothing yet: its first search of a new index does not wait "
-            "for the notes to be indexed. Here it did.",
-        )
+        yield FirstSearchThere(profile.name)
 
 
 _ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
@@ -228,7 +222,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         lost=Losers(rows, lambda i: ranking.whole.at_row(rows[i])),
         unsearchable=evidence.unsearchable,
         notices=(
-            *(_as_told(one, rules.profile) for one in evidence.notices if one.code != SPELLING or rules.corrects),
+            *_as_told(evidence.notices, rules),
             *_other_chunks(evidence, rules.profile),
             *_never_recalled(evidence, rules.profile),
             *_weights_notice(settings, rules),
@@ -256,28 +250,20 @@ def can_rank(evidence: Evidence, name: str) -> bool:
     return not profile.exact_paths or not evidence.chunking or evidence.chunking == profile.chunking
 
 
-def _as_told(notice: Notice, profile: Profile) -> Notice:
-    """`notice`, of what OpenClaw does otherwise, as it is true of the release."""
-    if notice.code != ZERO_VECTOR or not profile.exact_paths:
-        return notice
-    chunks, _, _ = notice.message.partition(". ")
-    return replace(
-        notice, message=f"{chunks}. They count 0 here; {profile.title} loses its whole vector side by one of them."
-    )
+def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
+    """Those of `notices` that are true under `rules`, as they are true of the release."""
+    for one in notices:
+        if isinstance(one, ZeroVectors) and rules.profile.exact_paths:
+            yield replace(one, profile=rules.profile.name)
+        elif rules.corrects or not isinstance(one, SearchedOtherwise):
+            yield one
 
 
 def _other_chunks(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
     """That the index was cut by the rules of another release than the one whose rules rank."""
     if not evidence.chunking or profile.name == OWN or evidence.chunking == profile.chunking:
         return ()
-    return (
-        Notice(
-            "chunking",
-            f"These chunks are cut as OpenClaw {evidence.chunking} cuts them; {profile.title} has others"
-            f"{', and finds words otherwise' if profile.exact_paths else ''}.",
-            f"Open this memory with --profile {profile.name}.",
-        ),
-    )
+    return (CutOtherwise(evidence.chunking, profile.name),)
 
 
 def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
@@ -286,17 +272,7 @@ def _never_recalled(evidence: Evidence, profile: Profile) -> tuple[Notice, ...]:
         return ()
     found = {*evidence.nearest.tolist(), *(hit.row for hit in evidence.lexical.hits)}
     never = sorted(found & rules_2026_9.dropped(evidence.lexical.said))
-    if not never:
-        return ()
-    where = ", ".join(evidence.refs[row].citation for row in never[:3])
-    return (
-        Notice(
-            "unreadable_project",
-            f"{profile.title} never recalls these chunks, because a project marker in them is not closed or names "
-            f"no project: {where}{' and more' if len(never) > 3 else ''}.",
-            "Close the comment, or name a project in it.",
-        ),
-    )
+    return (NeverRecalledThere(profile.name, tuple(evidence.refs[row].citation for row in never)),) if never else ()
 
 
 def _meaning_alone(
@@ -308,42 +284,24 @@ def _meaning_alone(
     if not asked or not recalled:
         return ()
     near = sum((hit.vector.cosine or 0.0) > 0 for hit in recalled)
-    if not near:
-        hits = "These hits are not near in meaning either (cosine 0 or less)"
-    else:
-        hits = "These hits are near in meaning alone"
-        hits += "" if near == len(recalled) else ", those with a cosine of 0 or less not even that"
-    unmatched = replace(side.plan, elsewhere=ranking.evidence.elsewhere).unmatched
-    return (
-        Notice(
-            "meaning_alone",
-            f"{unmatched[0].upper()}{unmatched[1:]}. {hits}, and may have nothing to do with it.",
-        ),
-    )
+    plan = replace(side.plan, elsewhere=ranking.evidence.elsewhere)
+    return (FoundByMeaningAlone(plan, len(recalled), near),)
 
 
 def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
     """That a note which waits holds a word that no indexed one does; an empty answer says so itself."""
-    if not recalled or not evidence.elsewhere.held:
-        return ()
-    said = evidence.elsewhere.clause
-    return (Notice("waiting", f"{said[0].upper()}{said[1:]}.", "Ask again when it is indexed: memory-tui index."),)
+    return (WaitingHolds(evidence.elsewhere),) if recalled and evidence.elsewhere.held else ()
 
 
 def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
     """That there are vectors, but the model made none of this query."""
-    if not evidence.pointless:
-        return ()
-    found = ": found by words alone" if recalled else ""
-    return (Notice(UNKNOWN_WORDS, f"The embedding model knows no word of the query{found}."),)
+    return (WordsUnknown(len(recalled)),) if evidence.pointless else ()
 
 
 def _no_table(numbers: Components) -> tuple[Notice, ...]:
     """That lines and windows were compared by their words alone."""
-    if numbers.stage is None or not numbers.stage.problem:
-        return ()
-    said = f"Windows and lines are compared by words alone: {numbers.stage.problem}"
-    return (Notice("second_stage", said, "Install memory-tui again."),)
+    stage = numbers.stage
+    return (PassagesByWords(stage.problem),) if stage is not None and stage.problem else ()
 
 
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
@@ -351,14 +309,9 @@ def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:
     vector, text = settings.values["query.hybrid.vectorWeight"], settings.values["query.hybrid.textWeight"]
     if abs(float(vector.value) + float(text.value) - 1.0) < 1e-6:
         return ()
-    return (
-        Notice(
-            "weights",
-            f"vectorWeight {vector.value:g} ({vector.origin}) and textWeight {text.value:g} "
-            f"({text.origin}) do not add up to 1: they count as {rules.vector_weight:.2f} and "
-            f"{rules.text_weight:.2f}.",
-        ),
-    )
+    counts = (rules.vector_weight, rules.text_weight)
+    given = float(vector.value), vector.origin, float(text.value), text.origin
+    return (UnevenWeights(*given, *counts),)
 
 
 class _Ranking:

@@ -11,7 +11,7 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.core.spelling import Correction
+from memory_tui.notices import LongQuestion, MeaningOff, NoFullText, Notice, OtherModel, SearchedOtherwise, ZeroVectors
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
@@ -21,9 +21,8 @@ from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.question_dates import Time, time_in
-from memory_tui.search.rank import ZERO_VECTOR
-from memory_tui.search.trace import SPELLING, ChunkRef, Notice, Unsearchable
-from memory_tui.source.protocol import ChunkSource, WordIndex
+from memory_tui.search.trace import ChunkRef, Unsearchable
+from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9
 
@@ -55,6 +54,8 @@ class SearchContext:
     """Whether words of a query that name a time are read as one, and not searched."""
     spells: bool = True
     """Whether words that no note holds are corrected."""
+    texts_later: bool = False
+    """Whether a text is read when it is asked for, as long as the store is open, instead of all at once."""
 
 
 @dataclass(slots=True)
@@ -90,14 +91,23 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> A
 
     Raises QueryError for a query that is too long.
     """
-    if len(query) > MAX_QUERY:
-        raise QueryError(
-            f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
-        )
-    began, asked = time.perf_counter(), Asked(jsstring.trim(query), identity)
-    if identity is not None and provider is not None and asked.query:
-        asked = _embedded(asked, identity, provider)
-    return replace(asked, seconds=time.perf_counter() - began)
+    return embed_each([query], identity, provider)[0]
+
+
+def embed_each(queries: Sequence[str], identity: Identity | None, provider: Provider | None) -> list[Asked]:
+    """The vectors of many queries, for which the provider is asked once. Raises QueryError for one that is too long."""
+    for query in queries:
+        if len(query) > MAX_QUERY:
+            raise QueryError(
+                f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
+            )
+    began, asked = time.perf_counter(), [Asked(jsstring.trim(query), identity) for query in queries]
+    if identity is not None and provider is not None:
+        sent = [at for at, one in enumerate(asked) if one.query]
+        for at, found in zip(sent, _embedded([asked[at] for at in sent], identity, provider), strict=True):
+            asked[at] = found
+    seconds = (time.perf_counter() - began) / max(1, len(asked))
+    return [replace(one, seconds=seconds) for one in asked]
 
 
 def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
@@ -125,11 +135,11 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists, spells=context.spells
     )
     if not full_text:
-        notices.append(_without_full_text(context.store.words, by_text=vector is None))
+        notices.append(NoFullText(context.store.words.missing(), vector is None))
     if (different := len(set(tokens.WORD.findall(asked)))) > tokens.MOST_ALTERNATIVES:
-        notices.append(_cut(different))
+        notices.append(LongQuestion(different, tokens.MOST_ALTERNATIVES, tokens.MOST_WORDS))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
-    notices += [_corrected(one) for one in ours.plan.corrections]
+    notices += map(SearchedOtherwise, ours.plan.corrections)
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
@@ -145,10 +155,13 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    texts = {rowid: read[rowid] for rowid in rowids if rowid in read}
-    texts |= context.store.texts([rowid for rowid in rowids if rowid not in texts])
-    if len(texts) < len(pool):
-        raise context.store.damaged("chunks are missing")
+    if context.texts_later:
+        texts: Mapping[int, str] = _TextsLater(context.store)
+    else:
+        known = {rowid: read[rowid] for rowid in rowids if rowid in read}
+        texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
+        if len(texts) < len(pool):
+            raise context.store.damaged("chunks are missing")
     clock.lap("read")
     dates = context.dates
     return Evidence(
@@ -196,6 +209,27 @@ def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
     return frozenset(i for i, day in days if asked.holds(day))
 
 
+class _TextsLater(Mapping[int, str]):
+    """The texts of chunks by rowid, each read when it is asked for."""
+
+    def __init__(self, store: ChunkSource) -> None:
+        self._store = store
+        self._known: dict[int, str] = {}
+
+    def __getitem__(self, rowid: int) -> str:
+        if rowid not in self._known:
+            self._known |= self._store.texts([rowid])
+            if rowid not in self._known:
+                raise self._store.damaged("chunks are missing")
+        return self._known[rowid]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
 class _Refs(Mapping[int, ChunkRef]):
     """Where the rows of `pool` stand, written out when asked for."""
 
@@ -236,25 +270,24 @@ def _of_source(corpus: Corpus, source: str) -> Flags | None:
 # --- meaning -------------------------------------------------------------------------------------------------------
 
 
-def _embedded(asked: Asked, wanted: Identity, provider: Provider) -> Asked:
-    """The query with its vector in the space of the index, or with a notice of why there is no vector side."""
+def _embedded(asked: Sequence[Asked], wanted: Identity, provider: Provider) -> list[Asked]:
+    """The queries with their vectors in the space of the index, or with a notice of why there is no vector side."""
+    if not asked:
+        return []
     try:
         # A remote provider may have to be asked for its dimensions.
         identity = provider.identity
         if identity != wanted:
-            mismatch = Notice(
-                "model_mismatch",
-                f"The index was made with {wanted.provider} {wanted.model}, not "
-                f"with {identity.provider} {identity.model}: its vectors cannot be compared.",
-                "Run memory-tui index.",
-            )
-            return replace(asked, notices=(mismatch,))
-        vector = provider.embed([asked.query], "query")[0]
+            made, own = (f"{one.provider} {one.model}" for one in (wanted, identity))
+            return [replace(one, notices=(OtherModel(made, own),)) for one in asked]
+        vectors = provider.embed([one.query for one in asked], "query")
     except ProviderError as error:
-        notice = Notice("provider", f"Meaning-based recall is off: {error.message}", error.next_step)
-        return replace(asked, notices=(notice,))
+        return [replace(one, notices=(MeaningOff(error.message, error.next_step),)) for one in asked]
     # A query without any known token points nowhere; the original skips its vector side as well.
-    return replace(asked, vector=vector) if vector.any() else replace(asked, pointless=True)
+    return [
+        replace(one, vector=vector) if vector.any() else replace(one, pointless=True)
+        for one, vector in zip(asked, vectors, strict=True)
+    ]
 
 
 def _vector_side(
@@ -303,34 +336,4 @@ def _best(cosine: Floats) -> Rows:
 def _zero_vectors(corpus: Corpus) -> list[Notice]:
     """How many chunks have a vector that points nowhere, if any has."""
     zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector))
-    text = (
-        f"Chunks whose vector is all zeros, for want of a known word: {zeros}. "
-        "Their cosine counts 0 here; OpenClaw counts it 1."
-    )
-    return [Notice(ZERO_VECTOR, text)] if zeros else []
-
-
-def _corrected(one: Correction) -> Notice:
-    """That a word was searched otherwise than it was asked."""
-    return Notice(
-        SPELLING,
-        f"Searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}.",
-        "To search as asked: --set spelling.enabled=off.",
-    )
-
-
-def _cut(different: int) -> Notice:
-    """That a query has more words than are looked for."""
-    return Notice(
-        "long_question",
-        f"The query has {different:,} different words: its {tokens.MOST_ALTERNATIVES} rarest are looked for, and "
-        f"where every word is needed its first {tokens.MOST_WORDS:,}.",
-        "Ask in fewer words.",
-    )
-
-
-def _without_full_text(words: WordIndex, *, by_text: bool) -> Notice:
-    reason = words.missing()
-    instead = "a chunk is found when its text holds the letters of a word" if by_text else "vectors answer alone"
-    cause = f"There is no full-text search ({reason})" if reason else "The index was made without full-text search"
-    return Notice("full_text", f"{cause}: {instead}.", "" if reason else "Run memory-tui index.")
+    return [ZeroVectors(zeros)] if zeros else []

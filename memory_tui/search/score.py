@@ -10,7 +10,7 @@ import numpy as np
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.profiles import Profile, Term
-from memory_tui.core.settings import Settings
+from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.search import formulas, rules_2026_9, second_stage
 from memory_tui.search.corpus import Integers, distinct
 from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Lexical, Postings, Rows
@@ -50,36 +50,41 @@ class Rules:
     @classmethod
     def of(cls, settings: Settings, mode: Mode) -> Rules:
         """The rules in force in `mode`: without one side its weight is lost, as in the original."""
-        profile = profiles.get(settings.word("profile"))
+        return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode)
+
+    @classmethod
+    def by(cls, values: Mapping[str, Scalar], mode: Mode) -> Rules:
+        """The rules of `values`, one for each knob that ranks."""
+        profile = profiles.get(str(values["profile"]))
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.
-            settings = settings.update(profile.fixed, f"profile {profile.name}")
+            values = {**values, **profile.fixed}
         vector, text = formulas.normalised_weights(
-            settings.number("query.hybrid.vectorWeight"), settings.number("query.hybrid.textWeight")
+            float(values["query.hybrid.vectorWeight"]), float(values["query.hybrid.textWeight"])
         )
         one_sided = mode != "hybrid"
         if one_sided and profile.missing_side == "zero":
             vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
-        results = settings.whole("query.maxResults")
+        results = int(values["query.maxResults"])
         return cls(
             profile=profile,
             vector_weight=vector,
             text_weight=text,
             results=results,
             limit=formulas.candidate_limit(
-                results, settings.whole("query.hybrid.candidateMultiplier"), profile.fewest_candidates
+                results, int(values["query.hybrid.candidateMultiplier"]), profile.fewest_candidates
             ),
-            min_score=settings.number("query.minScore"),
-            half_life=settings.number("query.hybrid.temporalDecay.halfLifeDays"),
+            min_score=float(values["query.minScore"]),
+            half_life=float(values["query.hybrid.temporalDecay.halfLifeDays"]),
             # The original counts variety, and up to 2026.3 age, only where it merges two lists.
-            decay=settings.on("query.hybrid.temporalDecay.enabled")
+            decay=bool(values["query.hybrid.temporalDecay.enabled"])
             and not (one_sided and profile.age == "multiply" and not profile.fixed),
-            mmr=settings.on("query.hybrid.mmr.enabled") and not one_sided,
-            mmr_lambda=settings.number("query.hybrid.mmr.lambda"),
-            recency=settings.number("recency.weight") if profile.age == "add" else 0.0,
-            date_boost=0.0 if "dateBoost" in profile.ignores else settings.number("dateBoost"),
-            second_weight=settings.number("secondStage.weight") if profile.second_stage else 0.0,
-            neighbour=settings.number("secondStage.neighbour"),
+            mmr=bool(values["query.hybrid.mmr.enabled"]) and not one_sided,
+            mmr_lambda=float(values["query.hybrid.mmr.lambda"]),
+            recency=float(values["recency.weight"]) if profile.age == "add" else 0.0,
+            date_boost=0.0 if "dateBoost" in profile.ignores else float(values["dateBoost"]),
+            second_weight=float(values["secondStage.weight"]) if profile.second_stage else 0.0,
+            neighbour=float(values["secondStage.neighbour"]),
         )
 
 
@@ -132,8 +137,13 @@ class Scores:
 
 def mode_of(evidence: Evidence, settings: Settings) -> Mode:
     """Which sides can answer: by what the index has, what the query gives, and whether hybrid is on."""
-    profile = profiles.get(settings.word("profile"))
-    hybrid = (settings.on("query.hybrid.enabled") or bool(profile.fixed)) and evidence.full_text
+    return mode_by(evidence, settings.word("profile"), hybrid=settings.on("query.hybrid.enabled"))
+
+
+def mode_by(evidence: Evidence, name: str, *, hybrid: bool) -> Mode:
+    """The same, by the name of a profile and the switch."""
+    profile = profiles.get(name)
+    hybrid = (hybrid or bool(profile.fixed)) and evidence.full_text
     # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
     if evidence.cosine is not None or (evidence.pointless and profile.missing_side == "zero"):
         return "hybrid" if hybrid else "vectors only"
@@ -502,10 +512,6 @@ class Similarity:
         if found is None:
             found = self._known[i] = self._sets.with_each(i)
         return found
-
-    def rows(self, which: Rows) -> Floats:
-        """The similarity of each of `which` to each set."""
-        return np.stack([self.row(i) for i in which.tolist()])
 
 
 class _Sets:

@@ -438,15 +438,19 @@ def spread(scores: Floats, order: Rows, beside: Flags, penalty: Floats) -> tuple
     """
     lost, twin = np.zeros_like(scores), np.full(scores.shape, -1, dtype=np.int64)
     rules = np.arange(len(scores))
-    near = beside[order[:, :, None], order[:, None, :]]
-    near[:, np.arange(order.shape[1]), np.arange(order.shape[1])] = False
+    others = beside & ~np.eye(len(beside), dtype=np.bool_)
+    alone = np.asarray(~np.any(others, axis=1))[order]
+    # Those without any neighbour lose nothing and take nothing: only the others are gone through, in their order.
+    width = int(order.shape[1] - alone.sum(axis=1).min(initial=order.shape[1]))
+    order = np.take_along_axis(order, np.argsort(alone, axis=1, kind="stable")[:, :width], axis=1)
+    near = others[order[:, :, None], order[:, None, :]]
     if not near.any():
         return lost, twin
     raw = np.take_along_axis(scores, order, axis=1)
     value, off, of = raw.copy(), np.zeros_like(raw), np.full(order.shape, -1, dtype=np.int64)
     left = np.ones(order.shape, dtype=np.bool_)
     most = np.minimum(penalty, np.maximum(raw, 0.0))
-    for _ in range(order.shape[1]):
+    for _ in range(width):
         pick = np.argmax(np.where(left, value, -np.inf), axis=1)
         left[rules, pick] = False
         hit = near[rules, pick] & left & (of < 0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from memory_tui.core.settings import Settings
+from memory_tui.notices import Notice
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from memory_tui.search.answer_level import AnswerLevel
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
-UNKNOWN_WORDS = "unknown_words"
-"""The code of the notice that the embedding model knows no word of the query."""
-
-
-SPELLING = "spelling"
-"""The code of the notice that a word was searched otherwise than it was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,12 +400,43 @@ class Unsearchable:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """Something lost or unusual about this search, for a person: `code`, a sentence, and the next step."""
+class FoundByMeaningAlone(Notice):
+    """No chunk holds a word of `plan`: of the `hits` all are the nearest, `near` of them with a cosine above 0."""
 
-    code: str
-    message: str
-    next_step: str = ""
+    plan: QueryPlan
+    hits: int
+    near: int
+    code = "meaning_alone"
+
+    @property
+    def message(self) -> str:
+        """Of which words and notes it is true, and how near the hits are."""
+        if not self.near:
+            hits = "These hits are not near in meaning either (cosine 0 or less)"
+        else:
+            hits = "These hits are near in meaning alone"
+            hits += "" if self.near == self.hits else ", those with a cosine of 0 or less not even that"
+        unmatched = self.plan.unmatched
+        return f"{unmatched[0].upper()}{unmatched[1:]}. {hits}, and may have nothing to do with it."
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingHolds(Notice):
+    """A note that waits to be indexed holds a word of the query that no indexed one holds."""
+
+    elsewhere: Elsewhere
+    code = "waiting"
+
+    @property
+    def message(self) -> str:
+        """Which note, which word."""
+        said = self.elsewhere.clause
+        return f"{said[0].upper()}{said[1:]}."
+
+    @property
+    def next_step(self) -> str:
+        """Wait."""
+        return "Ask again when it is indexed: memory-tui index."
 
 
 # --- reasons for an empty answer -----------------------------------------------------------------------------------

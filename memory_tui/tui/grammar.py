@@ -81,6 +81,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "open note": Meaning(("o",), "open a note by a few letters"),
         "edit": Meaning(("e",), "open the note in your editor at this line"),
         "write": Meaning(("i",), "write here; begins a log that is missing"),
+        "project": Meaning(("#",), "the project of an entry"),
         "promote": Meaning(("p",), "promote to MEMORY.md"),
         "move": Meaning(("m",), "move lines or a note; merge a twin"),
         "remove": Meaning(("d",), "take away: lines or a note to the trash, a saved query, an approval, a connection"),
@@ -108,6 +109,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "go today": Meaning(("gt",), "today's note"),
         "go source": Meaning(("gs",), "the source lines of this row"),
         "go about": Meaning(("gi",), "links and facts of the note"),
+        "go annotations": Meaning(("ga",), "triggers, importance and project of entries"),
         "go history": Meaning(("gh",), "history of the note"),
         "go doctor": Meaning(("gd",), "doctor"),
         "go providers": Meaning(("gp",), "providers"),
@@ -124,6 +126,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "show noise": Meaning(("zn",), "noise of unrelated questions"),
         "show better": Meaning(("zs",), "a search for better settings"),
         "show qmd": Meaning(("zq",), "the answer of QMD beside that of the index"),
+        "show injected": Meaning(("zi",), "what OpenClaw puts before its agent for a message"),
         "show record": Meaning(("zr",), "the full record, then JSON"),
         "show theme": Meaning(("zt",), "themes"),
     }

@@ -300,6 +300,13 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("undo", "undo", "history", "undo this change", "Undo", WRITABLE),
     Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
+    Action("triggers", "do", "annotations", "type the phrases that bring this entry up", "Triggers", WRITABLE),
+    Action("less", "less", "annotations", "this entry matters less", "Less", WRITABLE),
+    Action("more", "more", "annotations", "this entry matters more", "More", WRITABLE),
+    Action("project", "project", "annotations", "type the project that this entry belongs to", "Project", WRITABLE),
+    Action("save", "save", "annotations", "write the annotations; shows the difference first", "Save", WRITABLE),
+    Action("undo", "undo", "annotations", "undo the last step, then the last change of notes", "Undo", WRITABLE),
+    Action("other", "show all", "annotations", "the entries of USER.md, or of MEMORY.md again", "Other"),
     Action(
         "open",
         "do",
@@ -342,7 +349,9 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("base", "baseline", "search", "set the current knobs as the baseline to compare with", "Base", ANSWER),
     Action("scroll_down", "scroll down", "results", "scroll the arithmetic without leaving the list", palette=False),
     Action("scroll_up", "scroll up", "results", "scroll the arithmetic back", palette=False),
-    *opening("search", "compare", "show qmd", "show picture", "show noise", "show fading", "show better"),
+    *opening(
+        "search", "compare", "show qmd", "show injected", "show picture", "show noise", "show fading", "show better"
+    ),
     *opening("tune"),
     Action(
         "next_stage",
@@ -370,6 +379,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("left_side", "less", "side_by_side", "put another ranking on the left", "Left"),
     Action("right_side", "more", "side_by_side", "put another ranking on the right", "Right"),
     Action("open", "do", "side_by_side", "read the note at the cited lines", "Read", NOTE),
+    Action("open", "do", "injected", "type a message; on an entry, read it in its note", "Message"),
     Action("open", "do", "compare_qmd", "read the note at the cited lines", "Read", NOTE),
     Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
     Action("open", "do", "scatter", "read the note at this chunk", "Read", palette=False),

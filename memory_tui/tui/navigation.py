@@ -83,6 +83,14 @@ OVERLAYS: Sequence[OverlayView] = (
         needs=(),
     ),
     OverlayView(
+        "annotations",
+        "Annotations",
+        "notes.annotations_view:AnnotationsView",
+        "notes",
+        "triggers, importance and project of the entries of MEMORY.md and USER.md, and what they move",
+        (Opener("everywhere", "go annotations"),),
+    ),
+    OverlayView(
         "trust",
         "Trust",
         "notes.trust_view:TrustView",
@@ -117,6 +125,15 @@ OVERLAYS: Sequence[OverlayView] = (
         (Opener("search", "show qmd"),),
         needs=("answer",),
         renew=("ask both again", "Again"),
+    ),
+    OverlayView(
+        "injected",
+        "Injected for a message",
+        "search.injected_view:InjectedView",
+        "search",
+        "which entries OpenClaw 2026.9 puts before its agent for this message, and why the others are not",
+        (EVERYWHERE, Opener("search", "show injected")),
+        renew=("read the notes again", "Again"),
     ),
     OverlayView(
         "scatter_view",

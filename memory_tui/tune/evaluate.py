@@ -237,20 +237,29 @@ def plain_words(settings: Settings) -> Settings:
     return settings.update(nothing | {"query.hybrid.textWeight": 1.0, "query.hybrid.mmr.enabled": False}, "plain bm25")
 
 
-def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[tuple[str, float, float]]:
-    """The metrics that miss their floor (for noise and wrong: exceed their ceiling): name, value, floor."""
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """The mean of `metric` is `value`, below what was asked of it, `bound`; of noise and wrong: above."""
+
+    metric: str
+    value: float
+    bound: float
+
+
+def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
+    """The metrics that miss their floor (for noise and wrong: exceed their ceiling)."""
     found = []
     for name, floor in floors.items():
         value = means[name]
         if (value > floor + _SAME) if name in metrics.COSTS else (value < floor - _SAME):
-            found.append((name, value, floor))
+            found.append(Shortfall(name, value, floor))
     return found
 
 
-def regressions(found: ScoreComparison, tolerance: float = 0.0) -> list[tuple[str, float, float]]:
-    """The means of recall, MRR and nDCG that are more than `tolerance` below the baseline: name, value, baseline."""
+def regressions(found: ScoreComparison, tolerance: float = 0.0) -> list[Shortfall]:
+    """The means of recall, MRR and nDCG that are more than `tolerance` below the baseline."""
     return [
-        (name, found.after[name], found.before[name])
+        Shortfall(name, found.after[name], found.before[name])
         for name in ("recall", "mrr@10", "ndcg@10")
         if found.changes and found.after[name] < found.before[name] - tolerance - _SAME
     ]

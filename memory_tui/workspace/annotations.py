@@ -43,6 +43,14 @@ class Annotations(NamedTuple):
 NOTHING_SAID = Annotations()
 
 
+def annotations_of(importance: int, triggers: str, project: str) -> Annotations:
+    """Make annotations of what a person typed: triggers apart by `,` or `;`, project keys by `;`."""
+    keys = (jsstring.trim(key) for key in project.split(";"))
+    return Annotations(
+        importance, _joined(_split(r"[,;]", [triggers])), _joined(project_key(key) for key in keys if key)
+    )
+
+
 def without_markers(text: str) -> str:
     """`text` without the markers that close on their own line.
 

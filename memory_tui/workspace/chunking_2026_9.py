@@ -20,7 +20,8 @@ VERSION = "2026.9"
 """What an index that is cut by these rules is marked with."""
 WEIGHT = 1600
 OVERLAP = 320
-_BY_ENTRIES = ("MEMORY.md", "USER.md")
+BY_ENTRIES = ("MEMORY.md", "USER.md")
+"""Notes of which each entry is a chunk of its own, with its own annotations."""
 _HEADING = re.compile(r"#{1,6}(?:\s|$)")
 
 # (first, last code point, weight); anything else below U+10000 weighs 1, above it 2.
@@ -83,7 +84,7 @@ def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: boo
     clean = text if plain else without_markers(text)
     raw = text.replace("\r\n", "\n").split("\n")
     found: dict[Chunk, Annotations] = {}
-    for block in _blocks(clean.split("\n"), by_entries=path in _BY_ENTRIES):
+    for block in blocks(clean.split("\n"), by_entries=path in BY_ENTRIES):
         own = read_annotations(raw[block.first - 1 : block.last], path) if block.entry else None
         own = NOTHING_SAID if plain else own
         for start, end, piece in _packed(block):
@@ -107,7 +108,7 @@ def _weight_of(character: str) -> int:
     return 2 if code > 0xFFFF else 1
 
 
-class _Block(NamedTuple):
+class NoteBlock(NamedTuple):
     """Lines `first` to `last` that are packed by themselves; in an `entry` they share their annotations."""
 
     lines: Sequence[str]
@@ -116,17 +117,17 @@ class _Block(NamedTuple):
     entry: bool
 
 
-def _blocks(lines: Sequence[str], *, by_entries: bool) -> Iterator[_Block]:
+def blocks(lines: Sequence[str], *, by_entries: bool) -> Iterator[NoteBlock]:
     """All lines as one block; of curated files each entry and each section."""
     if not by_entries:
-        yield _Block(lines, 1, len(lines), False)
+        yield NoteBlock(lines, 1, len(lines), False)
         return
     opened = [i for i, line in enumerate(lines) if i == 0 or line.startswith("- ") or _HEADING.match(line)]
     for start, end in zip(opened, [*opened[1:], len(lines)], strict=True):
-        yield _Block(lines[start:end], start + 1, end, lines[start].startswith("- "))
+        yield NoteBlock(lines[start:end], start + 1, end, lines[start].startswith("- "))
 
 
-def _segments(block: _Block) -> Iterator[_Segment]:
+def _segments(block: NoteBlock) -> Iterator[_Segment]:
     for number, line in enumerate(block.lines, block.first):
         if len(line) <= WEIGHT and line.isascii():
             yield _Segment(line, number, len(line) + 1)
@@ -156,7 +157,7 @@ def _parts(prefix: str) -> Iterator[str]:
     yield prefix[start:]
 
 
-def _packed(block: _Block) -> Iterator[tuple[int, int, str]]:
+def _packed(block: NoteBlock) -> Iterator[tuple[int, int, str]]:
     """First line, last line and text of each chunk of `block`, without blank ones."""
     current: list[_Segment] = []
     size = 0

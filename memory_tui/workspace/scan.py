@@ -443,5 +443,5 @@ def _not_note(name: str, *, link: bool) -> tuple[Rule, str]:
 
 def _odd(mode: int) -> tuple[Rule, str]:
     if stat.S_ISLNK(mode):
-        return "symlink", "Symbolic links are not followed."
+        return "symlink", "Symbolic links are not followed; OpenClaw ignores them too."
     return "not a file", "It is not a regular file (a pipe, socket or device), so it is never opened."

@@ -1,56 +1,85 @@
-"""How quickly a line is explained, a knob re-ranks, all flips and sets of a line are found; in CPU time of one thread.
+"""How quickly a line is explained with its pairs, a knob re-ranks, past questions are replayed; CPU time of one thread.
 
-python tests/bench/explain.py [--chunks 10000] [--questions 2] [--large]
+python tests/bench/explain.py [--chunks 100000] [--questions 4]
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from corpus import questions, write
-from measure import LARGE, Cost, begin, cost_of, share, show
 
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
+from memory_tui.engine.past_questions import PastQuestions, replay_under
 from memory_tui.explain.counterfactuals import flips
 from memory_tui.explain.noise import ask_all, measure
+from memory_tui.explain.why_never import PastQuestion
 from memory_tui.plan import Options
+from memory_tui.search.evidence import Evidence
+from memory_tui.tune.judgments import Notebook
 
 
-def milliseconds(run: Callable[[], object]) -> Cost:
-    """One run, after one to warm up."""
+def milliseconds(run: Callable[[], object]) -> float:
+    """CPU time of one run, after one to warm up."""
     run()
-    return cost_of(run)
+    began = time.thread_time()
+    run()
+    return (time.thread_time() - began) * 1000
 
 
-def median(what: str, costs: list[Cost], goal: str) -> None:
-    show(f"{what}, ms", share(costs, 0.5), f"{goal}; worst {max(cost.cpu for cost in costs):,.0f}".lstrip("; "))
+def once(run: Callable[[], object]) -> float:
+    """CPU time of the first run."""
+    began = time.thread_time()
+    run()
+    return (time.thread_time() - began) * 1000
+
+
+def show(what: str, times: list[float], goal: str) -> None:
+    times = sorted(times)
+    middle, high = statistics.median(times), times[int(len(times) * 0.9)]
+    print(f"{what:<52}{middle:9.1f} ms median {high:9.1f} ms p90 {times[-1]:9.1f} ms worst   {goal}", flush=True)
+
+
+def explained(engine: Engine, evidence: Evidence, settings: Settings, row: int) -> object:
+    """The verdict on a line with everything that would change it: single knobs, pairs, their ranges."""
+    ref = evidence.refs[row]
+    return engine.queries.why(evidence, ref.path, ref.start_line, settings), flips(
+        evidence, settings, row, engine.plan.with_profile
+    )
 
 
 def under(engine: Engine, title: str, settings: Settings, count: int) -> None:
-    """All three under one profile."""
-    steps, whys, notes, turns = [], [], [], []
+    """All of them under one profile: lines that nothing proposed, and candidates near and far."""
+    steps, whys, notes, pairs = [], [], [], []
     for question in questions(count):
         evidence = engine.queries.gather(question)
-        steps.append(milliseconds(partial(engine.queries.rank, evidence, settings)))
-        for row in (
-            7,
-            evidence.chunks // 2,
-            int(evidence.nearest[3]),
-            int(evidence.nearest[min(150, len(evidence.nearest) - 1)]),
-        ):
+        near = evidence.nearest
+        for row in (7, evidence.chunks // 2, int(near[3]), int(near[60]), int(near[150])):
             ref = evidence.refs[row]
+            pairs.append(once(partial(explained, engine, evidence, settings, row)))
             whys.append(milliseconds(partial(engine.queries.why, evidence, ref.path, ref.start_line, settings)))
-            notes.append(milliseconds(partial(engine.queries.why, evidence, ref.path, None, settings)))
-            turns.append(milliseconds(partial(flips, evidence, settings, row, engine.plan.with_profile)))
-    median(f"one knob step, {title}", steps, "<= 16")
-    median(f"why not of a line, {title}", whys, "<= 50")
-    median(f"why not of a whole note, {title}", notes, "")
-    median(f"all flips and sets of a line, {title}", turns, "<= 300 at 10,000 chunks")
+        notes.append(milliseconds(partial(engine.queries.why, evidence, ref.path, None, settings)))
+        steps.append(milliseconds(partial(engine.queries.rank, evidence, settings)))
+    show(f"one knob step, {title}", steps, "<= 16")
+    show(f"why not of a line, {title}", whys, "<= 50")
+    show(f"why not of a whole note, {title}", notes, "")
+    show(f"why of a line with pairs, {title}", pairs, "<= 300 at 10,000 chunks, <= 1,000 at 100,000")
+
+
+def replayed(engine: Engine) -> None:
+    """A batch of 200 different questions under another setting."""
+    asked = PastQuestions(7, (), Notebook(), tuple(PastQuestion(one, "logged") for one in questions(200)), 0)
+    after = engine.plan.settings.set("query.minScore", 0.2, "bench")
+    show(
+        "200 logged questions replayed", [once(lambda: replay_under(engine, asked, after))], "<= 2,000 at 10,000 chunks"
+    )
 
 
 def measured(engine: Engine, count: int) -> None:
@@ -58,20 +87,19 @@ def measured(engine: Engine, count: int) -> None:
         settings = engine.plan.with_profile(profile)
         under(engine, profile, settings, count)
         under(engine, f"{profile} with mmr", settings.set("query.hybrid.mmr.enabled", True, "bench"), count)
+    replayed(engine)
     probes = ask_all(engine.queries.gather)
-    median("noise floor after a knob step", [milliseconds(lambda: measure(probes, engine.plan.settings))], "")
+    show("noise floor after a knob step", [milliseconds(lambda: measure(probes, engine.plan.settings))], "")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("--chunks", type=int, default=10_000)
-    parser.add_argument("--questions", type=int, default=2)
-    parser.add_argument("--large", action="store_true", help=f"{LARGE:,} chunks")
+    parser.add_argument("--chunks", type=int, default=100_000)
+    parser.add_argument("--questions", type=int, default=4)
     given = parser.parse_args()
-    begin(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        write(place / "notes", max(1, (LARGE if given.large else given.chunks) // 15), 17_000)
+        write(place / "notes", max(1, given.chunks // 15), 17_000)
         with Engine.open(
             Options(
                 workspace=str(place / "notes"), index=str(place / "index.sqlite"), changes=(("sync.onSearch", "off"),)

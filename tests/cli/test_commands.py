@@ -11,7 +11,20 @@ import pytest
 
 from memory_tui.cli import main
 
-OF_COMMANDS = {"admin", "agent", "ask", "connect", "curate", "hooks", "measure", "past", "provider", "qmd", "show"}
+OF_COMMANDS = {
+    "admin",
+    "agent",
+    "ask",
+    "connect",
+    "curate",
+    "inbox",
+    "hooks",
+    "measure",
+    "past",
+    "provider",
+    "qmd",
+    "show",
+}
 
 
 def test_every_command_has_one_row_and_every_row_a_command() -> None:

@@ -81,6 +81,10 @@ def test_a_program_that_does_not_say_its_version_decides_nothing(
         ({"agents": {"defaults": {"memorySearch": {}}}}, [], profiles.OPENCLAW, "agents.defaults.memorySearch"),
         ({"agents": {"defaults": {}}}, ["memory/main.sqlite"], profiles.OPENCLAW, "index of its own"),
         ({"agents": {"defaults": {}}}, [], profiles.NEWEST, "nothing shows an older release"),
+        ({"meta": {"lastTouchedVersion": "2026.3.13"}}, [], profiles.OPENCLAW, "2026.3.13 wrote the configuration"),
+        ({"meta": {"lastTouchedVersion": "2026.9.6"}}, ["memory/main.sqlite"], profiles.NEWEST, "2026.9.6 wrote"),
+        ({"meta": {"lastTouchedVersion": "2026.3.13"}, "memory": {"search": {}}}, [], profiles.NEWEST, "memory.search"),
+        ({"meta": {"lastTouchedVersion": "soon"}}, [], profiles.NEWEST, "nothing shows an older release"),
         (
             {"agents": {"defaults": {"memorySearch": {}}}},
             ["memory/main.sqlite", "agents/main/agent/openclaw-agent.sqlite"],
@@ -107,6 +111,18 @@ def test_what_was_concluded_is_the_origin_of_the_profile(home: Path, write: Writ
     settings = choose(Options()).settings
     assert settings.word("profile") == profiles.NEWEST
     assert settings.values["profile"].origin == "auto: the configuration has memory.search, as from 2026.8 on"
+
+
+def test_openclaws_index_is_the_agents_database_from_2026_8_on(home: Path, write: Write) -> None:
+    write({"memory": {"search": {}}})
+    own, database = home / ".openclaw/memory/main.sqlite", home / ".openclaw/agents/main/agent/openclaw-agent.sqlite"
+    assert choose(Options()).summary().openclaw_index == str(database)
+    own.parent.mkdir()
+    own.touch()
+    assert choose(Options()).summary().openclaw_index == str(own)
+    database.parent.mkdir(parents=True)
+    database.touch()
+    assert choose(Options()).summary().openclaw_index == str(database)
 
 
 def test_a_profile_that_is_named_is_not_concluded(home: Path, write: Write) -> None:

@@ -21,6 +21,7 @@ from memory_tui.core.errors import EditRefused, StateUnavailable
 from memory_tui.core.state_db import ScopedRecords, Table
 from memory_tui.inbox.decisions import Decisions
 from memory_tui.inbox.entries import Passage, Suggestion
+from memory_tui.inbox.findings import SaidTwice
 from memory_tui.openclaw.sessions import FlushMarks
 from tests.support.faults import fill, small_disk
 from tests.support.waiting import LONG
@@ -118,7 +119,7 @@ def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path: Path) -> Non
 
 
 def test_decisions_of_an_earlier_release_count(tmp_path: Path) -> None:
-    one = Suggestion("exact duplicate", Passage("MEMORY.md", 1, 1, "x"), "said twice", ("delete",), "one")
+    one = Suggestion("exact duplicate", Passage("MEMORY.md", 1, 1, "x"), SaidTwice("MEMORY.md:2"), ("delete",), "one")
     (tmp_path / "inbox.json").write_text(json.dumps({one.id: "keep", "two": NOW}))
     decisions = Decisions(tmp_path)
     assert decisions.open([one], NOW) == ()

@@ -7,6 +7,7 @@ import datetime as dt
 import inspect
 import types
 import typing
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -238,11 +239,14 @@ def test_nothing_untrue_is_said_at_all(
     world = open_world(name, folder, tmp_path / "i.sqlite", profile, provider, questions)
     report = Report()
     try:
-        run(world, report, lines=20, with_flips=4)
+        # A seed of its own, so that the combinations look at different lines.
+        run(world, report, lines=20, with_flips=1, every=2, seed=zlib.crc32(f"{name} {profile} {provider}".encode()))
         if name == "adversarial":
             run_files(world, report)
         run_noise(world, report)
     finally:
         world.engine.close()
-    print(dict(report.counts))
+    print(
+        f"\n{name} {profile} {provider}: {sum(report.counts.values())} claims, {len(report.untrue)} untrue", flush=True
+    )
     assert report.untrue == []

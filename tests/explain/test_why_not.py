@@ -21,6 +21,7 @@ from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, verdicts, why_not, wording
 from memory_tui.explain.why_not import LISTED, Inquest
+from memory_tui.notices import MeaningOff, OtherModel
 from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
@@ -264,19 +265,15 @@ def test_a_chunk_without_a_vector() -> None:
 
 
 def test_vectors_of_another_model() -> None:
-    from memory_tui.search.trace import Notice
-
-    found = replace(made(None, {0: -1.0}, texts=["word", "other"]), notices=(Notice("model_mismatch", "Made with X."),))
+    found = replace(made(None, {0: -1.0}, texts=["word", "other"]), notices=(OtherModel("model X", "model Y"),))
     fate = fate_of(found, chosen(OPENCLAW), 1)
     assert isinstance(fate, verdicts.ModelMismatch)
-    assert "Made with X." in wording.sentence(fate)
+    assert "made with model X" in wording.sentence(fate)
     assert isinstance(fate_of(found, chosen(OPENCLAW), 0), Recalled)
 
 
 def test_a_provider_that_failed() -> None:
-    from memory_tui.search.trace import Notice
-
-    found = replace(made(None, {0: -1.0}, texts=["word", "other"]), notices=(Notice("provider", "Timed out."),))
+    found = replace(made(None, {0: -1.0}, texts=["word", "other"]), notices=(MeaningOff("Timed out."),))
     fate = fate_of(found, chosen("recommended"), 1)
     assert isinstance(fate, verdicts.NoVector)
     assert "Timed out" in fate.cause

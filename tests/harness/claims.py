@@ -739,13 +739,17 @@ def check_line(case: Case, answer: WhyNot, report: Report, *, with_flips: bool) 
             report.check(claim, own)
 
 
-def run(world: World, report: Report, *, lines: int, with_flips: int, seed: int = 1) -> None:
-    """Ask every question under every variant; explain some lines of each, and look for changes of a few of those."""
+def run(world: World, report: Report, *, lines: int, with_flips: int, every: int = 1, seed: int = 1) -> None:
+    """Ask every question under every variant; explain some lines of each, and look for changes of a few of those.
+
+    Changes cost most: they are looked for in one of `every` cases, another one for each question and `seed`.
+    """
     rng = random.Random(seed)
     engine = world.engine
-    for query in world.questions:
+    for asked, query in enumerate(world.questions):
         evidence = engine.queries.gather(query)
-        for settings in variants(engine.plan.settings):
+        for turn, settings in enumerate(variants(engine.plan.settings)):
+            looked_for = with_flips if (asked + turn + seed) % every == 0 else 0
             ranked = rank(evidence, settings)
             case = Case(world, evidence, settings, ranked)
             if ranked.empty is not None:
@@ -761,7 +765,7 @@ def run(world: World, report: Report, *, lines: int, with_flips: int, seed: int 
                 ref = evidence.refs[row]  # type: ignore[index]
                 place = replace(case, path=ref.path, line=ref.start_line)
                 answer = engine.queries.why(evidence, ref.path, ref.start_line, settings)
-                check_line(place, answer, report, with_flips=number < with_flips)
+                check_line(place, answer, report, with_flips=number < looked_for)
 
 
 def run_noise(world: World, report: Report) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.curate.curator import Curator
-from memory_tui.openclaw.dreaming import broken, dream_blocks
+from memory_tui.openclaw.dreaming import broken, dream_blocks, folds
 from memory_tui.workspace.roots import Roots
 
 NOTE = """# Long-term memory
@@ -48,6 +48,14 @@ def test_blocks_are_recognised_with_their_lines() -> None:
         ("<!-- openclaw:dreaming:deep:start -->", "<!-- openclaw:dreaming:deep:end -->", "deep sleep"),
         ("<!-- openclaw-memory-promotion:k2 -->\n", "", "promotion marker k2"),
         ("promotion:k1 -->", "promotion:k9 -->", "promotion marker k1"),
+        ("<!-- openclaw:dreaming:deep:start -->", "<!--openclaw:dreaming:deep:start-->", "changes a marker"),
+        (
+            "promotion:k2 -->\n- the wlan is on",
+            "promotion:k9 -->\n- the wlan is off",
+            "changes the promotion marker k2",
+        ),
+        ("- the wlan is on", "- tea", "another entry below the promotion marker k2"),
+        ("promotion:k2 -->\n", "promotion:k2 -->\n\n", "another entry below the promotion marker k2"),
     ],
 )
 def test_half_a_block_is_broken(old: str, new: str, said: str) -> None:
@@ -66,6 +74,16 @@ def test_half_a_block_is_broken(old: str, new: str, said: str) -> None:
 )
 def test_what_leaves_whole_blocks_is_fine(old: str, new: str) -> None:
     assert broken(NOTE, NOTE.replace(old, new)) == ""
+
+
+def test_blocks_and_promoted_sections_are_folded_apart_from_each_other() -> None:
+    assert [(fold.first, fold.last, fold.title) for fold in folds(NOTE)] == [
+        (4, 8, "2 entries promoted 2026-11-20"),
+        (11, 13, "OpenClaw's deep sleep"),
+    ]
+    assert folds("## Promoted From Short-Term Memory (2026-11-20)\n- nothing of it\n") == []
+    nested = "<!-- openclaw:dreaming:rem:start -->\n" + NOTE + "<!-- openclaw:dreaming:rem:end -->"
+    assert [(fold.first, fold.last) for fold in folds(nested)] == [(1, nested.count("\n") + 1)]
 
 
 @given(st.integers(0, len(NOTE)), st.integers(0, len(NOTE)))

@@ -420,11 +420,13 @@ def test_a_file_that_may_not_be_read(workspace: Path, db: Path) -> None:
 
 def test_what_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "list.sqlite"
-    path.write_text("my shopping list\n" * 400)
-    before = traces(tmp_path)
-    assert problem(path).state == "damaged"
-    assert "not an SQLite database" in problem(path).detail
-    assert traces(tmp_path) == before
+    # An encrypted database begins with any bytes.
+    for data in (b"my shopping list\n" * 400, hashlib.shake_256(b"key").digest(16_384)):
+        path.write_bytes(data)
+        before = traces(tmp_path)
+        assert problem(path).state == "damaged"
+        assert problem(path).detail == f"{path} is not an SQLite database, or is encrypted."
+        assert traces(tmp_path) == before
 
 
 @BOTH
@@ -532,6 +534,40 @@ def test_a_log_left_behind_is_read_in_a_copy(workspace: Path, db: Path) -> None:
     assert "memory/work.md" in differences(found)
     assert any("next start" in remark for remark in found.remarks)
     assert traces(db.parent) == before
+
+
+def test_a_huge_file_that_a_crash_left_is_not_copied(workspace: Path, db: Path) -> None:
+    agent_database(db, content(workspace))
+    with writer(db, "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"):
+        pass
+    (db.parent / "main.sqlite-shm").unlink()
+    os.truncate(db, 2 << 30)
+    sizes = {path.name: (path.stat().st_size, path.stat().st_mtime_ns) for path in db.parent.iterdir()}
+    found = problem(db)
+    assert found.state == "unreadable"
+    assert found.detail.endswith("2.1 GB: too much to copy.")
+    assert "Start OpenClaw once" in found.next_step
+    assert {path.name: (path.stat().st_size, path.stat().st_mtime_ns) for path in db.parent.iterdir()} == sizes
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count what is read")
+def test_of_a_huge_database_little_is_read(workspace: Path, db: Path) -> None:
+    """Two gigabytes by their size on disk, which take none, and large values in tables that are looked into."""
+    agent_database(db, content(workspace))
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.execute("INSERT INTO memory_embedding_cache VALUES ('x', 'y', 'z', 'h', zeroblob(50000000), 2, 1)")
+        connection.execute("UPDATE memory_index_chunks SET embedding = zeroblob(20000000) WHERE chunk_rowid = 1")
+        connection.execute("INSERT INTO sessions VALUES ('s', printf('%.*c', 50000000, 'x'))")
+    os.truncate(db, 2 << 30)
+    before = bytes_read()
+    found = against(workspace, db)
+    assert bytes_read() - before < 5_000_000
+    assert found.counts.cached == 4
+
+
+def bytes_read() -> int:
+    """How much this process has read so far."""
+    return int(Path("/proc/self/io").read_text().split("rchar: ")[1].split()[0])
 
 
 def test_a_write_that_was_cut_off_is_rolled_back_in_a_copy(workspace: Path, db: Path) -> None:

@@ -57,7 +57,14 @@ def test_what_becomes_of_an_entry(one: CuratedEntry, match: float, outcome: str)
 
 def test_an_active_project_lets_its_entry_in() -> None:
     assert triggered("tea", [entry(project="site")], active=("site",))[0].outcome == "injected"
-    assert triggered("coffee", [entry()]) == []
+    assert triggered("coffee", [entry()])[0].outcome == "no phrase fits"
+    assert triggered("tea", [entry(triggers="")]) == []
+
+
+def test_what_fits_no_phrase_stands_last_whatever_search_says() -> None:
+    found = triggered("tea", [entry("coffee", search=1.0), entry("tea oolong kettle pot")])
+    assert [one.outcome for one in found] == ["below the line", "no phrase fits"]
+    assert all(str(LINE) in one.reason for one in found[:1])
 
 
 @given(st.lists(st.tuples(st.floats(-1, 2), st.integers(0, 900), st.booleans()), max_size=8))

@@ -21,7 +21,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
-from memory_tui.recalls import recall_log, rerun
+from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
@@ -278,15 +278,22 @@ def test_the_log_holds_what_was_delivered_after_the_cut(
         last = found.trace.recalled[5].chunk
         path, line = last.path, last.start_line
     assert found.same
-    assert not found.impossible
+    assert found.remade == rerun.Rebuilt()
     said = run("recall-log", logged.id, "--why", f"{path}:{line}")[1]
     assert "By the log it was not delivered." in said
     assert "NOT RECALLED (not delivered)" in said
     assert f"ranked 6th, but only the first {len(logged.hits)}" in said
     first = logged.hits[0]
     said = run("recall-log", logged.id, "--why", f"{first.path}:{first.start_line}", "--json")[1]
-    assert json.loads(said)["log"] == {"delivered": 1, "rebuilt": True, "impossible": None}
-    assert "of 6 hits fit in 200 characters" in run("recall-log", logged.id)[1]
+    log = json.loads(said)["log"]
+    assert (log["delivered"], log["rebuilt"], log["impossible"]) == (1, True, None)
+    assert [claim["kind"] for claim in log["claims"]] == ["delivered_as", "rebuilt"]
+    told = run("recall-log", logged.id)[1]
+    assert "of 6 hits fit in 200 characters" in told
+    assert "then not delivered, now 6th" in told
+    data = json.loads(run("recall-log", logged.id, "--json")[1])
+    assert {claim["kind"] for claim in data["claims"]} == {"delivered_fewer", "rebuilt", "answers_now", "hit_change"}
+    assert all(claim["sentence"] for claim in data["claims"])
 
 
 def test_an_answer_that_came_too_late_was_not_delivered(host: ServedMemory, workspace: Path) -> None:
@@ -323,7 +330,7 @@ def test_a_replay_counts_ages_from_the_logged_clock(workspace: Path) -> None:
         found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
         path = answer["results"][0]["path"]
         assert engine.queries.why(found.evidence, path, 1, found.settings).recalled
-    assert not found.impossible
+    assert found.remade == rerun.Rebuilt()
     assert [hit.chunk.path for hit in found.trace.recalled] == [hit["path"] for hit in answer["results"]]
     assert [hit.score for hit in found.trace.recalled] == [hit["score"] for hit in answer["results"]]
     assert not found.same
@@ -347,23 +354,23 @@ def test_what_changed_since_is_told_apart(workspace: Path) -> None:
         return found, {cause for change in found.changes for cause in change.causes}
 
     found, why = causes()
-    assert (found.same, found.impossible, why) == (True, "", set())
+    assert (found.same, found.remade, why) == (True, rerun.Rebuilt(), set())
     found, why = causes(changes=(("query.minScore", "0.99"),))
-    assert (found.impossible, why) == ("", {"knobs"})
+    assert (found.remade, why) == (rerun.Rebuilt(), {"knobs"})
     assert found.now.settings.whole("query.maxResults") == 3
     (workspace / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
     found, why = causes()
-    assert found.impossible == "notes were indexed since"
+    assert recalled_lines.obstacle(found.remade) == "notes were indexed since"
     assert why == {"notes"}
     (workspace.parent / "i.sqlite").unlink()
     found, why = causes()
-    assert found.impossible.startswith("the index was made anew since")
+    assert recalled_lines.obstacle(found.remade).startswith("the index was made anew since")
     assert why == {"index"}
     other = replace(options(workspace, now=now), index=str(workspace.parent / "other.sqlite"), provider="builtin")
     with Engine.open(other) as engine:
         engine.indexer.sync()
         found = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
-    assert "vectors of builtin" in found.impossible
+    assert "vectors of builtin" in recalled_lines.obstacle(found.remade)
 
 
 def test_reads_count_as_delivered(host: ServedMemory, workspace: Path) -> None:

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import manual
+from memory_tui import manual, notices
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search import rank
 from tests.support.workspace import put
 
 
-def notes(folder: Path) -> Path:
+def written(folder: Path) -> Path:
     put(folder, "MEMORY.md", text="The router is an Omada ER605\n")
     put(folder, "memory/punct.md", text="---\n***\n...\n")
     return folder
@@ -30,7 +29,7 @@ def codes(engine: Engine, question: str = "router", **options: str) -> list[str]
 @pytest.fixture
 def options(tmp_path: Path) -> Options:
     return Options(
-        workspace=str(notes(tmp_path / "notes")),
+        workspace=str(written(tmp_path / "notes")),
         index=str(tmp_path / "index.sqlite"),
         provider="scripted",
         changes=(("profile", "openclaw-2026.3"),),
@@ -41,7 +40,7 @@ def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options
     with Engine.open(options) as engine:
         engine.indexer.sync()
         trace = engine.queries.search("router")
-        assert rank.ZERO_VECTOR in [notice.code for notice in trace.notices]
+        assert notices.ZeroVectors.code in [notice.code for notice in trace.notices]
         every = [*trace.recalled, *trace.lost]
         assert next(hit for hit in every if hit.chunk.path == "memory/punct.md").score == 0
 
@@ -51,18 +50,18 @@ def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_
 
     with Engine.open(replace(options, provider="none")) as engine:
         engine.indexer.sync()
-        assert rank.EMPTIED in codes(engine)
-        assert rank.EMPTIED not in codes(engine, profile="recommended")
+        assert notices.EmptiedThere.code in codes(engine)
+        assert notices.EmptiedThere.code not in codes(engine, profile="recommended")
 
 
 def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_would_do(options: Options) -> None:
     with Engine.open(options) as engine:
         engine.indexer.catch_up()
-        assert rank.FIRST in codes(engine)
-        assert rank.FIRST not in codes(engine)
+        assert notices.FirstSearchThere.code in codes(engine)
+        assert notices.FirstSearchThere.code not in codes(engine)
     with Engine.open(options) as engine:
         engine.indexer.catch_up()
-        assert rank.FIRST not in codes(engine)
+        assert notices.FirstSearchThere.code not in codes(engine)
 
 
 def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
@@ -85,13 +84,12 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
     assert "would find nothing" in capsys.readouterr().err
     assert main.main([*shared, "search", "router", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["notices"]
-    assert [notice["code"] for notice in told] == [rank.EMPTIED]
+    assert [notice["code"] for notice in told] == [notices.EmptiedThere.code]
 
 
 def test_the_manual_names_each_of_them() -> None:
     page = manual.text("profiles")
     section = re.search(r"## Faults that are not copied\n(.*)", page, re.DOTALL)
     assert section is not None
-    for code in rank.NOT_COPIED:
-        assert f"`{code}`" in section[1]
-    assert rank.NOT_COPIED == rank.NOT_COPIED
+    for kind in notices.Notice.__subclasses__():
+        assert not kind.not_copied or f"`{kind.code}`" in section[1]

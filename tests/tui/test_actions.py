@@ -31,6 +31,7 @@ from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.index.sessions_view import SessionsView
 from memory_tui.tui.views.index.storage_view import StorageView
 from memory_tui.tui.views.map.map_view import MapChanges, MapView
+from memory_tui.tui.views.notes.annotations_view import AnnotationsView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
 from memory_tui.tui.views.notes.history import HistoryView
@@ -38,6 +39,7 @@ from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
+from memory_tui.tui.views.search.injected_view import InjectedView
 from memory_tui.tui.views.search.knobs import Knobs
 from memory_tui.tui.views.search.lab import FadingView, KnobSearchView, NoiseView, Report
 from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
@@ -77,6 +79,7 @@ NODES = {
     "editor": EditArea,
     "watched": QuestionInput,
     "history": HistoryView,
+    "annotations": AnnotationsView,
     "trust": TrustView,
     "repair": RepairView,
     "search": SearchView,
@@ -91,6 +94,7 @@ NODES = {
     "saved_queries": SavedQueriesView,
     "side_by_side": SideBySideView,
     "compare_qmd": CompareQmdView,
+    "injected": InjectedView,
     "report": NoiseView,
     "noise": NoiseView,
     "inbox": InboxView,

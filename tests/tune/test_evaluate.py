@@ -205,7 +205,7 @@ def test_comparing_counts_only_questions_that_both_have() -> None:
     assert found.gains["recall"].mean == 0.25
     assert found.mended[0].text == "b"
     assert evaluate.regressions(found) == []
-    assert evaluate.regressions(evaluate.compare({"a": two}, {"a": one}))[0] == ("recall", 0.5, 0.75)
+    assert evaluate.regressions(evaluate.compare({"a": two}, {"a": one}))[0] == evaluate.Shortfall("recall", 0.5, 0.75)
     assert judgments.export(judgments.Notebook()) == ("", "")
 
 

@@ -41,9 +41,9 @@ def looks_secret(text: str) -> str:
 
 
 class LineDialog(ModalScreen[str]):
-    """Enter hands over what was typed; esc hands over nothing."""
+    """Enter hands over what was typed; esc hands over None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Close")]
 
     def __init__(self, title: str, explained: str, verb: str, *, value: str = "", remark: Remark | None = None) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class LineDialog(ModalScreen[str]):
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(self.query_one(Box).value.strip() if event.button.id == "yes" else "")
+        self.dismiss(self.query_one(Box).value.strip() if event.button.id == "yes" else None)
 
 
 class Confirm(ModalScreen[bool]):

@@ -106,15 +106,15 @@ class RecallsView(View):
         entry, tuning = self._question(), self.home.tuning
         if entry is None or tuning is None:
             return
-        from memory_tui.recalls.recalled_lines import taken_up
-        from memory_tui.recalls.rerun import settings_of
+        from memory_tui.recalls.recalled_lines import claim
+        from memory_tui.recalls.rerun import got_then, settings_of
 
         then = settings_of(entry, tuning.settings)
         self.home.turn(tuning.to(then))
         turned = self.home.tuning is not tuning
         self.app.pop_screen()
         knobs = "The knobs are as they were then; u undoes it." if turned else "The knobs are as they were then."
-        self.home.ask_for(entry.query, f"{taken_up(entry)} {knobs}")
+        self.home.ask_for(entry.query, f"{claim(got_then(entry))} {knobs}")
 
     @task("replay")
     async def do_then_now(self) -> None:

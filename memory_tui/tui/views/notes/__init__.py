@@ -1,5 +1,7 @@
 """View 1: the notes, with the views that change them.
 
+- annotations_view: The annotations view lists the entries of a curated note with what they are given; hits move while
+  keys turn it. -> AnnotationsView
 - browse: View 1 is the list of notes beside the note under the cursor. -> BrowseView
 - edit: The editor of a note saves only over the text it opened; drafts survive. -> EditView
 - history: The history lists changes of notes, newest first, with their differences. -> HistoryView

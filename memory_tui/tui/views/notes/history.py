@@ -37,11 +37,13 @@ class Changes(RowList):
         super().__init__(id="changes")
         self.border_title = "Changes"
         self._past = Past()
+        self.newest = False
+        """Whether the cursor goes to the newest change when the list is read again."""
 
     def show(self, found: Past) -> None:
-        """List `found`; the cursor stays on its change."""
-        key = self.key
-        self._past = found
+        """List `found`; the cursor stays on its change, or goes to the newest one."""
+        key = None if self.newest else self.key
+        self._past, self.newest = found, False
         self.rows_changed(key)
 
     @property
@@ -179,6 +181,7 @@ class HistoryView(View):
         done = await self.home.jobs.write(note_changes.applied(change))
         self.show_message(f"{one_line(done.change.title)}: done. u undoes it.")
         self.home.jobs.refresh()
+        self.query_one(Changes).newest = True
         self._gather()
 
     @task("plan")

@@ -3,6 +3,7 @@
 - compare_profiles: Two rankings of the same evidence side by side. -> SideBySideView
 - explaining: Explaining a line on a worker thread: the verdict, then what would change it, told as it is found. ->
   inquire
+- injected_view: What OpenClaw puts before its agent for a message, entry by entry with its reason. -> InjectedView
 - knobs: The part of the search view that turns the knobs of the ranking. -> Knobs
 - lab: The lab: reports on noise, decay, knob search, with progress, with a stop key. -> NoiseView
 - past_views: Views of past questions: lines that none reached, the same week under the knobs of now. -> ReplayView

@@ -14,7 +14,7 @@ from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.settings import BY_KEY
-from memory_tui.explain import wording
+from memory_tui.explain import noise, wording
 from memory_tui.explain.wording import turn
 from memory_tui.render.score_bar import TEXT
 from memory_tui.tui.draw import Piece, fit, fit_path
@@ -26,7 +26,7 @@ from memory_tui.tui.workers import Tell, task
 
 if TYPE_CHECKING:
     from memory_tui.explain.decay import Fading
-    from memory_tui.explain.noise import NoiseFloor, Trade
+    from memory_tui.explain.noise import NoiseFloor
     from memory_tui.tui.views.search.search_view import SearchView
     from memory_tui.tune.knob_search import Outcome
 
@@ -164,13 +164,13 @@ class NoiseView(View):
         if self.noise is None:
             return text("Asking unrelated questions to see what they score ...", width, "muted")
         floor = self.noise.floor
-        found = [*text(f"now        {_trade(floor.now)}", width, "strong")]
+        found = [*text(f"now        {noise.sentence(floor.now)}", width, "strong")]
         if floor.suggested is not None:
-            found += text(f"suggested  {_trade(floor.suggested)}  enter sets it", width, "good")
+            found += text(f"suggested  {noise.sentence(floor.suggested)}  enter sets it", width, "good")
         else:
-            found += text(f"suggested  {wording.no_suggestion(relative=floor.relative)}", width, "warn")
+            found += text(f"suggested  {noise.sentence(floor.suggestion)}", width, "warn")
         if floor.levels is not None:
-            found += text(floor.levels.sentence, width)
+            found += text(noise.sentence(floor.levels), width)
         for doubt in floor.doubts:
             found += text(f"! {wording.doubt(doubt)}", width, "warn")
         found += text(
@@ -243,19 +243,14 @@ class NoiseView(View):
 
     def do_apply(self) -> None:
         """Set the suggested minScore."""
-        suggested = self.noise.floor.suggested if self.noise is not None else None
-        if suggested is None:
-            self.show_message("No minScore to suggest: each one that keeps noise out loses too many right hits.")
+        if self.noise is None:
+            return
+        suggested = self.noise.floor.suggestion
+        if isinstance(suggested, noise.NoSuggestion):
+            self.show_message(f"minScore to suggest: {noise.sentence(suggested)}.")
         else:
             self._set(suggested.min_score)
             self.show_message(f"Set: minScore {suggested.min_score:.2f}. u undoes it.")
-
-
-def _trade(trade: Trade) -> str:
-    return (
-        f"minScore {trade.min_score:.2f}: {trade.nonsense:.0%} of unrelated questions recall something, "
-        f"{trade.related:.0%} of the right chunks pass"
-    )
 
 
 def _span(values: Sequence[float]) -> str:

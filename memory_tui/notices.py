@@ -1,0 +1,502 @@
+"""Notices: what is lost or unusual about an answer or an index, each with its evidence.
+
+A kind stands here where plain values are its evidence, else beside the type that is. Each has a checker in the tests.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory_tui.core import profiles
+
+if TYPE_CHECKING:
+    from memory_tui.core.spelling import Correction
+    from memory_tui.providers.serving import ServingProvider
+
+
+class Notice(ABC):
+    """Something lost or unusual, for a person: a claim with its code, its sentence and the next step."""
+
+    __slots__ = ()
+    not_copied = False
+    """Whether it only says what OpenClaw does otherwise, which is of use to who asks for the arithmetic alone."""
+
+    @property
+    @abstractmethod
+    def code(self) -> str:
+        """What programs know it by; several kinds may share one."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """The claim as a sentence."""
+
+    @property
+    def next_step(self) -> str:
+        """What a person can do; empty where there is nothing to do."""
+        return ""
+
+
+# --- what OpenClaw does otherwise ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EmptiedThere(Notice):
+    """Without a provider the next sync of the release of `profile` replaces its index by an empty one."""
+
+    profile: str
+    code = "openclaw_emptied"
+    not_copied = True
+
+    @property
+    def message(self) -> str:
+        """That it would find nothing."""
+        return (
+            f"{profiles.get(self.profile).title} would find nothing: without a provider its next sync leaves an empty "
+            "index. Here the words are searched all the same."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSearchThere(Notice):
+    """The first search of a new index does not wait for the sync that it starts, in the release of `profile`."""
+
+    profile: str
+    code = "openclaw_first_search"
+    not_copied = True
+
+    @property
+    def message(self) -> str:
+        """That it would find nothing yet."""
+        return (
+            f"{profiles.get(self.profile).title} would find nothing yet: its first search of a new index does not wait "
+            "for the notes to be indexed. Here it did."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroVectors(Notice):
+    """`count` chunks have a vector of zeros; the release of `profile` loses its vector side by one of them.
+
+    Without a profile it is said of every release that scores such a chunk 1.
+    """
+
+    count: int
+    profile: str = ""
+    code = "zero_vector"
+    not_copied = True
+
+    @property
+    def message(self) -> str:
+        """How many chunks, and what they count."""
+        chunks = f"Chunks whose vector is all zeros, for want of a known word: {self.count}."
+        if not self.profile:
+            return f"{chunks} Their cosine counts 0 here; OpenClaw counts it 1."
+        title = profiles.get(self.profile).title
+        return f"{chunks} They count 0 here; {title} loses its whole vector side by one of them."
+
+
+@dataclass(frozen=True, slots=True)
+class CutOtherwise(Notice):
+    """The chunks are cut by the rules of release `chunking`, not by those of `profile`, which ranks them."""
+
+    chunking: str
+    profile: str
+    code = "chunking"
+
+    @property
+    def message(self) -> str:
+        """Whose rules cut them, and what is different under the others."""
+        other = profiles.get(self.profile)
+        words = ", and finds words otherwise" if other.exact_paths else ""
+        return f"These chunks are cut as OpenClaw {self.chunking} cuts them; {other.title} has others{words}."
+
+    @property
+    def next_step(self) -> str:
+        """Open it under the other profile."""
+        return f"Open this memory with --profile {self.profile}."
+
+
+@dataclass(frozen=True, slots=True)
+class NeverRecalledThere(Notice):
+    """A project marker in the chunks at `citations` cannot be read, so the release of `profile` never recalls them."""
+
+    profile: str
+    citations: tuple[str, ...]
+    code = "unreadable_project"
+
+    @property
+    def message(self) -> str:
+        """Which chunks, and why."""
+        where = f"{', '.join(self.citations[:3])}{' and more' if len(self.citations) > 3 else ''}"
+        return (
+            f"{profiles.get(self.profile).title} never recalls these chunks, because a project marker in them is not "
+            f"closed or names no project: {where}."
+        )
+
+    @property
+    def next_step(self) -> str:
+        """Mend the marker."""
+        return "Close the comment, or name a project in it."
+
+
+# --- the question --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WordsUnknown(Notice):
+    """The embedding model knows no word of the query; words alone found what was `recalled`."""
+
+    recalled: int
+    code = "unknown_words"
+
+    @property
+    def message(self) -> str:
+        """That nothing was compared by meaning."""
+        return f"The embedding model knows no word of the query{': found by words alone' if self.recalled else ''}."
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedOtherwise(Notice):
+    """A word was searched otherwise than it was asked."""
+
+    correction: Correction
+    code = "spelling"
+
+    @property
+    def message(self) -> str:
+        """What was searched instead, or beside it."""
+        one = self.correction
+        return f"Searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}."
+
+    @property
+    def next_step(self) -> str:
+        """How to search as asked."""
+        return "To search as asked: --set spelling.enabled=off."
+
+
+@dataclass(frozen=True, slots=True)
+class LongQuestion(Notice):
+    """The query has `different` words; of those that notes hold the `rarest` are looked for, or its `first`
+    where all are needed."""
+
+    different: int
+    rarest: int
+    first: int
+    code = "long_question"
+
+    @property
+    def message(self) -> str:
+        """How many words it has, and which are looked for."""
+        return (
+            f"The query has {self.different:,} different words: of those that notes hold at most the {self.rarest} "
+            f"rarest are looked for, and where every word is needed its first {self.first:,}."
+        )
+
+    @property
+    def next_step(self) -> str:
+        """Fewer words."""
+        return "Ask in fewer words."
+
+
+@dataclass(frozen=True, slots=True)
+class TimeFromToday(Notice):
+    """The ages are those of another day, the time that the query names is counted from `today` (ISO) all the same."""
+
+    today: str
+    code = "date"
+
+    @property
+    def message(self) -> str:
+        """That the named time did not move."""
+        return "The time that the query names is still counted from today."
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenWeights(Notice):
+    """Both weights as they were given, by whom, and what they count as, because they do not add up to 1."""
+
+    vector: float
+    vector_origin: str
+    text: float
+    text_origin: str
+    vector_counts: float
+    text_counts: float
+    code = "weights"
+
+    @property
+    def message(self) -> str:
+        """What was given, and what it counts as."""
+        return (
+            f"vectorWeight {self.vector:g} ({self.vector_origin}) and textWeight {self.text:g} ({self.text_origin}) do "
+            f"not add up to 1: they count as {self.vector_counts:.2f} and {self.text_counts:.2f}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionWithheld(Notice):
+    """The query looks like it holds secrets of `kinds`, and was not sent to `host`."""
+
+    kinds: tuple[str, ...]
+    host: str
+    code = "provider"
+
+    @property
+    def message(self) -> str:
+        """That meaning is off for this query, and why."""
+        return (
+            f"Meaning-based recall is off for this query: it looks like it holds a secret ({'; '.join(self.kinds)}), "
+            f"and was not sent to {self.host}."
+        )
+
+    @property
+    def next_step(self) -> str:
+        """Without the secret, or with leave to send it."""
+        return "Ask without it, or set remote.withholdSecrets to false."
+
+
+# --- what answers --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningOff(Notice):
+    """The provider could not embed the query, for the `cause` that its error names with a `remedy`."""
+
+    cause: str
+    remedy: str = ""
+    code = "provider"
+
+    @property
+    def message(self) -> str:
+        """That meaning is off, and why."""
+        return f"Meaning-based recall is off: {self.cause}"
+
+    @property
+    def next_step(self) -> str:
+        """That of the error."""
+        return self.remedy
+
+
+@dataclass(frozen=True, slots=True)
+class OtherModel(Notice):
+    """The vectors of the index are of one provider and model, that of the query would be of another."""
+
+    made_with: str
+    asked_with: str
+    code = "model_mismatch"
+
+    @property
+    def message(self) -> str:
+        """Which two cannot be compared."""
+        return f"The index was made with {self.made_with}, not with {self.asked_with}: its vectors cannot be compared."
+
+    @property
+    def next_step(self) -> str:
+        """A new index."""
+        return "Run memory-tui index."
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredOtherwise(Notice):
+    """Who answers is not who was asked for, or nobody answers by meaning: the record of the provider."""
+
+    who: ServingProvider
+
+    @property
+    def code(self) -> str:
+        """By what stands in the way."""
+        codes = {"fallback": "fallback", "fallback starts": "fallback", "other model": "model_mismatch"}
+        return codes.get(self.who.standing, "provider")
+
+    @property
+    def message(self) -> str:
+        """The record as a sentence."""
+        return self.who.sentence
+
+    @property
+    def next_step(self) -> str:
+        """That of the record."""
+        return self.who.next_step
+
+
+@dataclass(frozen=True, slots=True)
+class NoFullText(Notice):
+    """There is no full-text search, for `reason`, or the index was made without (empty).
+
+    Chunks are found `by_text`, or not so; None where it is said of every question.
+    """
+
+    reason: str
+    by_text: bool | None = None
+    code = "full_text"
+
+    @property
+    def message(self) -> str:
+        """Why, and what happens instead."""
+        letters = "a chunk is found when its text holds the letters of a word"
+        either = f"vectors answer alone, or without any, {letters}"
+        instead = either if self.by_text is None else letters if self.by_text else "vectors answer alone"
+        made = "The index was made without full-text search"
+        return f"{f'There is no full-text search ({self.reason})' if self.reason else made}: {instead}."
+
+    @property
+    def next_step(self) -> str:
+        """A new index, where that helps."""
+        return "" if self.reason else "Run memory-tui index."
+
+
+@dataclass(frozen=True, slots=True)
+class PassagesByWords(Notice):
+    """The second stage compares windows and lines by words alone, for `problem`."""
+
+    problem: str
+    code = "second_stage"
+
+    @property
+    def message(self) -> str:
+        """That meaning is not compared there, and why."""
+        return f"Windows and lines are compared by words alone: {self.problem}"
+
+    @property
+    def next_step(self) -> str:
+        """The table is part of the package."""
+        return "Install memory-tui again."
+
+
+# --- the index -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWaits(Notice):
+    """So many `texts` wait for the provider's batch service."""
+
+    texts: int
+    code = "batch"
+
+    @property
+    def message(self) -> str:
+        """How many texts, and what finds them meanwhile."""
+        return f"{self.texts:,} texts wait for the provider's batch service; until it is done, words alone find them."
+
+    @property
+    def next_step(self) -> str:
+        """Who fetches them."""
+        return "The app or memory-tui index fetches the vectors when they are ready."
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsRefused(Notice):
+    """The provider refused the texts of so many `chunks`, for `reasons`."""
+
+    chunks: int
+    reasons: tuple[str, ...]
+    code = "refused"
+
+    @property
+    def message(self) -> str:
+        """How many chunks, and why."""
+        some = "1 chunk has" if self.chunks == 1 else f"{self.chunks:,} chunks have"
+        reasons = "; ".join(self.reasons[:3])
+        return f"{some} no vector, because the provider refused the text ({reasons}); words still find it."
+
+    @property
+    def next_step(self) -> str:
+        """When it is asked again."""
+        return (
+            "It is asked again when the text or the provider changes, after a day, when you try the provider again in "
+            "its view, or by memory-tui index --force."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRemark(Notice):
+    """What opening, writing or reading the index met, in the words of the error or of what was done about it."""
+
+    said: str
+    code = "index"
+
+    @property
+    def message(self) -> str:
+        """As it was said."""
+        return self.said
+
+
+@dataclass(frozen=True, slots=True)
+class RootLost(Notice):
+    """The root at `path` is in a `state` in which it cannot be relied on; `detail` says why, `remedy` what to do."""
+
+    path: str
+    state: str
+    detail: str
+    remedy: str
+    code = "root"
+
+    @property
+    def message(self) -> str:
+        """Why it cannot."""
+        return self.detail
+
+    @property
+    def next_step(self) -> str:
+        """What a person can do about it."""
+        return self.remedy
+
+
+# --- this machine --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigProblem(Notice):
+    """The configuration holds something at `key` that is not used as it is: what, where, what counts instead."""
+
+    said: str
+    key: str
+    code = "config"
+
+    @property
+    def message(self) -> str:
+        """As the reader of the configuration says it."""
+        return self.said
+
+
+@dataclass(frozen=True, slots=True)
+class NoTrigrams(Notice):
+    """SQLite has no trigram tokenizer, for `reason`."""
+
+    reason: str
+    code = "trigram"
+
+    @property
+    def message(self) -> str:
+        """What cuts the words instead."""
+        return f"Trigrams are not possible ({self.reason}): unicode61 cuts the words."
+
+
+@dataclass(frozen=True, slots=True)
+class NumpyCompares(Notice):
+    """sqlite-vec is wanted and not used, for `reason`."""
+
+    reason: str
+    code = "vec0"
+
+    @property
+    def message(self) -> str:
+        """What compares the vectors instead."""
+        return f"sqlite-vec is not used ({self.reason}): numpy compares the vectors, with the same answers."
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSwitch(Notice):
+    """The variable `switch` names a part of SQLite, `name`, that is none of `known`."""
+
+    name: str
+    switch: str
+    known: tuple[str, ...]
+    code = "switch"
+
+    @property
+    def message(self) -> str:
+        """What it names, and what there is."""
+        return f"{self.switch} names {self.name!r}, which is none of {', '.join(self.known)}."

@@ -1,0 +1,361 @@
+"""The annotations view lists the entries of a curated note with what they are given; hits move while keys turn it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.formatting import number, plural
+from memory_tui.core.sanitize import one_line
+from memory_tui.tui import note_changes
+from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.judging import REST
+from memory_tui.tui.note_changes import CuratedNote
+from memory_tui.tui.views.dialogs import LineDialog, Planned, Preview
+from memory_tui.tui.views.notes.edit import mark, summary
+from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.view import View, sentence_of
+from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.workers import stop, task
+from memory_tui.workspace.annotations import MOST_IMPORTANT, Annotations, annotations_of
+
+if TYPE_CHECKING:
+    from memory_tui.curate.annotate import AnnotatedEntry
+    from memory_tui.curate.changes import Change
+    from memory_tui.curate.curator import AppliedChange
+    from memory_tui.curate.what_if import Effect
+    from memory_tui.engine.engine import Engine
+
+NOTES = ("MEMORY.md", "USER.md")
+QUERIES = 12
+"""Queries at most of which the answers are watched: the one on screen, then saved ones."""
+ROOMY = 100
+"""Cells from which on triggers and project have columns; below they are chips under the entry."""
+_TRIGGERS, _PROJECT = 30, 20
+"""Cells of a column."""
+
+
+class Entries(RowList):
+    """An entry a row: importance, triggers and project as columns, or as chips below it; what is new stands out."""
+
+    PLACES: ClassVar[tuple[str, ...]] = ("list",)
+
+    def __init__(self) -> None:
+        super().__init__(id="entries")
+        self._entries: Sequence[AnnotatedEntry] = ()
+        self._wanted: Mapping[int, Annotations] = {}
+        self._said = "Reading the note ..."
+
+    def show(self, entries: Sequence[AnnotatedEntry], wanted: Mapping[int, Annotations], said: str) -> None:
+        """List `entries` with the annotations that are `wanted`; `said` stands where there are none."""
+        key = self.key
+        self._entries, self._wanted, self._said = entries, wanted, said
+        self.rows_changed(key)
+
+    @property
+    def entry(self) -> AnnotatedEntry | None:
+        """What is under the cursor."""
+        return self._entries[self.cursor] if 0 <= self.cursor < len(self._entries) else None
+
+    def staged(self, entry: AnnotatedEntry) -> Annotations:
+        """The annotations of an entry as they will be."""
+        return self._wanted.get(entry.first, entry.said)
+
+    def count(self) -> int:
+        """Entries, or one sentence."""
+        return len(self._entries) or 1
+
+    def key_of(self, row: int, /) -> Hashable:
+        """The entry's first line."""
+        return self._entries[row].first if self._entries else None
+
+    def _chips(self, entry: AnnotatedEntry) -> list[str]:
+        said = self.staged(entry)
+        return [chip for chip in (said.triggers, said.project) if chip]
+
+    def height_of(self, row: int, width: int, /) -> int:
+        """A second line where there are chips and no room for columns."""
+        return 2 if self._entries and width < ROOMY and self._chips(self._entries[row]) else 1
+
+    def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
+        """Importance, columns and the entry; below it the chips where there is little room."""
+        if not self._entries:
+            return [(fit(f" {self._said}", width), "muted")]
+        entry = self._entries[row]
+        if line:
+            chips = [one_line(chip) for chip in self._chips(entry)]
+            pieces: list[Piece] = [(" " * 7, "")]
+            for chip in chips:
+                pieces += [(f" {fit(chip, min(len(chip), max(8, width // 2 - 6)))} ", "chip"), (" ", "")]
+            return pieces
+        said, changed = self.staged(entry), entry.first in self._wanted
+        lead: list[Piece] = [
+            (" * " if changed else "   ", "warn"),
+            (f"{said.importance or '·':>2}  ", "strong" if said.importance else "muted"),
+        ]
+        if width >= ROOMY:
+            lead += [
+                (fit(one_line(said.triggers) or "·", _TRIGGERS - 1), "chip" if said.triggers else "muted"),
+                (" ", ""),
+                (fit(one_line(said.project) or "·", _PROJECT - 1), "chip" if said.project else "muted"),
+                (" ", ""),
+            ]
+        room = width - sum(len(words) for words, _ in lead)
+        return [*lead, (fit(one_line(entry.words), room), "warn" if changed else "")]
+
+
+class AnnotationsView(View):
+    """Entries above, what their annotations move below."""
+
+    PLACE = "annotations"
+    MORE_PLACES = ()
+    AUTO_FOCUS = "#entries"
+    SCROLLED = "#moved"
+
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        page = next((part.reader.page for part in below.parts if isinstance(part, NotePane)), None)
+        self._path = page.path if page is not None and page.path in NOTES else NOTES[0]
+        self._note: CuratedNote | None = None
+        self._wanted: dict[int, Annotations] = {}
+        self._steps: list[dict[int, Annotations]] = []
+        self._effects: Sequence[tuple[str, Effect]] | str = ""
+        self._resting = False
+
+    def compose_view(self) -> Iterable[Widget]:
+        """List and effect."""
+        with Vertical(id="annotating"):
+            yield Entries()
+            yield Rows(id="moved")
+
+    def on_mount(self) -> None:
+        """Read the note."""
+        super().on_mount()
+        self._show()
+        self._read()
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is being worked out."""
+        return not self._resting
+
+    @property
+    def _entries(self) -> Entries:
+        return self.query_one(Entries)
+
+    @task("page")
+    async def _read(self) -> None:
+        """Read the entries as they are on disk; what was staged goes."""
+        self._note = await self.home.jobs.run(partial(note_changes.curated_note, path=self._path))
+        self._wanted, self._effects = {}, ""
+        self._steps.clear()
+        self._show()
+
+    def _show(self) -> None:
+        note = self._note
+        said = "Reading the note ..." if note is None else f"{self._path} has no entries: lines that begin with “- ”."
+        entries = self._entries
+        entries.show(note.entries if note is not None else (), self._wanted, said)
+        count = f"  {plural(len(note.entries), 'entry')}" if note is not None else ""
+        entries.border_title = f"Annotations of {self._path}{count}"
+        staged = f"{plural(len(self._wanted), 'entry')} changed, ctrl+s saves" if self._wanted else ""
+        entries.border_subtitle = staged or "h l importance, enter triggers, # project"
+        self.query_one("#moved", Rows).show(self._lines, "What it moves")
+        self.update_hints()
+
+    def _lines(self, width: int) -> Sequence[Line]:
+        note = self._note
+        if note is not None and note.problem:
+            return text(note.problem, width, "warn")
+        if isinstance(self._effects, str):
+            none = "Turn an annotation: this shows which hits of your query and of saved queries it moves."
+            return text(self._effects or none, width, "muted")
+        if not self._effects:
+            return text("No query is asked or saved. Press / to ask, ctrl+s there to save it.", width, "muted")
+        lines: list[Line] = []
+        for query, effect in self._effects:
+            lines.append(([(f" {one_line(query)}: ", "strong"), (summary(effect), "muted")], ("query", query)))
+            for at, move in enumerate(effect.moves):
+                word, style = mark(move)
+                hit = move.after or move.before
+                if word == "=" or hit is None:
+                    continue
+                scores = " → ".join(number(each.score) if each else "-" for each in (move.before, move.after))
+                where = f"{one_line(hit.chunk.path)}:{hit.chunk.start_line}-{hit.chunk.end_line}"
+                pieces: list[Piece] = [(f"   {word:>4} ", style), (f"{scores}  ", ""), (where, "muted")]
+                lines.append((pieces, ("move", query, at)))
+        return lines
+
+    # --- turning -------------------------------------------------------------------------------------------------
+
+    def _turn(self, turned: Callable[[Annotations], Annotations]) -> None:
+        """Stage what `turned` makes of the annotations of the entry under the cursor."""
+        entry = self._entries.entry
+        if entry is None:
+            self.show_message("There is no entry under the cursor.")
+            return
+        before = self._entries.staged(entry)
+        said = turned(before)
+        if said == before:
+            return
+        self._steps.append(dict(self._wanted))
+        self._wanted = {
+            first: one for first, one in {**self._wanted, entry.first: said}.items() if first != entry.first
+        }
+        if said != entry.said:
+            self._wanted[entry.first] = said
+        self._watch()
+
+    def _watch(self) -> None:
+        """Show what is staged, and work out what it moves when keys rest."""
+        self._show()
+        note = self._note
+        if note is None or note.problem or not self._wanted:
+            stop(self, "effect")
+            self._resting, self._effects = False, ""
+            self._show()
+            return
+        self._resting = True
+        self._work_out(note, dict(self._wanted))
+
+    @task("effect")
+    async def _work_out(self, note: CuratedNote, wanted: dict[int, Annotations]) -> None:
+        await self.home.jobs.rest(REST)
+        work = partial(
+            note_changes.annotation_effects, note=note, wanted=wanted, question=self.home.question, most=QUERIES
+        )
+        found = await self.home.jobs.attempt(work)
+        self._resting = False
+        self._effects = sentence_of(found) if isinstance(found, MemoryTuiError) else found
+        self._show()
+
+    def do_less(self) -> None:
+        """One step less important; below 1 there is none."""
+        self._importance(-1)
+
+    def do_more(self) -> None:
+        """One step more important."""
+        self._importance(1)
+
+    def _importance(self, step: int) -> None:
+        self._turn(lambda said: said._replace(importance=min(MOST_IMPORTANT, max(0, said.importance + step))))
+
+    def do_triggers(self) -> None:
+        """Type the phrases that bring the entry up."""
+        entry = self._entries.entry
+        explained = "Phrases apart by commas. A message that holds one puts the entry before the agent."
+        if entry is not None:
+            value = self._entries.staged(entry).triggers.replace("; ", ", ")
+            self._type(
+                "Triggers",
+                explained,
+                value,
+                lambda said, typed: said._replace(triggers=annotations_of(0, typed, "").triggers),
+            )
+
+    def do_project(self) -> None:
+        """Type the project of the entry."""
+        entry = self._entries.entry
+        if entry is None:
+            return
+        if self._path == "USER.md":
+            self.show_message("OpenClaw reads no project in USER.md.")
+            return
+        explained = (
+            "Keys apart by semicolons, such as github.com/me/house. Only while it is active the entry is recalled."
+        )
+        value = self._entries.staged(entry).project
+        self._type(
+            "Project",
+            explained,
+            value,
+            lambda said, typed: said._replace(project=annotations_of(0, "", typed).project),
+        )
+
+    def _type(self, title: str, explained: str, value: str, turned: Callable[[Annotations, str], Annotations]) -> None:
+        def typed(words: str | None) -> None:
+            if words is not None:
+                self._turn(lambda said: turned(said, words))
+
+        self.app.push_screen(LineDialog(title, explained, "Set", value=value), typed)
+
+    def do_other(self) -> None:
+        """The entries of the other note."""
+        if self._wanted:
+            self.show_message("Save what you changed first: ctrl+s, or take it back: u.")
+            return
+        self._path = NOTES[1 - NOTES.index(self._path)]
+        self._note = None
+        self._read()
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    @task("plan")
+    async def do_save(self) -> None:
+        """Show the difference, and write it when that is wanted."""
+        note = self._note
+        if note is None or not self._wanted:
+            self.show_message("No annotation was changed.")
+            return
+        planned = await self.home.jobs.run(partial(note_changes.annotating, note=note, wanted=dict(self._wanted)))
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._apply(planned.change)
+
+        self.app.push_screen(Preview(planned, "Write"), answered)
+
+    @task("write", exclusive=False)
+    async def _apply(self, change: Change) -> None:
+        self._written(await self.home.jobs.write(note_changes.applied(change)))
+
+    def _written(self, done: AppliedChange) -> None:
+        undone = done.change.kind == "undo"
+        self.show_message(f"{one_line(done.change.title)}{'' if undone else ': done. u undoes it'}.")
+        self.home.jobs.refresh()
+        self._read()
+
+    @task("write", exclusive=False)
+    async def do_undo(self) -> None:
+        """Take back the last step here; where there is none, the last change of notes."""
+        if self._steps:
+            self._wanted = self._steps.pop()
+            self._watch()
+            return
+        since = self.home.started
+
+        def work(engine: Engine) -> AppliedChange | Planned:
+            if note_changes.begun_since(engine, "undo", since):
+                return note_changes.step(engine, "undo")
+            return note_changes.stepped(engine, "undo")
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._step_back()
+
+        outcome = await self.home.jobs.write(work)
+        if isinstance(outcome, Planned):
+            self.app.push_screen(Preview(outcome, "Undo"), answered)
+        else:
+            self._written(outcome)
+
+    @task("write", exclusive=False)
+    async def _step_back(self) -> None:
+        self._written(await self.home.jobs.write(partial(note_changes.step, kind="undo")))
+
+    @on(RowList.Chosen, "#entries")
+    def _chosen(self) -> None:
+        self.do_triggers()
+
+    def back(self) -> bool:
+        """Leave; what is staged is asked about by saving or undoing it first."""
+        if not self._wanted:
+            return False
+        self.show_message("Save what you changed first: ctrl+s, or take it back: u.")
+        return True

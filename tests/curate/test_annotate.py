@@ -1,0 +1,151 @@
+"""Entries get triggers, importance and project where OpenClaw reads them, byte by byte nothing else changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.cli import main
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate.annotate import annotate, entries
+from memory_tui.curate.curator import Curator
+from memory_tui.curate.planner import Planner
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.workspace.annotations import Annotations, annotations_of
+from memory_tui.workspace.chunking_2026_9 import chunk_note
+from memory_tui.workspace.roots import Roots
+
+NOTE = """# Facts
+- the router is an Omada <!-- importance: 3 --> <!-- trigger: router, wlan -->
+- the boiler
+  is serviced in October <!-- project: github.com/Me/house -->
+
+## Promoted From Short-Term Memory (2026-11-20)
+<!-- openclaw-memory-promotion:k1 -->
+- the printer sits in the hall [score=0.790]
+- half <!-- trigger: open
+"""
+
+
+@pytest.fixture
+def planner(tmp_path: Path) -> Planner:
+    (tmp_path / "MEMORY.md").write_text(NOTE)
+    return Planner(Roots.open(tmp_path), lambda: 0.0)
+
+
+def after(planner: Planner, first: int, said: Annotations, text: str = NOTE, path: str = "MEMORY.md") -> str:
+    return (annotate(planner, path, text.encode(), {first: said}).files[0].after or b"").decode()
+
+
+def test_entries_are_those_of_openclaw_with_what_it_reads() -> None:
+    found = entries(NOTE.encode(), "MEMORY.md")
+    assert [(one.first, one.last, one.words) for one in found] == [
+        (2, 2, "the router is an Omada"),
+        (3, 4, "the boiler"),
+        (8, 8, "the printer sits in the hall [score=0.790]"),
+        (9, 9, "half <!-- trigger: open"),
+    ]
+    assert found[0].said == Annotations(3, "router; wlan")
+    assert found[1].said == Annotations(project="github.com/Me/house")
+    assert entries(NOTE.encode(), "memory/2026-01-01.md") == entries(None, "USER.md") == []
+
+
+def test_only_what_changes_is_written_at_the_end_of_the_first_line(planner: Planner) -> None:
+    made = after(planner, 2, Annotations(9, "router; wlan"))
+    line = "- the router is an Omada <!-- trigger: router, wlan --> <!-- importance: 9 -->"
+    assert made == NOTE.replace(NOTE.split("\n")[1], line)
+    assert after(planner, 2, Annotations()) == NOTE.replace(NOTE.split("\n")[1], "- the router is an Omada")
+    moved = after(planner, 3, Annotations(project="path:/home/me"))
+    assert "- the boiler <!-- project: path:/home/me -->\n  is serviced in October\n" in moved
+
+
+def test_a_promotion_keeps_its_marker(planner: Planner, tmp_path: Path) -> None:
+    curator = Curator(planner.roots, journal=tmp_path / "journal")
+    change = annotate(planner, "MEMORY.md", NOTE.encode(), {8: Annotations(5), 2: Annotations(1, "router; wlan")})
+    done = curator.apply(change)
+    text = (tmp_path / "MEMORY.md").read_text()
+    assert "<!-- openclaw-memory-promotion:k1 -->\n- the printer sits in the hall [score=0.790] <!-- imp" in text
+    assert done.change.title == "Annotate 2 entries of MEMORY.md"
+    curator.undo()
+    assert (tmp_path / "MEMORY.md").read_text() == NOTE
+
+
+@pytest.mark.parametrize(
+    ("first", "said", "words"),
+    [
+        (9, Annotations(4), "would read"),
+        (2, Annotations(3, "a --> b"), "would read"),
+        (2, Annotations(project="a>b"), "would read"),
+        (4, Annotations(4), "begins no entry"),
+        (8, Annotations(), "already"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(planner: Planner, first: int, said: Annotations, words: str) -> None:
+    with pytest.raises(EditRefused, match=words):
+        after(planner, first, said)
+
+
+def test_a_project_is_refused_in_user_md(planner: Planner) -> None:
+    with pytest.raises(EditRefused, match="would read no annotations"):
+        after(planner, 1, Annotations(project="x"), "- me\n", "USER.md")
+
+
+_WORDS = st.text(st.sampled_from("abc é日-'"), max_size=8)
+_TYPED = st.builds(annotations_of, st.integers(0, 10), st.lists(_WORDS).map(",".join), st.lists(_WORDS).map(";".join))
+
+
+@given(_TYPED, st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_what_is_written_is_what_the_release_reads(said: Annotations, end: str, closed: bool) -> None:
+    text = f"# A{end}- one <!-- importance: 2 -->{end}- two{end * closed}"
+    # One of the two entries is changed whatever is wanted.
+    made = after(_PLANNER, 2, said, text) if said != Annotations(2) else text
+    made = after(_PLANNER, 3, said, made) if said != Annotations() else made
+    found = {one.chunk.start_line: one for one in chunk_note(made, "MEMORY.md")}
+    assert found[2].annotations == found[3].annotations == said
+    assert [one.words for one in entries(made.encode(), "MEMORY.md")] == ["one", "two"]
+    assert made.count("\n") == text.count("\n")
+
+
+_PLANNER = Planner(Roots.open(Path(__file__).parent), lambda: 0.0)
+
+
+def test_the_command_lists_and_annotates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text(NOTE)
+    where = ["--workspace", str(notes), "--provider", "none"]
+    assert main.main(["annotate", "--json", *where]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["said"] == {
+        "importance": 3,
+        "triggers": "router; wlan",
+        "project": "",
+    }
+    assert main.main(["annotate", "MEMORY.md:4", "--triggers", "boiler, Hallett", "--yes", *where]) == 0
+    assert "- the boiler <!-- trigger: boiler, Hallett -->\n  is serviced" in (notes / "MEMORY.md").read_text()
+    assert main.main(["undo", "--yes", *where]) == 0
+    assert (notes / "MEMORY.md").read_text() == NOTE
+    assert main.main(["annotate", "MEMORY.md:4", *where]) != 0
+    assert main.main(["annotate", "MEMORY.md:1", "--importance", "3", *where]) != 0
+
+
+def test_the_preview_shows_which_hits_move(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("- the router one\n- the router two\n")
+    changes = (("sync.watch", "false"), ("profile", "openclaw-2026.9"))
+    options = Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="none", changes=changes)
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        data = engine.notes.curator.read("MEMORY.md")
+        change = annotate(engine.notes.curator.plan, "MEMORY.md", data, {1: Annotations(10)})
+        first, other = engine.queries.previews(change, ["router", "nothing at all"])
+        assert [hit.chunk.start_line for hit in first.after.recalled] == [1, 2]
+        assert [(move.place_before, move.place_after) for move in first.moves] == [(2, 1), (1, 2)]
+        assert other.moves == ()

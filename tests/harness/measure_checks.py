@@ -1,0 +1,325 @@
+"""Checkers of what is said of measurements: levels of answers, minScore, tuning; each is measured again, one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from memory_tui.core import tokens
+from memory_tui.core.settings import Settings
+from memory_tui.explain import noise
+from memory_tui.explain.verdicts import Doubt
+from memory_tui.providers.wires.builtin import static_table
+from memory_tui.search.answer_level import AnswerLevel
+from memory_tui.search.passages import stems_of
+from memory_tui.search.rank import rank
+from memory_tui.tune import evaluate, knob_search, metrics
+from memory_tui.tune.evaluate import QueryChange, Rival, Shortfall
+from memory_tui.tune.judgments import Label, Query
+from memory_tui.tune.knob_search import Better, NoEvidence
+from tests.harness.claims import Case, Measured, World, checks, open_world, passing
+
+KINDS = ({*get_args(noise.NoiseClaim)} - {*get_args(Doubt)}) | {
+    AnswerLevel,
+    Better,
+    NoEvidence,
+    QueryChange,
+    Rival,
+    Shortfall,
+}
+_HAIR = 1e-4
+
+
+# --- levels of answers ---------------------------------------------------------------------------------------------
+
+
+@checks(AnswerLevel)
+def _level(claim: AnswerLevel, case: Case) -> None:
+    """The share of the question that one piece of a text holds, word by word, and by the likest word of it."""
+    signals, settings = claim.signals, case.settings
+    near = signals.closeness if signals.cosine is None else signals.cosine
+    evidence = (
+        3.56 * signals.window
+        + 4.43 * signals.closeness
+        + 13.4 * signals.closeness * (0.5 if signals.cosine is None else near)
+    )
+    above = (evidence - claim.unrelated.mean) / claim.unrelated.deviation
+    assert abs(claim.likelihood - 1 / (1 + math.exp(3 - above))) < 1e-9
+    assert (claim.doubt_below, claim.nothing_below) == tuple(
+        settings.number(f"answer.{name}Below") for name in ("doubt", "nothing")
+    )
+    assert (claim.level == "found") == (claim.likelihood >= claim.doubt_below)
+    if claim.level == "nothing holds these words":
+        assert claim.likelihood < claim.nothing_below
+    held, like = shares_held(case)
+    assert abs(signals.coverage - held) < _HAIR, (signals.coverage, held)
+    assert signals.closeness <= like + _HAIR, "no window holds more than its chunk"
+    assert signals.closeness >= held_by_line(case) - _HAIR, "a window holds what one of its lines does"
+
+
+def idf_of(case: Case) -> dict[str, float]:
+    """The weight of each stem of the question, by the texts of all chunks."""
+    every = [set(stems(text)) for text in case.world.texts.values()]
+    found = {}
+    for word in case.trace.plan.words:
+        for stem in stems_of(word):
+            holding = sum(stem in one for one in every)
+            found[stem] = math.log(1 + (len(every) - holding + 0.5) / (holding + 0.5))
+    return found
+
+
+def stems(text: str) -> list[str]:
+    return [stem for stem, _, _ in tokens.stems(text)]
+
+
+def shares_held(case: Case) -> tuple[float, float]:
+    """The greatest share of the question that a chunk holds: in its words, and with like words counted."""
+    idf = idf_of(case)
+    mass = sum(idf.values()) or 1.0
+    word_of = {stem: word for word in case.trace.plan.words for stem in stems_of(word)}
+    best, best_like = 0.0, 0.0
+    for row in pool(case):
+        text = case.world.texts[case.evidence.refs[row].rowid]
+        own = set(stems(text))
+        best = max(best, sum(value for stem, value in idf.items() if stem in own) / mass)
+        likest = sum(value * (1.0 if stem in own else likeness(word_of[stem], text)) for stem, value in idf.items())
+        best_like = max(best_like, likest / mass)
+    return best, best_like
+
+
+def held_by_line(case: Case) -> float:
+    idf = idf_of(case)
+    lines = [line for row in pool(case) for line in case.world.texts[case.evidence.refs[row].rowid].split("\n")]
+    held = [sum(value for stem, value in idf.items() if stem in set(stems(line))) for line in lines]
+    return max(held, default=0.0) / (sum(idf.values()) or 1.0)
+
+
+def likeness(word: str, text: str) -> float:
+    """The greatest cosine of a token of `text` with a word."""
+    table = static_table()
+    if tokens.is_cjk(word):
+        return 0.0
+    rows = table.rows(np.array(table.line_ids(text), dtype=np.int64)).astype(float)
+    own = table.rows(np.array(table.line_ids(word), dtype=np.int64)).astype(float).sum(axis=0)
+    if not len(rows) or not own.any():
+        return 0.0
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(own)
+    return max(0.0, float(np.max(rows @ own / np.where(lengths > 0, lengths, 1.0))))
+
+
+def pool(case: Case) -> list[int]:
+    """The rows that were looked into."""
+    every = (*case.trace.recalled, *case.trace.lost)
+    looked_into = {one.chunk.rowid for one in every if one.second is not None}
+    return [row for row in range(case.evidence.chunks) if case.evidence.refs[row].rowid in looked_into]
+
+
+# --- minScore ------------------------------------------------------------------------------------------------------
+
+
+@checks(noise.Trade)
+def _trade(claim: noise.Trade, case: Measured) -> None:
+    assert case.asked is not None
+    assert abs(claim.nonsense - passing(case, case.asked.nonsense, claim.min_score)) < 1e-9
+    assert abs(claim.related - passing(case, case.asked.related, claim.min_score)) < 1e-9
+
+
+@checks(noise.NoSuggestion)
+def _no_suggestion(claim: noise.NoSuggestion, case: Measured) -> None:
+    from memory_tui.core import profiles
+
+    assert case.floor is not None
+    assert claim.relative == (profiles.get(case.trace.profile).vector_score == "share")
+    _trade(claim.best, case)
+    assert claim.relative or claim.best.related - claim.best.nonsense < 0.5
+
+
+@checks(noise.LevelRates)
+def _rates(claim: noise.LevelRates, case: Measured) -> None:
+    assert case.asked is not None
+    opened = case.settings.update({"query.minScore": 0.0, "query.hybrid.mmr.enabled": False}, "harness")
+    here = noise.unrelated_evidence(case.asked, opened)
+    counts = []
+    for part in (case.asked.nonsense, case.asked.related):
+        levels = [rank(replace(one.evidence, unrelated=here), opened).level for one in part]
+        counts.append((sum(one is not None and one.level == "found" for one in levels), len(part)))
+    (false, unrelated), (right, related) = counts
+    assert (claim.unrelated, claim.related) == (unrelated, related)
+    assert abs(claim.false_recalls - false / unrelated) < 1e-9
+    assert abs(claim.doubted - (1 - right / related)) < 1e-9
+
+
+# --- tuning --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class TuneCase(Case):
+    """Saved questions measured under `settings` and under `other` ones; `metric` was tuned."""
+
+    cases: tuple[evaluate.Case, ...] = ()
+    other: Settings | None = None
+    metric: str = "ndcg@10"
+    name: str = ""
+
+    def scores(self, settings: Settings) -> dict[str, metrics.Scores]:
+        """By question, by whole rankings."""
+        engine = self.world.engine
+        return {
+            one.query.text: metrics.measure(
+                one.query, [hit.chunk for hit in rank(engine.queries.gather(one.query.text), settings).recalled]
+            )
+            for one in self.cases
+        }
+
+    def mean(self, settings: Settings, name: str, part: Any = None) -> float:
+        scores = self.scores(settings)
+        chosen = [scores[one.query.text][name] for one in (self.cases if part is None else part)]
+        return sum(chosen) / len(chosen)
+
+
+@checks(QueryChange)
+def _query_change(claim: QueryChange, case: TuneCase) -> None:
+    assert case.other is not None
+    before, after = case.scores(case.settings)[claim.text], case.scores(case.other)[claim.text]
+    for name in metrics.NAMES:
+        assert abs(claim.before[name] - before[name]) < 1e-9
+        assert abs(claim.after[name] - after[name]) < 1e-9
+    assert claim.broke == (after["recall"] < before["recall"])
+
+
+@checks(Rival)
+def _rival(claim: Rival, case: TuneCase) -> None:
+    engine, own = case.world.engine, case.settings
+    plain = claim.name == "plain bm25"
+    settings = evaluate.plain_words(engine.plan.with_profile("recommended")) if plain else None
+    settings = settings or (own if claim.name == own.word("profile") else engine.plan.with_profile(claim.name))
+    for name, mean in claim.means.items():
+        assert abs(mean.mean - case.mean(settings, name)) < 1e-9
+        assert mean.low - 1e-9 <= mean.mean <= mean.high + 1e-9
+        assert abs(claim.gains[name].mean - (case.mean(own, name) - case.mean(settings, name))) < 1e-9
+
+
+@checks(Shortfall)
+def _shortfall(claim: Shortfall, case: TuneCase) -> None:
+    assert abs(case.mean(case.settings, claim.metric) - claim.value) < 1e-9
+    assert claim.value > claim.bound if claim.metric in metrics.COSTS else claim.value < claim.bound
+
+
+@checks(Better)
+def _better(claim: Better, case: TuneCase) -> None:
+    _, held_out = knob_search.split(case.cases, 1)
+    assert claim.settings.values == case.settings.update(dict(claim.changes), knob_search.ORIGIN).values or all(
+        claim.settings.values[key].value == value for key, value in claim.changes.items()
+    )
+    for name in (claim.metric, "recall"):
+        assert abs(claim.before[name] - case.mean(case.settings, name, held_out)) < 1e-9
+        assert abs(claim.after[name] - case.mean(claim.settings, name, held_out)) < 1e-9
+    assert claim.metric == case.metric
+    assert 0 < claim.held_out.low <= claim.held_out.mean <= claim.held_out.high
+    rise = claim.after[claim.metric] - claim.before[claim.metric]
+    assert claim.held_out.mean <= rise + 1e-9, "chance is taken off"
+
+
+@checks(NoEvidence)
+def _no_evidence(claim: NoEvidence, case: TuneCase) -> None:
+    have = sum(bool(one.query.relevant) for one in case.cases)
+    assert claim.have == have
+    assert claim.needed == 20
+    if claim.reason == "few labels":
+        assert have < claim.needed
+        assert claim.held_out is None
+        assert not claim.changes
+    elif claim.reason == "within chance":
+        assert claim.held_out is not None
+        assert claim.held_out.low <= 0
+        wide = (claim.held_out.high - claim.held_out.low) / 2
+        assert abs(claim.missed - wide * 2.8 / 1.96) < 1e-9
+    else:
+        assert not claim.changes
+
+
+# --- the memories that produce them --------------------------------------------------------------------------------
+
+
+@dataclass
+class Notebook:
+    """Labelled questions about notes that are told apart by one word each."""
+
+    folder: Path
+    queries: tuple[Query, ...] = field(default=())
+
+
+def labelled(folder: Path, count: int) -> Notebook:
+    """`count` notes, of which each second answers a question of its own."""
+    (folder / "memory").mkdir(parents=True)
+    found = []
+    for number in range(count):
+        path = f"memory/2026-{1 + number % 9:02}-{1 + number % 27:02}-{number}.md"
+        (folder / path).write_text(f"the router{number} of anna stands on shelf {number}, and the vlan is {number}\n")
+        if number % 2:
+            found.append(Query(f"which shelf has router{number}", (Label(path, 1),)))
+    return Notebook(folder, tuple(found))
+
+
+def made(place: Path) -> Iterator[tuple[object, Case]]:
+    """Levels and minScore over odd and over plain notes; tuning with few labels, with a fault to find, with none."""
+    from tests.harness.claims import adversarial
+
+    questions = adversarial(place / "odd")
+    world = open_world("odd", place / "odd", place / "odd.sqlite", "recommended", "builtin", questions)
+    try:
+        yield from levels(world)
+    finally:
+        world.engine.close()
+    book = labelled(place / "plain", 44)
+    for profile in ("openclaw-2026.3", "recommended"):
+        world = open_world("plain", book.folder, place / f"{profile}.sqlite", profile, "builtin", [])
+        try:
+            yield from floors(world)
+            yield from tuned(world, book)
+        finally:
+            world.engine.close()
+
+
+def levels(world: World) -> Iterator[tuple[AnswerLevel, Case]]:
+    for question in world.questions:
+        evidence = world.engine.queries.gather(question)
+        trace = rank(evidence, world.engine.plan.settings)
+        if trace.level is not None:
+            yield trace.level, Case(world, evidence, world.engine.plan.settings, trace)
+
+
+def floors(world: World) -> Iterator[tuple[object, Measured]]:
+    asked = noise.ask_all(world.engine.queries.gather)
+    settings = world.engine.plan.settings
+    floor, evidence = noise.measure(asked, settings), asked.nonsense[0].evidence
+    case = Measured(world, evidence, settings, rank(evidence, settings), floor=floor, asked=asked)
+    for claim in floor.claims:
+        yield claim, case
+
+
+def tuned(world: World, book: Notebook) -> Iterator[tuple[object, TuneCase]]:
+    engine, good = world.engine, world.engine.plan.settings
+    cases = tuple(evaluate.Case.of(query, engine.queries.gather(query.text)) for query in book.queries)
+    bad = good.update({"query.maxResults": 3, "query.minScore": 0.93}, "harness")
+    evidence = cases[0].evidence
+
+    def of(settings: Settings, chosen: tuple[evaluate.Case, ...] = cases, **more: Any) -> TuneCase:
+        return TuneCase(world, evidence, settings, rank(evidence, settings), cases=chosen, **more)
+
+    yield knob_search.tune(cases[:6], good), of(good, cases[:6])
+    for settings in (bad, good):
+        yield knob_search.tune(cases, settings), of(settings)
+    before, after = (evaluate.score(cases, one) for one in (good, bad))
+    compared = evaluate.compare(evaluate.by_question(before), evaluate.by_question(after))
+    for change in compared.changes[:3]:
+        yield change, of(good, other=bad)
+    for rival in evaluate.rivals(cases[:4], bad, engine.plan.with_profile):
+        yield rival, of(bad, cases[:4])
+    for short in evaluate.shortfalls(after.mean, {"recall": 1.0, "noise": 0.0, "ndcg@10": 1.0}):
+        yield short, of(bad)

@@ -1,0 +1,552 @@
+"""Checkers of notices, and the memories that produce each: what is on disk, in the store, or asked anew decides."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from memory_tui import notices, plan
+from memory_tui.core import profiles, tokens
+from memory_tui.core.errors import ProviderError, WorkspaceError
+from memory_tui.core.secret_finder import find as secrets_in
+from memory_tui.core.settings import Settings
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.freshness_check import NotesVanished, RebuildWaits
+from memory_tui.index import database
+from memory_tui.notices import Notice
+from memory_tui.plan import Options
+from memory_tui.providers.chain_member import ChainMember
+from memory_tui.providers.wires import scripted
+from memory_tui.providers.wires.builtin import static_table
+from memory_tui.search import second_stage
+from memory_tui.search.evidence import later
+from memory_tui.search.rank import rank
+from memory_tui.search.trace import FoundByMeaningAlone, WaitingHolds
+from tests.harness.claims import NOW, STILL, Case, World, checks, is_held
+from tests.support.provider_server import serving
+
+KINDS: set[type] = set(Notice.__subclasses__())
+SECRET = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+"""A made-up key in the format of GitHub's."""
+
+
+@dataclass
+class NoticeCase(Case):
+    """A notice that an answer or the status of a memory gave; `later_days` where the ages are moved."""
+
+    later_days: float = 0.0
+
+    def holding(self, word: str) -> int:
+        """How many chunks hold a word."""
+        return sum(is_held(text, word) for text in self.world.texts.values())
+
+
+# --- what OpenClaw does otherwise ----------------------------------------------------------------------------------
+
+
+@checks(notices.EmptiedThere)
+def _emptied(claim: notices.EmptiedThere, case: NoticeCase) -> None:
+    assert profiles.get(claim.profile).faults
+    assert case.trace.profile == claim.profile
+    with case.world.engine.queries.reader() as store:
+        identity = store.identity()
+    assert identity is None or not identity.dims
+
+
+@checks(notices.FirstSearchThere)
+def _first(claim: notices.FirstSearchThere, case: NoticeCase) -> None:
+    assert profiles.get(claim.profile).faults
+    assert case.trace.profile == claim.profile
+    again = case.world.engine.queries.gather(case.evidence.query)
+    said = [one for one in rank(again, case.settings).notices if isinstance(one, notices.FirstSearchThere)]
+    assert not said, "only the first"
+
+
+@checks(notices.ZeroVectors)
+def _zeros(claim: notices.ZeroVectors, case: NoticeCase) -> None:
+    found = static_table().vectors(list(case.world.texts.values()))
+    assert claim.count == sum(not vector.any() for vector in found)
+    assert claim.profile == (case.trace.profile if profiles.get(case.trace.profile).exact_paths else "")
+
+
+@checks(notices.CutOtherwise)
+def _cut_otherwise(claim: notices.CutOtherwise, case: NoticeCase) -> None:
+    assert claim.profile == case.trace.profile
+    with case.world.engine.queries.reader() as store:
+        assert claim.chunking == store.chunking() != profiles.get(claim.profile).chunking
+
+
+@checks(notices.NeverRecalledThere)
+def _never(claim: notices.NeverRecalledThere, case: NoticeCase) -> None:
+    assert claim.profile == case.trace.profile
+    open_wide = case.settings.update({"query.maxResults": 50, "query.minScore": 0.0}, "harness")
+    hits = {hit.chunk.citation for hit in case.under(open_wide).recalled}
+    assert claim.citations
+    for ref in (case.evidence.refs[row] for row in range(case.evidence.chunks)):
+        if ref.citation in claim.citations:
+            assert ref.citation not in hits
+            assert re.search(r"<!--\s*project", case.world.texts[ref.rowid])
+    assert set(claim.citations) <= {case.evidence.refs[row].citation for row in range(case.evidence.chunks)}
+
+
+# --- the question --------------------------------------------------------------------------------------------------
+
+
+@checks(notices.WordsUnknown)
+def _unknown(claim: notices.WordsUnknown, case: NoticeCase) -> None:
+    assert not static_table().vectors([case.evidence.query])[0].any()
+    assert claim.recalled == len(case.trace.recalled)
+
+
+@checks(notices.SearchedOtherwise)
+def _searched(claim: notices.SearchedOtherwise, case: NoticeCase) -> None:
+    one, texts = claim.correction, case.world.texts.values()
+    assert one.asked.lower() in case.evidence.query.lower()
+    assert one.also or not any(is_held(text, one.asked) for text in texts)
+    assert all(any(word in text.lower() for text in texts) for word in one.searched)
+    assert set(one.searched) <= set(case.trace.plan.words)
+
+
+@checks(notices.LongQuestion)
+def _long(claim: notices.LongQuestion, case: NoticeCase) -> None:
+    assert claim.different == len(set(re.findall(r"\w+", case.evidence.query)))
+    held = {word for word in re.findall(r"\w+", case.evidence.query.lower()) if case.holding(word)}
+    assert claim.different > claim.rarest >= len(held) or len(held) > claim.rarest
+    looked_for = set(case.evidence.recommended.plan.words)
+    assert len(looked_for) == max(1, min(claim.rarest, len(held)))
+    if held:
+        most = max(case.holding(word) for word in looked_for)
+        assert all(word in looked_for or case.holding(word) >= most for word in held)
+    assert claim.first >= len(case.evidence.openclaw.plan.words)
+    assert (claim.rarest, claim.first) == (tokens.MOST_ALTERNATIVES, tokens.MOST_WORDS)
+    assert len(case.evidence.openclaw.plan.words) <= claim.first
+
+
+@checks(notices.TimeFromToday)
+def _today(claim: notices.TimeFromToday, case: NoticeCase) -> None:
+    import datetime as dt
+
+    assert claim.today == dt.datetime.fromtimestamp(NOW, dt.UTC).date().isoformat()
+    assert case.later_days
+    assert case.evidence.now == NOW + case.later_days * 86_400
+
+
+@checks(notices.UnevenWeights)
+def _weights(claim: notices.UnevenWeights, case: NoticeCase) -> None:
+    values = case.settings.values
+    assert claim.vector == values["query.hybrid.vectorWeight"].value
+    assert claim.text == values["query.hybrid.textWeight"].value
+    assert claim.vector_origin == values["query.hybrid.vectorWeight"].origin
+    assert claim.text_origin == values["query.hybrid.textWeight"].origin
+    whole = claim.vector + claim.text
+    assert abs(whole - 1) > 1e-9
+    assert abs(claim.vector_counts - claim.vector / whole) < 1e-9
+    assert abs(claim.text_counts - claim.text / whole) < 1e-9
+
+
+@checks(notices.QuestionWithheld)
+def _question_withheld(claim: notices.QuestionWithheld, case: NoticeCase) -> None:
+    assert case.evidence.cosine is None
+    assert set(claim.kinds) == {found.kind for found in secrets_in(case.evidence.query)}
+    assert claim.kinds
+    assert claim.host.split(":")[0] in str(case.world.engine.plan.config.entries["remote.baseUrl"].value)
+
+
+@checks(FoundByMeaningAlone)
+def _meaning_alone(claim: FoundByMeaningAlone, case: NoticeCase) -> None:
+    recalled = case.trace.recalled
+    assert claim.hits == len(recalled)
+    assert claim.near == sum(hit.vector.cosine is not None and hit.vector.cosine > 0 for hit in recalled)
+    assert claim.plan.words
+    for word in set(claim.plan.words) - set(claim.plan.elsewhere.uncut):
+        assert not any(is_held(text, word) for text in case.world.texts.values()), word
+
+
+@checks(WaitingHolds)
+def _waiting_holds(claim: WaitingHolds, case: NoticeCase) -> None:
+    word, path = claim.elsewhere.held[0]
+    assert is_held((case.world.folder / path).read_text(), word)
+    assert not any(is_held(text, word) for text in case.world.texts.values())
+
+
+# --- what answers --------------------------------------------------------------------------------------------------
+
+
+@checks(notices.MeaningOff)
+def _meaning_off(claim: notices.MeaningOff, case: NoticeCase) -> None:
+    assert case.evidence.cosine is None
+    provider, _ = provider_of(case.world.engine)
+    with pytest.raises(ProviderError) as failure:
+        provider.embed([case.evidence.query], "query")
+    assert (failure.value.message, failure.value.next_step) == (claim.cause, claim.remedy)
+
+
+@checks(notices.OtherModel)
+def _other_model(claim: notices.OtherModel, case: NoticeCase) -> None:
+    assert case.evidence.cosine is None
+    provider, made = provider_of(case.world.engine)
+    assert claim.made_with == f"{made.provider} {made.model}"
+    assert claim.asked_with == f"{provider.identity.provider} {provider.identity.model}" != claim.made_with
+
+
+@checks(notices.AnsweredOtherwise)
+def _answered(claim: notices.AnsweredOtherwise, case: NoticeCase) -> None:
+    who = claim.who
+    assert who.requested == case.world.engine.plan.provider
+    assert who.standing not in ("ok", "off", "not asked", "not indexed")
+    assert case.evidence.cosine is None or who.answers != who.requested
+
+
+@checks(notices.NoFullText)
+def _no_full_text(claim: notices.NoFullText, case: NoticeCase) -> None:
+    with case.world.engine.queries.reader() as store:
+        assert not store.words.cut()
+    assert claim.reason == database.fts5()
+    if claim.by_text is not None:
+        assert claim.by_text == (case.evidence.cosine is None)
+
+
+@checks(notices.PassagesByWords)
+def _by_words(claim: notices.PassagesByWords, case: NoticeCase) -> None:
+    with pytest.raises(ProviderError) as failure:
+        second_stage.passage_table()
+    assert failure.value.message == claim.problem
+    looked_into = [hit.second for hit in case.trace.recalled if hit.second is not None]
+    assert looked_into
+    assert not any("meaning" in one.name for part in looked_into for one in part.measures)
+
+
+# --- the index -----------------------------------------------------------------------------------------------------
+
+
+def indexed(engine: Engine) -> set[str]:
+    with engine.queries.reader() as store, engine.queries.state(store) as known:
+        return set(known.corpus.files.paths)
+
+
+def provider_of(engine: Engine) -> Any:
+    """Who would embed a question for this index, and the space of the index."""
+    with engine.queries.reader() as store:
+        made = store.identity()
+    return engine.queries._chain.of_space(made), made
+
+
+@checks(NotesVanished)
+def _vanished(claim: NotesVanished, case: NoticeCase) -> None:
+    known = indexed(case.world.engine)
+    there = {path for path in known if (case.world.folder / path).exists()}
+    assert (claim.missing, claim.known) == (len(known - there), len(known))
+    assert str(claim.missing) in claim.reason
+
+
+@checks(RebuildWaits)
+def _rebuild(claim: RebuildWaits, case: NoticeCase) -> None:
+    assert claim.reasons
+    values = {str(one.value) for one in case.world.engine.plan.settings.values.values()}
+    _, made = provider_of(case.world.engine)
+    now = {*values, *({made.model} if made else ()), "other"}
+    assert all(reason.split(" is now ")[1] in now for reason in claim.reasons)
+    assert all(reason.split(" is now ")[0].split(": ")[1] != reason.split(" is now ")[1] for reason in claim.reasons)
+    assert claim.failed == (case.world.engine.providers.who().standing == "failed")
+
+
+@checks(notices.BatchWaits)
+def _batch(claim: notices.BatchWaits, case: NoticeCase) -> None:
+    status = case.world.engine.status()
+    assert claim.texts == status.chunks - status.embedded > 0
+
+
+@checks(notices.VectorsRefused)
+def _refused(claim: notices.VectorsRefused, case: NoticeCase) -> None:
+    with case.world.engine.queries.reader() as store:
+        refused = store.rejected()
+    assert claim.chunks == len(refused) > 0
+    assert set(claim.reasons) == {one.reason for one in refused}
+
+
+@checks(notices.IndexRemark)
+def _remark(claim: notices.IndexRemark, case: NoticeCase) -> None:
+    named = [Path(found) for found in re.findall(r"(/\S+?)(?=[\s.;:,]*(?:\s|$))", claim.said)]
+    assert named, "it names a file"
+    assert any(one.exists() for one in named), "and one that is there"
+
+
+@checks(notices.RootLost)
+def _root(claim: notices.RootLost, case: NoticeCase) -> None:
+    assert claim.path in claim.detail
+    assert claim.state == "gone"
+    assert not os.path.lexists(claim.path)
+
+
+# --- this machine --------------------------------------------------------------------------------------------------
+
+
+@checks(notices.ConfigProblem)
+def _config(claim: notices.ConfigProblem, case: NoticeCase) -> None:
+    path = case.world.engine.plan.config.path
+    assert path is not None
+    assert claim.key.rpartition(".")[2] in path.read_text()
+    assert path.name in claim.said
+    assert claim.key not in case.world.engine.plan.config.values or "instead" in claim.said or claim.said
+
+
+@checks(notices.NoTrigrams)
+def _no_trigrams(claim: notices.NoTrigrams, case: NoticeCase) -> None:
+    with case.world.engine.queries.reader() as store:
+        assert store.words.cut() == "unicode61"
+    assert case.world.engine.plan.settings.word("store.fts.tokenizer") == "trigram"
+    assert claim.reason == database.trigram()
+
+
+@checks(notices.NumpyCompares)
+def _numpy(claim: notices.NumpyCompares, case: NoticeCase) -> None:
+    status = case.world.engine.status()
+    assert not status.vector.available
+    assert claim.reason == status.vector.load_error
+    assert case.world.engine.plan.settings.on("store.vector.enabled")
+
+
+@checks(notices.UnknownSwitch)
+def _switch(claim: notices.UnknownSwitch, case: NoticeCase) -> None:
+    assert claim.name in re.split(r"[\s,;]+", os.environ[claim.switch])
+    assert claim.name not in claim.known
+    assert set(claim.known) == {"fts5", "trigram", "vec0"}
+
+
+# --- the memories that produce them --------------------------------------------------------------------------------
+
+NOTES = MappingProxyType(
+    {
+        "MEMORY.md": "the router omada stands in the closet\n",
+        "memory/plan.md": "vlan deploy on friday, anna said\n",
+        "memory/cake.md": "a cake recipe with garlic\n",
+    }
+)
+Made = Iterator[tuple[Notice, NoticeCase]]
+
+
+def write(folder: Path, texts: Any) -> None:
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def opened(place: Path, profile: str = "recommended", provider: str = "builtin", **more: Any) -> Engine:
+    changes = {**dict(STILL), "profile": profile, **more.pop("changes", {})}
+    return Engine.open(
+        Options(
+            workspace=str(place / "notes"),
+            index=str(place / "index.sqlite"),
+            provider=provider,
+            now=NOW,
+            changes=tuple(changes.items()),
+            **more,
+        )
+    )
+
+
+def asked(place: Path, engine: Engine, query: str, settings: Settings | None = None, days: float = 0.0) -> Made:
+    """Every notice of one answer."""
+    settings = settings or engine.plan.settings
+    evidence = engine.queries.gather(query)
+    with engine.queries.reader() as store:
+        texts = store.texts([evidence.refs[row].rowid for row in range(evidence.chunks)])
+    if days:
+        evidence = later(evidence, days)
+    world = World("notices", engine, place / "notes", texts, [query])
+    trace = rank(evidence, settings)
+    for notice in trace.notices:
+        yield notice, NoticeCase(world, evidence, settings, trace, later_days=days)
+
+
+def told(place: Path, engine: Engine) -> Made:
+    """Every notice of the status."""
+    evidence = engine.queries.gather("router")
+    world = World("notices", engine, place / "notes", {}, [])
+    trace = rank(evidence, engine.plan.settings)
+    for notice in engine.status().notices:
+        yield notice, NoticeCase(world, evidence, engine.plan.settings, trace)
+
+
+def of_openclaw(place: Path, _: pytest.MonkeyPatch) -> Made:
+    """First searches, words alone, vectors of zeros, chunks of another release, markers that do not close."""
+    write(place / "notes", {**NOTES, "memory/unknown.md": "ᚠᚢᚦ ᚱᚲ\n"})
+    with opened(place, "openclaw-2026.3", "none") as engine:
+        engine.indexer.catch_up()
+        yield from asked(place, engine, "router")
+    (place / "index.sqlite").unlink()
+    with opened(place, "openclaw-2026.3") as engine:
+        engine.indexer.sync()
+        yield from asked(place, engine, "router")
+        yield from asked(place, engine, "router", engine.plan.with_profile("openclaw-2026.9"))
+    write(place / "notes", {"MEMORY.md": "- the router omada <!-- project: \n- it stands there\n"})
+    (place / "index.sqlite").unlink()
+    with opened(place, "openclaw-2026.9") as engine:
+        engine.indexer.sync()
+        yield from asked(place, engine, "router omada")
+
+
+def of_questions(place: Path, _: pytest.MonkeyPatch) -> Made:
+    """Questions of unknown, misspelt, too many, uneven and waiting words, and about time."""
+    write(place / "notes", NOTES)
+    with opened(place) as engine:
+        engine.indexer.sync()
+        yield from asked(place, engine, "ᚠᚢᚦ")
+        yield from asked(place, engine, "omdaa routr")
+        yield from asked(place, engine, "giraffe walrus")
+        words = (f"word{number}" for number in range(tokens.MOST_ALTERNATIVES + 5))
+        yield from asked(place, engine, f"garlic omada {' '.join(words)}")
+        yield from asked(place, engine, "what happened yesterday with the router", days=40)
+        uneven = {"query.hybrid.vectorWeight": 0.9, "query.hybrid.textWeight": 0.6}
+        yield from asked(place, engine, "router", engine.plan.settings.update(uneven, "harness"))
+        write(place / "notes", {"memory/new.md": "The walrus likes cake.\n"})
+        engine.status()
+        yield from asked(place, engine, "omada walrus")
+
+
+def of_providers(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """A provider that fails, one of another model, a table that cannot be read."""
+
+    def broken() -> None:
+        raise ProviderError("The table cannot be read.", "")
+
+    write(place / "notes", NOTES)
+    with opened(place, provider="scripted") as engine:
+        engine.indexer.sync()
+        with patch.context() as off:
+            off.setattr(second_stage, "passage_table", broken)
+            yield from asked(place, engine, "router")
+
+        def fails(*_: object) -> None:
+            raise ProviderError("Timed out.", "Try again.")
+
+        with patch.context() as off:
+            off.setattr(scripted.Scripted, "embed", fails)
+            yield from asked(place, engine, "router omada")
+    from memory_tui.providers.provider_protocol import Identity, identity_key
+
+    other = Identity("scripted", "other", identity_key("scripted", "other"), scripted.DIMS)
+    with patch.context() as off:
+        off.setattr(scripted.Scripted, "identity", property(lambda _: other))
+        with opened(place, provider="scripted") as engine:
+            yield from asked(place, engine, "router")
+
+
+def of_remote(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """A provider elsewhere: texts whose vectors find no room on disk, a question with a secret in it."""
+    from tests.engine.test_batches import World as Batches
+    from tests.support.batch_server import BatchHandler, BatchPlay
+
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    usual = plan.settings
+    with serving(BatchPlay(), BatchHandler) as play:
+        world = Batches(play, place)
+        world.write(6)
+
+        def quick(choices: Any, approvals: Any) -> Any:
+            found = usual(choices, approvals)
+            return replace(found, clock=world.time.clock(), jobs=replace(found.jobs, least=world.least))
+
+        patch.setattr(plan, "settings", quick)
+        with patch.context() as full, world.open() as engine:
+            full.setattr("tempfile.TemporaryFile", Full)
+            engine.indexer.sync(reason="cli")
+            yield from told(place, engine)
+        with world.open() as engine:
+            engine.indexer.sync(reason="cli")
+            patch.setattr(ChainMember, "remote", property(lambda _: True))
+            yield from asked(place, engine, f"what is {SECRET}")
+
+
+def of_index(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """Notes that vanish, settings that change, texts that are refused, a damaged index, a lost root."""
+    from memory_tui.providers.failures import Cause, ProviderFailure
+
+    real = scripted.Scripted.embed
+
+    def refuses(provider: Any, texts: Any, kind: Any) -> Any:
+        if any("poison" in text for text in texts):
+            raise ProviderFailure(Cause.TOO_LONG, "too long")
+        return real(provider, texts, kind)
+
+    write(place / "notes", {**NOTES, **{f"memory/{n}.md": f"note {n} of the router\n" for n in range(9)}})
+    write(place / "notes", {"memory/poison.md": "poison of the garden\n"})
+    with patch.context() as off:
+        off.setattr(scripted.Scripted, "embed", refuses)
+        with opened(place, provider="scripted") as engine:
+            engine.indexer.sync()
+            yield from told(place, engine)
+            for number in range(9):
+                (place / "notes" / "memory" / f"{number}.md").unlink()
+            engine.indexer.sync()
+            yield from told(place, engine)
+    with opened(place, provider="scripted", changes={"chunking.tokens": "50", "chunking.overlap": "10"}) as engine:
+        engine.status()
+        yield from told(place, engine)
+    with opened(place, provider="none") as engine:
+        engine.indexer.sync()
+        (place / "index.sqlite").unlink()
+        (place / "notes").rename(place / "hidden")
+        with suppress(WorkspaceError):
+            engine.indexer.catch_up()
+        yield from told(place, engine)
+
+
+def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """SQLite without its parts, a switch that names none of them, a configuration with a wrong value."""
+    write(place / "notes", NOTES)
+    for off in ("fts5", "trigram", "vec0 nonsense"):
+        patch.setenv(database.SWITCH, off.replace(" ", ","))
+        with opened(place, provider="scripted", changes={"store.fts.tokenizer": "trigram"}) as engine:
+            engine.indexer.sync()
+            yield from told(place, engine)
+            yield from asked(place, engine, "router")
+    patch.delenv(database.SWITCH)
+    config = place / "openclaw.json"
+    config.write_text('{"agents": {"defaults": {"memorySearch": {"query": {"maxResults": "many"}}}}}')
+    with opened(place, provider="none", config=str(config)) as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
+
+
+SCENES = (of_openclaw, of_questions, of_providers, of_remote, of_index, of_machine)
+
+
+def false_of(claim: Notice) -> Notice:
+    """The same claim with other evidence."""
+    import dataclasses
+
+    changed = {one.name: other(getattr(claim, one.name)) for one in dataclasses.fields(claim)}  # type: ignore[arg-type]
+    return replace(claim, **changed)  # type: ignore[type-var]
+
+
+def other(value: Any) -> Any:
+    """Another value of the same type."""
+    import dataclasses
+
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 3
+    if isinstance(value, str):
+        return "recommended" if value in profiles.PROFILES and value != "recommended" else value[::-1] or "otherwise"
+    if isinstance(value, tuple):
+        return tuple(map(other, value)) or ("otherwise",)
+    if value is None:
+        return True
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: other(getattr(value, one.name)) for one in dataclasses.fields(value)})
+    return value

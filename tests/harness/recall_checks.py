@@ -1,0 +1,204 @@
+"""Checkers of what is said of logged recalls: the log as it lies on disk, and the question asked anew, decide."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import SettingError
+from memory_tui.core.settings import TUNE_KEYS, Settings
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.plan import Options
+from memory_tui.recalls import recall_log, rerun
+from memory_tui.recalls.rerun import Rerun
+from memory_tui.search.rank import rank
+from tests.harness.claims import NOW, STILL, checks
+
+KINDS = set(get_args(rerun.RecallClaim))
+Place = tuple[str, int, int]
+
+
+@dataclass
+class RecallCase:
+    """One logged recall, replayed over a memory; `raw` is its line in the log."""
+
+    engine: Engine
+    found: Rerun
+    raw: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def delivered(self) -> list[Place]:
+        return [(hit["path"], hit["start_line"], hit["end_line"]) for hit in self.raw["hits"]]
+
+    def settings(self, logged: dict[str, Any]) -> Settings:
+        found = self.engine.plan.settings
+        for key in TUNE_KEYS:
+            if key in logged:
+                try:
+                    found = found.set(key, logged[key], "harness")
+                except SettingError:
+                    continue
+        return found
+
+    def asked(self, now: float | None, logged: dict[str, Any]) -> list[tuple[Place, float]]:
+        """The hits and scores of the question at a clock under knobs."""
+        more = {} if now is None else {"now": now}
+        evidence = self.engine.queries.gather(self.raw["query"], by_words=self.raw["by_words"], **more)
+        hits = rank(evidence, self.settings(logged)).recalled
+        return [((hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line), hit.score) for hit in hits]
+
+    @property
+    def then(self) -> list[tuple[Place, float]]:
+        return self.asked(self.raw["now"] or self.raw["at"], self.raw["settings"])
+
+    @property
+    def now(self) -> list[tuple[Place, float]]:
+        return self.asked(None, self.raw["requested"])
+
+    def rebuilds(self) -> bool:
+        """Whether the question asked at the logged clock under the logged knobs gives what was delivered."""
+        found = self.then
+        if len(found) != (self.raw["ranked"] or len(self.delivered)):
+            return False
+        scores = [hit["score"] for hit in self.raw["hits"]]
+        return all(
+            place == wanted and abs(score - logged) < 1e-9
+            for (place, score), wanted, logged in zip(found, self.delivered, scores, strict=False)
+        )
+
+
+@checks(rerun.Rebuilt)
+def _rebuilt(_: rerun.Rebuilt, case: RecallCase) -> None:
+    assert case.rebuilds()
+
+
+@checks(rerun.NotRebuilt)
+def _not_rebuilt(claim: rerun.NotRebuilt, case: RecallCase) -> None:
+    assert not case.rebuilds()
+    raw = case.raw
+    with case.engine.queries.reader() as store:
+        identity, uuid, generation = store.identity(), store.uuid(), store.generation()
+    vectors = f"{identity.provider} {identity.model}" if identity else "none fts-only"
+    facts: dict[rerun.Obstacle, bool] = {
+        "partial": "***" in raw["query"] or raw["query"].endswith("…"),
+        "other vectors": claim.then == f"{raw['provider']} {raw['model']}" != vectors == claim.now,
+        "other mode": claim.then == raw["mode"] != claim.now == case.found.trace.mode,
+        "refused knob": claim.then.split(" ")[1] == str(raw["settings"].get(claim.then.split(" ")[0]))
+        if claim.obstacle == "refused knob"
+        else False,
+        "new index": claim.then == raw["index"] != uuid == claim.now,
+        "newer notes": claim.then == str(raw["generation"]) != str(generation) == claim.now,
+        "no clock": not raw["now"],
+        "arithmetic": True,
+    }
+    assert facts[claim.obstacle], claim
+
+
+@checks(rerun.DeliveredFewer)
+def _fewer(claim: rerun.DeliveredFewer, case: RecallCase) -> None:
+    assert (claim.delivered, claim.ranked) == (len(case.delivered), case.raw["ranked"])
+    assert claim.delivered < claim.ranked
+    assert claim.most_characters == case.raw["most_characters"]
+
+
+@checks(rerun.AnswersNow)
+def _now(claim: rerun.AnswersNow, case: RecallCase) -> None:
+    before = [place for place, _ in case.then] if case.rebuilds() else case.delivered
+    assert claim.same == ([place for place, _ in case.now] == before)
+
+
+@checks(rerun.DeliveredAs)
+def _delivered(claim: rerun.DeliveredAs, case: RecallCase) -> None:
+    places = [
+        number
+        for number, (path, first, last) in enumerate(case.delivered, 1)
+        if path == claim.path and (claim.line is None or first <= claim.line <= last)
+    ]
+    assert claim.place == (places[0] if places else None)
+    assert claim.cut == bool(places and case.raw["hits"][places[0] - 1]["cut"])
+
+
+@checks(rerun.GotThen)
+def _got(claim: rerun.GotThen, case: RecallCase) -> None:
+    assert claim.client == case.raw["client"]
+    assert claim.hits == len(case.delivered)
+    assert claim.masked == ("***" in case.raw["query"])
+
+
+@checks(rerun.HitChange)
+def _change(claim: rerun.HitChange, case: RecallCase) -> None:
+    key = claim.path, claim.start_line, claim.end_line
+
+    def place(hits: list[Any]) -> int | None:
+        return next((number for number, (one, _) in enumerate(hits, 1) if one == key), None)
+
+    steps = [case.then, case.asked(None, case.raw["settings"]), case.now]
+    logged = place([(one, 0) for one in case.delivered])
+    assert (claim.place_then, claim.place_now) == (logged, place(case.now))
+    assert claim.score_now == dict(case.now).get(key)
+    assert claim.score_then == (case.raw["hits"][logged - 1]["score"] if logged else None)
+    places = [logged, *map(place, steps)]
+    moved = [was != then for was, then in itertools.pairwise(places)]
+    assert moved == [
+        bool({"length", "notes", "index"} & set(claim.causes)),
+        "clock" in claim.causes,
+        "knobs" in claim.causes,
+    ]
+    if "length" in claim.causes:
+        assert case.rebuilds()
+        assert logged is None
+
+
+# --- the memories that produce them --------------------------------------------------------------------------------
+
+
+def made(place: Path) -> Iterator[tuple[rerun.RecallClaim, RecallCase]]:
+    """Everything that is said of a recall of which part went out, then of it under other knobs, notes and clocks."""
+    folder = place / "notes"
+    (folder / "memory").mkdir(parents=True)
+    for day in range(1, 9):
+        words = " ".join(f"word{day}{n}" for n in range(day * 4))
+        (folder / "memory" / f"2026-10-{day:02}.md").write_text(f"omada router {words}\n")
+    knobs = {"profile": "openclaw-2026.3", "query.minScore": "0.3", "query.hybrid.temporalDecay.enabled": "true"}
+
+    def options(name: str = "index", provider: str = "scripted", now: float = NOW, **changes: str) -> Options:
+        chosen = {**dict(STILL), **knobs, **changes}
+        index = str(place / f"{name}.sqlite")
+        return Options(workspace=str(folder), index=index, provider=provider, now=now, changes=tuple(chosen.items()))
+
+    with Engine.open(options()) as engine:
+        engine.indexer.sync()
+    served = ServedMemory(lambda: Engine.open(options()), ServerOptions(log=True, max_injected_chars=200))
+    served.search({"query": "omada router"}, "", "a client", Stop())
+    served.search({"query": "router password: hunter2hunter2X9"}, "", "", Stop())
+    served.close()
+    yield from _replayed(folder, options())
+    yield from _replayed(folder, options(now=NOW + 60 * 86_400))
+    yield from _replayed(folder, options(**{"query.minScore": "0.97"}))
+    yield from _replayed(folder, options("other", "none"))
+    yield from _replayed(folder, options("fourth"))
+    yield from _replayed(folder, options("third", "builtin"))
+    (folder / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
+    yield from _replayed(folder, options())
+
+
+def _replayed(folder: Path, options: Options) -> Iterator[tuple[rerun.RecallClaim, RecallCase]]:
+    place = recall_log.recall_log_path(folder)
+    entries, lines = recall_log.read(place).entries, recall_log.lines(place)
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        for entry, line in zip(entries, lines, strict=True):
+            raw = json.loads(line)
+            variants = [(entry, raw), (replace(entry, now=0.0), {**raw, "now": 0.0})]
+            for one, own in variants:
+                found = rerun.replay(one, engine.plan.settings, engine.queries.gather)
+                case = RecallCase(engine, found, own)
+                asked = [rerun.delivered_line(one, f"memory/2026-10-{day:02}.md", 1) for day in (1, 4, 8)]
+                for claim in (*found.claims, *asked, rerun.got_then(one)):
+                    yield claim, case

@@ -1,0 +1,260 @@
+"""What OpenClaw 2026.9 writes into notes, on screen: folds, annotations, promotions, lines that were lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.views.dialogs import Preview
+from memory_tui.tui.views.inbox.inbox_proposal import Suggestions
+from memory_tui.tui.views.inbox.inbox_view import InboxView
+from memory_tui.tui.views.notes.annotations_view import AnnotationsView, Entries
+from memory_tui.tui.views.notes.history import HistoryView
+from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.reader import Reader
+from tests.support.tui import LARGE, SMALL, drive, enter, make_app, matches_screen, press, said, settled, text_of
+
+TINY = (60, 20)
+SIZES = pytest.mark.parametrize("size", [TINY, SMALL, LARGE], ids=["60x20", "80x24", "120x36"])
+MEMORY = """# Long-term memory
+
+## House
+- the router is an Omada ER7212PC <!-- trigger: router, wlan --> <!-- importance: 8 -->
+- the router password rotates on Mondays <!-- project: github.com/me/house -->
+
+## Promoted From Short-Term Memory (2026-03-18)
+<!-- openclaw-memory-promotion:k1 -->
+- the guest network is on VLAN 20 [score=0.812 signals=4 recalls=3 avg=0.640 source=memory/2026-03-17.md:3-3]
+<!-- openclaw-memory-promotion:k2 -->
+- the printer sits in the hall [score=0.790 signals=4 recalls=3 avg=0.610 source=memory/2026-03-17.md:4-4]
+
+## Rules
+- tea before coffee
+"""
+DAY = """# 2026-03-17
+
+- the guest network is on VLAN 20
+- the printer sits in the hall
+## Light Sleep
+<!-- openclaw:dreaming:light:start -->
+- a candidate
+<!-- openclaw:dreaming:light:end -->
+- the end of the day
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text(MEMORY)
+    (folder / "memory/2026-03-17.md").write_text(DAY)
+    return folder
+
+
+@pytest.fixture
+def app(workspace: Path) -> MemoryApp:
+    return make_app(workspace, provider="none", changes=(("profile", "openclaw-2026.9"),))
+
+
+async def read(pilot: Pilot[int], path: str) -> Reader:
+    """Read a note in the list of notes."""
+    tree = pilot.app.screen.query_one(FileTree)
+    assert tree.reveal(path)
+    await press(pilot, "j", "k")
+    tree.reveal(path)
+    await press(pilot, "enter")
+    reader = pilot.app.screen.query_one(Reader)
+    reader.focus()
+    await settled(pilot)
+    return reader
+
+
+@SIZES
+def test_what_dreaming_wrote_is_folded(size: tuple[int, int], app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        reader = await read(pilot, "MEMORY.md")
+        await press(pilot, "g", "g", *["j"] * 6)
+        matches_screen(app, "folded")
+        assert "▸ 2 entries promoted" in text_of(app)
+        await press(pilot, "j")
+        assert reader.cursor == 11, "what is folded is passed over"
+        await press(pilot, "k", "enter", "j", "j")
+        assert reader.cursor == 8
+        await press(pilot, "h")
+        assert reader.cursor == 6
+        assert "▸ 2 entries promoted" in text_of(app)
+        await press(pilot, "l")
+        assert "▸" not in "".join(line for line in text_of(app).split("\n") if "promoted" in line)
+
+    drive(app, steps, size)
+
+
+def test_a_line_that_is_gone_to_comes_out_of_its_fold(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        reader = await read(pilot, "memory/2026-03-17.md")
+        assert "OpenClaw's light sleep, 3 lines" in text_of(app)
+        await press(pilot, "f")
+        await enter(pilot, "candidate")
+        assert reader.cursor == 6
+        assert "- a candidate" in text_of(app)
+
+    drive(app, steps, LARGE)
+
+
+def test_a_note_without_dreams_says_that_nothing_is_folded(workspace: Path, app: MemoryApp) -> None:
+    (workspace / "MEMORY.md").write_text("# Home\n- tea\n")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await read(pilot, "MEMORY.md")
+        await press(pilot, "h")
+        assert "Nothing in this note can be folded" in said(app)
+
+    drive(app, steps, SMALL)
+
+
+@SIZES
+def test_annotations_move_hits_before_they_are_written(size: tuple[int, int], workspace: Path, app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "/")
+        await enter(pilot, "router")
+        await press(pilot, "enter", "g", "a")
+        assert isinstance(app.screen, AnnotationsView)
+        await press(pilot, "j", *["l"] * 10)
+        matches_screen(app, "annotations")
+        assert "router: 2 moved" in text_of(app)
+        await press(pilot, "h", "u")
+        entries = app.screen.query_one(Entries)
+        assert entries.entry is not None
+        assert entries.staged(entries.entry).importance == 10
+        await press(pilot, "escape")
+        assert "Save what you changed first" in said(app)
+        await press(pilot, "ctrl+s", "enter")
+        assert "<!-- project: github.com/me/house --> <!-- importance: 10 -->" in (workspace / "MEMORY.md").read_text()
+        await press(pilot, "u")
+        assert (workspace / "MEMORY.md").read_text() == MEMORY
+
+    drive(app, steps, size)
+
+
+def test_triggers_and_project_are_typed(workspace: Path, app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "g", "a", "enter")
+        await enter(pilot, ", omada")
+        await press(pilot, "enter", "#")
+        await enter(pilot, "GitHub.com/Me")
+        await press(pilot, "enter", "ctrl+s", "enter")
+        line = (workspace / "MEMORY.md").read_text().split("\n")[3]
+        assert line.endswith("<!-- trigger: router, wlan, omada --> <!-- project: github.com/Me -->")
+        await press(pilot, "enter", "escape")
+        assert "No annotation" not in text_of(app)
+        await press(pilot, "z", "e")
+        assert "USER.md has no entries" in text_of(app)
+
+    drive(app, steps, LARGE)
+
+
+def test_a_profile_that_reads_no_annotations_says_so(workspace: Path) -> None:
+    app = make_app(workspace, provider="none", changes=(("profile", "openclaw-2026.3"),))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "g", "a", "l")
+        assert "openclaw-2026.3 reads no annotations" in text_of(app)
+
+    drive(app, steps, LARGE)
+
+
+@SIZES
+def test_promotions_are_decided_together_and_undone_as_one(
+    size: tuple[int, int], workspace: Path, app: MemoryApp
+) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "4")
+        view = app.screen
+        assert isinstance(view, InboxView)
+        queue = view.query_one(Suggestions)
+        first = next(one for one in view.open if one.kind == "promotion")
+        queue.cursor = queue.row_of(first.id) or 0
+        await press(pilot, "space")
+        matches_screen(app, "promotions")
+        await press(pilot, "*", "x")
+        assert [one for one in view.open if one.kind == "promotion"] == []
+        assert "2 suggestions are kept for good. u undoes it." in said(app)
+        await press(pilot, "u")
+        assert sum(one.kind == "promotion" for one in view.open) == 2
+        queue.cursor = queue.row_of(first.id) or 0
+        await press(pilot, "*", "m")
+        assert isinstance(app.screen, Preview)
+        await press(pilot, "enter")
+        assert "openclaw-memory-promotion" not in (workspace / "MEMORY.md").read_text()
+        assert (workspace / "memory/2026-03-17.md").read_text() == DAY
+        await press(pilot, "u")
+        assert (workspace / "MEMORY.md").read_text() == MEMORY
+
+    drive(app, steps, size)
+
+
+def test_a_promoted_entry_is_edited_in_its_line(workspace: Path, app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "4")
+        view = app.screen
+        assert isinstance(view, InboxView)
+        queue = view.query_one(Suggestions)
+        first = next(one for one in view.open if one.kind == "promotion")
+        queue.cursor = queue.row_of(first.id) or 0
+        await press(pilot, "i")
+        await enter(pilot, " indeed")
+        await press(pilot, "enter", "enter")
+        assert ":3-3] indeed\n<!--" in (workspace / "MEMORY.md").read_text()
+        await press(pilot, "u")
+        assert (workspace / "MEMORY.md").read_text() == MEMORY
+
+    drive(app, steps, LARGE)
+
+
+@SIZES
+def test_lost_lines_are_brought_back_from_the_inbox(size: tuple[int, int], workspace: Path, app: MemoryApp) -> None:
+    note = workspace / "memory/2026-03-17.md"
+
+    async def steps(pilot: Pilot[int]) -> None:
+        note.write_text("# 2026-03-17\n\n- 12:00 overwritten\n")
+        await press(pilot, "r", "4")
+        view = app.screen
+        assert isinstance(view, InboxView)
+        assert view.open[0].kind == "lost"
+        queue = view.query_one(Suggestions)
+        queue.cursor = queue.row_of(view.open[0].id) or 0
+        await settled(pilot)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, Preview)
+        await press(pilot, "enter")
+        assert "- a candidate" in note.read_text()
+        assert "- 12:00 overwritten" in note.read_text()
+        await press(pilot, "u")
+        assert note.read_text() == "# 2026-03-17\n\n- 12:00 overwritten\n"
+        await press(pilot, "g", "h")
+        assert isinstance(app.screen, HistoryView)
+
+    drive(app, steps, size)
+
+
+def test_the_history_restores_a_text_whole_or_beside_newer_lines(workspace: Path, app: MemoryApp) -> None:
+    note = workspace / "memory/2026-03-17.md"
+
+    async def steps(pilot: Pilot[int]) -> None:
+        note.write_text("# 2026-03-17\n\n- 12:00 overwritten\n")
+        await press(pilot, "r")
+        await read(pilot, "memory/2026-03-17.md")
+        await press(pilot, "g", "h")
+        assert "enter restores" in text_of(app)
+        await press(pilot, "enter", "w", "enter")
+        assert note.read_text() == DAY
+        await press(pilot, "u", "enter")
+        assert "overwritten" in note.read_text()
+
+    drive(app, steps, LARGE)
