@@ -21,6 +21,7 @@ SMALL = {
     "inbox": "--chunks 20",
     "index_and_search": "--files 3 --chunks 20 --questions 2 --kinds frequent",
     "passages": "{labelled}",
+    "profiles": "--files 3 --questions 2",
     "providers": "--chunks 20 --model none",
     "recall": "{labelled}",
     "trust": "looking saving replacing size --files 20 --many 20",

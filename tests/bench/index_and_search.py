@@ -75,7 +75,7 @@ def searching(folder: Path, place: Path, kind: str, count: int) -> None:
 
 
 def profiles(engine: Engine, asked: list[str]) -> None:
-    """A knob step under each profile, and what 2026.9 costs beside 2026.3 on the same notes, in turns."""
+    """A knob step under each profile, in turns."""
     ours = engine.plan.settings
     tries = {
         "recommended": ours,
@@ -91,8 +91,6 @@ def profiles(engine: Engine, asked: list[str]) -> None:
             steps[title].append(cost_of(partial(engine.queries.rank, evidence, settings)))
     for title, costs in steps.items():
         show(f"one knob step, {title}, ms", share(costs, 0.5), "<= 16")
-    newer, older = (share(steps[f"openclaw-2026.{number}"], 0.5).cpu for number in (9, 3))
-    show("  2026.9 / 2026.3", f"{newer / older:.2f}", "<= 2")
 
 
 def full_text(store, asked: list[str]) -> list[Cost]:
