@@ -187,7 +187,7 @@ def prompt_of(
     for name in ROOT_NOTES_2026_9 if trust is not None else ():
         known = trust.of(name, now) if trust is not None else None
         if known is not None and known.state in ("untrusted", "ignored"):
-            excluded[name] = f"OpenClaw leaves it out: it is {known.words.partition(':')[0]}"
+            excluded[name] = f"OpenClaw leaves it out: it is {known.words.partition(': ')[0]}"
 
     def read(name: str) -> bytes | None:
         if name == path and data is not None:

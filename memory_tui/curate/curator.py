@@ -197,25 +197,25 @@ class Curator:
 
         Raises Conflict when a note has changed since; with `merging` only when the same lines have.
         """
-        target, change = self._undo(number)
+        target, change = self._step("undo", number)
         if target.ledger:
             return AppliedChange(step_ledger(self.journal, self._ledger(), target, "undo"), change, ())
         return self._make(change, merging=merging, undoes=target.id)
 
     def planned_undo(self, number: int | None = None) -> Change:
         """What `undo` would do, for a preview. Raises EditRefused."""
-        return self._undo(number)[1]
+        return self._step("undo", number)[1]
 
     def redo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
-        target, change = self._redo(number)
+        target, change = self._step("redo", number)
         if target.ledger:
             return AppliedChange(step_ledger(self.journal, self._ledger(), target, "redo"), change, ())
         return self._make(change, merging=merging, redoes=target.id)
 
     def planned_redo(self, number: int | None = None) -> Change:
         """What `redo` would do, for a preview. Raises EditRefused."""
-        return self._redo(number)[1]
+        return self._step("redo", number)[1]
 
     def repair(self, path: str, seen: bytes) -> JournalEntry:
         """Write the class agent into OpenClaw's ledger for `path`, whose whole text a person has `seen`.
@@ -237,10 +237,12 @@ class Curator:
             recover.recover(self.roots, self.journal)
             self._prune()
             kept = _record_external_edit(self.roots, self.journal, edit, program)
-        if kept is None:
-            return None
+            if kept is None:
+                return None
+            entry, change = kept
+            entry, untold = self._followed(entry, change.files, self._movable(change.files))
         self._tell((edit.path,))
-        return AppliedChange(*kept, ())
+        return AppliedChange(entry, change, (), untold)
 
     def recover(self) -> tuple[JournalEntry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
@@ -287,17 +289,12 @@ class Curator:
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _undo(self, number: int | None) -> tuple[JournalEntry, Change]:
+    def _step(self, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
+        """The change to "undo" or "redo", and what doing so would change."""
         entries = self.journal.entries()
-        target = _chosen(self.undoable(), number, entries, "undo")
-        last = _last(entries, target, undone=False)
-        return target, self._back(last, "undo", f"Undo: {target.title}")
-
-    def _redo(self, number: int | None) -> tuple[JournalEntry, Change]:
-        entries = self.journal.entries()
-        target = _chosen(self.redoable(), number, entries, "redo")
-        last = _last(entries, target, undone=True)
-        return target, self._back(last, "redo", f"Redo: {target.title}")
+        target = _chosen(self.undoable() if kind == "undo" else self.redoable(), number, entries, kind)
+        last = _last(entries, target, undone=kind == "redo")
+        return target, self._back(last, kind, f"{kind.capitalize()}: {target.title}")
 
     def _ledger(self) -> Trust:
         if self.read_only:

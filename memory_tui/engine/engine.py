@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from memory_tui.inbox.examine import Tell
     from memory_tui.index.store import Store
     from memory_tui.ltm.memories import Memories
+    from memory_tui.openclaw.promotion import Promotions
     from memory_tui.openclaw.trust import FileTrust, TrustReport
     from memory_tui.source.last_text import LastText
 
@@ -96,6 +97,13 @@ class Notes:
 
         curator = self.curator
         return budget.prompt_of(self._plan(), curator.trust, curator.plan.clock(), path, data)
+
+    def promotions(self) -> Promotions:
+        """What OpenClaw's dreaming counts of the passages of daily notes, what comes next first."""
+        from memory_tui.config import places
+        from memory_tui.openclaw.promotion import promotions
+
+        return promotions(self._plan().roots.workspace, places.state_database(), self.curator.plan.clock())
 
     def trust(self) -> TrustReport | None:
         """What OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""

@@ -113,7 +113,8 @@ async def _keep(view: View, begun: ExternalEdit, path: str, problem: str) -> Non
 
 def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if done is not None:
-        return f"{one_line(done.change.title)}: kept as change {done.entry.id}; u undoes it."
+        kept = f"{one_line(done.change.title)}: kept as change {done.entry.id}; u undoes it."
+        return f"{kept} {one_line(done.untold)}".strip()
     if name in _AT_ONCE:
         return f"{name} does not wait for its window: what is saved there is not in the journal."
     return f"{one_line(path)} is as it was."

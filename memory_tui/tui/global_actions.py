@@ -9,6 +9,8 @@ from textual import events
 from textual.app import App
 from textual.widget import Widget
 
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.sanitize import one_line
 from memory_tui.tui.keymap import after_prefix, find, why_nothing
 from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View, sentence_of
@@ -16,7 +18,6 @@ from memory_tui.tui.widgets.status_bars import WhichKey
 from memory_tui.tui.workers import alive, task
 
 if TYPE_CHECKING:
-    from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
@@ -334,14 +335,26 @@ class GlobalActions(App[int]):
         """Add a line to today's log."""
         from memory_tui.tui.views.dialogs import LineDialog, looks_secret
 
+        effects: list[str] = []
+
         def typed(text: str | None) -> None:
             if text:
                 self._remember(text)
 
+        def remark(text: str) -> str:
+            return looks_secret(text) or " ".join(effects)
+
         self.push_screen(
-            LineDialog("Remember this", "One line, added with the time to today's log.", "Keep", remark=looks_secret),
-            typed,
+            LineDialog("Remember this", "One line, added with the time to today's log.", "Keep", remark=remark), typed
         )
+        self._foresee(effects)
+
+    @task("plan")
+    async def _foresee(self, effects: list[str]) -> None:
+        """Find what a line in today's log does to its trust."""
+        found = await self.jobs.attempt(lambda engine: engine.notes.curator.plan.remember("-").notes)
+        if not isinstance(found, MemoryTuiError):
+            effects += [one_line(words) for words in found if "changes nothing" not in words]
 
     @task("write", exclusive=False)
     async def _remember(self, text: str) -> None:

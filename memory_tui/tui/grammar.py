@@ -123,6 +123,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "show picture": Meaning(("zp",), "the next picture: calendar, plane; score against age"),
         "show layer": Meaning(("zl",), "the next layer of the calendar"),
         "show all": Meaning(("ze",), "everything: what was decided, files that agree"),
+        "show dreaming": Meaning(("zd",), "what OpenClaw's dreaming promotes next"),
         "show fading": Meaning(("zf",), "hits that fade"),
         "show noise": Meaning(("zn",), "noise of unrelated questions"),
         "show better": Meaning(("zs",), "a search for better settings"),

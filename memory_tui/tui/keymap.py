@@ -312,6 +312,7 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("undo", "undo", "history", "undo this change", "Undo", WRITABLE),
     Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
+    Action("open", "do", "dreaming", "read the daily note at this passage", "Read", ENGINE, palette=False),
     Action("triggers", "do", "annotations", "type the phrases that bring this entry up", "Triggers", WRITABLE),
     Action("less", "less", "annotations", "this entry matters less", "Less", WRITABLE),
     Action("more", "more", "annotations", "this entry matters more", "More", WRITABLE),

@@ -91,6 +91,15 @@ OVERLAYS: Sequence[OverlayView] = (
         (Opener("everywhere", "go annotations"),),
     ),
     OverlayView(
+        "dreaming",
+        "Dreaming",
+        "inbox.dreaming_view:DreamingView",
+        "notes",
+        "what OpenClaw 2026.9 promotes next into MEMORY.md, and which gate holds the rest",
+        (Opener("everywhere", "show dreaming"),),
+        renew=("read OpenClaw's counts again", "Again"),
+    ),
+    OverlayView(
         "trust",
         "Trust",
         "notes.trust_view:TrustView",

@@ -160,7 +160,6 @@ def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
 def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
     """What `step` would do. Raises EditRefused when there is nothing to do."""
     from memory_tui.core.errors import EditRefused
-    from memory_tui.curate.changes import Change
 
     curator = engine.notes.curator
     entries = curator.undoable() if kind == "undo" else curator.redoable()
@@ -169,11 +168,7 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
         raise EditRefused(
             "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.", "gh shows what was changed."
         )
-    made = curator.journal.change_of(entry)
-    if kind == "redo":
-        return planned(engine, replace(made, kind="redo", title=f"Redo: {entry.title}"))
-    back = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
-    return planned(engine, Change("undo", f"Undo: {entry.title}", back))
+    return planned(engine, curator.planned_undo(entry.id) if kind == "undo" else curator.planned_redo(entry.id))
 
 
 def begun_since(engine: Engine, kind: str, since: float) -> bool:
@@ -215,6 +210,25 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
     before = found.before if found is not None else data
     beginning = engine.notes.curator.plan.beginning(path) if before is None else ""
     return Opened(before, shown(before, path), Typing(folder, path, found), found, beginning)
+
+
+def standing(engine: Engine, path: str, before: bytes | None, text: str) -> list[tuple[str, str]]:
+    """What saving `text` means for the prompt, with the line where each file is cut, and for trust: words and style."""
+    data, curator = text.encode("utf-8", "replace"), engine.notes.curator
+    found = engine.notes.prompt(path, data)
+    said: list[tuple[str, str]] = []
+    if found is not None and any(file.path == path for file in found.files):
+        others = [file for file in found.files if file.path != path and file.taken < file.used]
+        own = next(file for file in found.files if file.path == path)
+        said.append((own.sentence, "bad" if own.taken < own.used else "warn" if own.remark else ""))
+        said.append((found.sentence, ""))
+        said += [(file.sentence, "bad") for file in others]
+    elif path == curator.plan.memory():
+        said += [(one.sentence, "bad" if one.cut else "") for one in curator.plan.budget(data)]
+    if curator.trust is not None:
+        effects = curator.trust.effects([(path, before, data)], curator.plan.clock())
+        said[2:2] = [(effect, "warn") for effect in effects if "changes nothing" not in effect]
+    return said
 
 
 def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:

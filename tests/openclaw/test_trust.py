@@ -178,6 +178,23 @@ def test_undo_and_redo_move_the_hash_with_the_text(ledger: HostLedger, trust: Tr
     assert state(trust) == "agent"
 
 
+def test_an_edit_in_an_outside_editor_moves_the_hash_too(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+    ledger.agent_writes("MEMORY.md", b"- by the agent\n")
+    trust.approve("test")
+    edit = curator.begin_external_edit("MEMORY.md")
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- by the agent\n- in the editor\n")
+    done = curator.finish_external_edit(edit, "vi")
+    assert done is not None
+    assert done.entry.trust == ("MEMORY.md",)
+    assert ledger.agent_writes("MEMORY.md", b"- by the agent\n- in the editor\n- more\n") == "agent"
+    edit = curator.begin_external_edit("MEMORY.md")
+    ledger.agent_writes("MEMORY.md", b"- the agent wrote meanwhile\n")
+    (ledger.workspace / "MEMORY.md").write_bytes(b"- saved over it\n")
+    done = curator.finish_external_edit(edit, "vi")
+    assert done is not None
+    assert done.entry.trust == ()
+
+
 def test_an_approval_holds_for_one_workspace_and_can_be_withdrawn(
     ledger: HostLedger, trust: Trust, tmp_path: Path
 ) -> None:

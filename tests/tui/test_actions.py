@@ -20,6 +20,7 @@ from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.agents.agents_view import AgentsView
 from memory_tui.tui.views.agents.connection_view import ConnectionView
 from memory_tui.tui.views.help import INDENT, written
+from memory_tui.tui.views.inbox.dreaming_view import DreamingView
 from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.doctor_view import DoctorView
@@ -81,6 +82,7 @@ NODES = {
     "watched": QuestionInput,
     "history": HistoryView,
     "annotations": AnnotationsView,
+    "dreaming": DreamingView,
     "trust": TrustView,
     "repair": RepairView,
     "search": SearchView,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.notes.edit import EditArea
 from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
 from memory_tui.tui.widgets.file_tree import FileTree
 from tests.support.ledger import HostLedger
@@ -135,9 +135,10 @@ def test_the_editor_says_what_of_the_text_goes_into_the_prompt_while_it_is_typed
         tree.reveal("USER.md")
         await press(pilot, "enter", "i")
         await enter(pilot, "x")
-        said = str(app.screen.query_one(EditArea).border_subtitle)
+        said = str(app.screen.query_one("#standing", Static).render())
         assert "USER.md: 4,000 of 4,500 characters, limit 4,000; lines 1" in said
         assert "All files of the prompt: " in said
+        assert "Trust: USER.md is agent, edited since" in said
         await press(pilot, "escape", "y")
 
     drive(app, steps, LARGE)

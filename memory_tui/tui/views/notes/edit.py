@@ -20,7 +20,6 @@ from textual.widgets import Input, Static, TextArea
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
-from memory_tui.curate.budget import PROMPT_FILES
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.keymap import bindings
@@ -209,6 +208,7 @@ class EditView(View):
         """The text, and what saving it would do."""
         # What they show at first is given here: a view that is left at once has no children any more when it mounts.
         yield self._area
+        yield Static("", id="standing", markup=False)
         yield Impact(self.home.question)
 
     def on_mount(self) -> None:
@@ -250,6 +250,7 @@ class EditView(View):
             self.show_message(f"There is no {one_line(self._path)} yet: ctrl+s begins it, esc leaves it.")
         elif self._draft.changed_characters:
             self.show_message("Control characters show as stand-ins; lines that you leave alone keep theirs.")
+        self._measure(text)
 
     def _not_opened(self, error: MemoryTuiError) -> None:
         below = self.app.screen_stack[-2]
@@ -313,7 +314,7 @@ class EditView(View):
     def _rested(self) -> None:
         self._timer = None
         self._keep()
-        if self._draft is not None and self._path in PROMPT_FILES:
+        if self._draft is not None:
             self._measure(self._draft.restored(self._area.text))
         impact = self.query_one(Impact)
         question = impact.question.value.strip()
@@ -328,12 +329,13 @@ class EditView(View):
 
     @task("prompt")
     async def _measure(self, text: str) -> None:
-        """Say how much of the text OpenClaw puts into the prompt, and of all its files together."""
-        data = text.encode("utf-8", "replace")
-        found = await self.home.jobs.run(lambda engine: engine.notes.prompt(self._path, data))
-        own = next((file for file in found.files if file.path == self._path), None) if found else None
-        said = f"{own.sentence} {found.sentence}" if found and own else ""
-        self._area.border_subtitle = Content(said)
+        """Say how much of the text goes into the prompt, where each file is cut, and what saving does to trust."""
+        work = partial(note_changes.standing, path=self._path, before=self._before, text=text)
+        said = await self.home.jobs.run(work)
+        lines = [(f" {one_line(words)}\n", f"${style}" if style else "$quiet") for words, style in said]
+        standing = self.query_one("#standing", Static)
+        standing.display = bool(said)
+        standing.update(Content.assemble(*lines).rstrip())
 
     @task("impact")
     async def _preview(self, text: str, question: str) -> None:
