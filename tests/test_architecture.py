@@ -294,6 +294,7 @@ NOT_DURABLE = {
     "memory_tui/core/atomic.py": "the room itself",
     "memory_tui/curate/git.py": "objects and references of git, and a private folder without configuration",
     "memory_tui/demo/demo.py": "the demo's temporary folder, which goes with it",
+    "memory_tui/engine/past_questions.py": "an index in a temporary folder, which goes with it",
     "memory_tui/doctor/checks_machine.py": "a probe in a temporary folder, to be seen by the watcher",
     "memory_tui/providers/batch.py": "a file without a name, for an answer that is read at once",
     "memory_tui/providers/wires/llama_process.py": "a file without a name, for what a model says while it loads",

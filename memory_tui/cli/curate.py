@@ -92,7 +92,7 @@ def _curator(given: argparse.Namespace) -> Curator:
 def _remember(given: argparse.Namespace) -> int:
     curator = _curator(given)
     text = sys.stdin.read() if given.text == "-" else given.text
-    return _make(curator, curator.plan.remember(text), given)
+    return make(curator, curator.plan.remember(text), given)
 
 
 def _promote(given: argparse.Namespace) -> int:
@@ -101,7 +101,7 @@ def _promote(given: argparse.Namespace) -> int:
         raise QueryError(f"{given.place!r} names no lines.", "For instance memory/2026-01-12.md:12 or :12-14.")
     curator = _curator(given)
     spot = curator.plan.spot(found[1], int(found[2]), int(found[3]) if found[3] else None)
-    return _make(curator, curator.plan.promote(spot, to=getattr(given, "to", ""), move=hasattr(given, "move")), given)
+    return make(curator, curator.plan.promote(spot, to=getattr(given, "to", ""), move=hasattr(given, "move")), given)
 
 
 def _annotate(given: argparse.Namespace) -> int:
@@ -159,7 +159,7 @@ def _restore(given: argparse.Namespace) -> int:
 
 def _archive(given: argparse.Namespace) -> int:
     curator = _curator(given)
-    return _make(curator, curator.plan.archive(given.older_than), given)
+    return make(curator, curator.plan.archive(given.older_than), given)
 
 
 def _undo(given: argparse.Namespace) -> int:
@@ -172,7 +172,8 @@ def _undo(given: argparse.Namespace) -> int:
     return _finish(planned, run(number, merging=merging), given)
 
 
-def _make(curator: Curator, change: Change, given: argparse.Namespace) -> int:
+def make(curator: Curator, change: Change, given: argparse.Namespace) -> int:
+    """Show `change`, ask, and make it. Raises EditRefused when nobody says yes."""
     if not _wanted(change, given, curator.read_only):
         return _finish(change, None, given)
     return _finish(change, curator.apply(change), given)

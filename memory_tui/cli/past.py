@@ -9,15 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, moment, opened, positive, query_of, spoken
-from memory_tui.core.errors import IndexUnavailable, QueryError, SettingError
+from memory_tui.cli.common import Command, moment, opened, options, positive, query_of, spoken
+from memory_tui.core.errors import EditRefused, IndexUnavailable, QueryError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
+    from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.engine.engine import Engine
-    from memory_tui.explain.counterfactuals import Saved
+    from memory_tui.explain.why_not import WhyNot
 
 MONTH, WEEK = 30, 7
+NO_EDIT = "No edit is looked for: name a line (PATH:LINE) that holds text and is not recalled."
 
 
 def _declare_why(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +32,12 @@ def _declare_why(parser: argparse.ArgumentParser) -> None:
         metavar="DB",
         help="also look into OpenClaw's own index (default: that of its agent)",
     )
+    parser.add_argument(
+        "--edits", action="store_true", help="also look for the smallest edits of the note that get the line recalled"
+    )
+    parser.add_argument("--apply", type=positive, metavar="N", help="make edit N of those, after its preview")
+    parser.add_argument("--yes", action="store_true", help="with --apply: write without asking")
+    parser.add_argument("--dry-run", action="store_true", help="with --apply: show the difference and write nothing")
 
 
 def _declare_why_never(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +55,15 @@ def _declare_replay(parser: argparse.ArgumentParser) -> None:
         "--under", action="append", metavar="KEY=VALUE", help="the setting to try, also profile=NAME; may be repeated"
     )
     parser.add_argument("--on", metavar="DATE", help="as it will be on this day (YYYY-MM-DD)")
+    parser.add_argument(
+        "--with-note",
+        action="append",
+        metavar="NOTE=FILE",
+        help="with the text of FILE in the place of this note; may be repeated",
+    )
+    parser.add_argument(
+        "--model", metavar="PROVIDER", help="with the vectors of another provider (builtin, or an approved one)"
+    )
     _days(parser, WEEK)
 
 
@@ -55,11 +72,12 @@ def _days(parser: argparse.ArgumentParser, usual: int) -> None:
 
 
 def _why(given: argparse.Namespace) -> int:
+    from memory_tui.engine import past_questions
     from memory_tui.explain import trace_json, why_not
     from memory_tui.explain.rephrase import remedies
     from memory_tui.explain.shares import shares_of
     from memory_tui.explain.why_not import against_their_index
-    from memory_tui.render import as_text, share_text
+    from memory_tui.render import as_text, edit_text, share_text
 
     if query_of(given) is None:
         raise QueryError("There is no query.", 'For instance: memory-tui why "router vlan" MEMORY.md:3.')
@@ -71,40 +89,53 @@ def _why(given: argparse.Namespace) -> int:
         if hasattr(given, "openclaw_index"):
             answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
         plan = engine.plan
-        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.queries.gather, _saved(engine))
+        saved = past_questions.saved_effect(engine)
+        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.queries.gather, saved)
         theirs = engine.backend.why(given.query, answer.place.path, line or 0)
         found = shares_of(engine.queries.reader, engine.providers.chain.of_space, answer)
+        edits = _edits(given, engine, answer)
+        if hasattr(given, "apply"):
+            return _apply_edit(given, engine, edits)
     if hasattr(given, "json"):
         told = {**trace_json.why(answer, changes, questions), "shares": share_text.share_data(found)}
+        told |= {"edits": edit_text.data(edits) if edits is not None else None} if hasattr(given, "edits") else {}
         as_text.data({**told, **({"qmd": theirs} if theirs else {})})
     else:
         as_text.text([f"QMD: {theirs}", "The built-in index:"] if theirs else [])
         as_text.text([*as_text.answer(answer, changes, questions), *share_text.share_lines(found)])
+        as_text.text(edit_text.lines(edits) if edits is not None else [NO_EDIT] if hasattr(given, "edits") else [])
     return 0
 
 
-def _saved(engine: Engine) -> Saved | None:
-    """What settings do to the saved questions of the workspace; None without any."""
-    from memory_tui.tune import evaluate, judgments
+def _edits(given: argparse.Namespace, engine: Engine, answer: WhyNot) -> EditsFound | None:
+    """The edits that get the line recalled, where they are asked for."""
+    from memory_tui.engine import edit_trials, past_questions
 
-    found = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
-    if not found.judged:
+    if not hasattr(given, "edits") and not hasattr(given, "apply"):
         return None
-    settled = judgments.settled(found, engine.notes.read)
-    return evaluate.saved_effect(evaluate.collect(engine.queries.gather, settled), engine.plan.settings)
+    return edit_trials.remedies(engine, answer, past_questions.past_questions(engine, _now(given), MONTH))
+
+
+def _apply_edit(given: argparse.Namespace, engine: Engine, edits: EditsFound | None) -> int:
+    """Make one of the edits, shown first. Raises EditRefused."""
+    from memory_tui.cli.curate import make
+
+    found = edits.found if edits is not None else ()
+    if given.apply > len(found):
+        raise EditRefused(f"There is no edit {given.apply}.", "The same command with --edits lists them.")
+    return make(engine.notes.curator, found[given.apply - 1].edit.change, given)
 
 
 def _lacks(engine: Engine, path: str) -> Callable[[str], str | None]:
     """Why OpenClaw's own index cannot recall a note, as a function of the note. Raises IndexUnavailable."""
     from memory_tui.openclaw import compare
-    from memory_tui.openclaw.host_index import HostProblem
 
     plan = engine.plan
     theirs = Path(path).expanduser() if path else compare.database(plan.config)
     found = compare.compare_workspace(plan.roots, theirs, compare.wanted(plan.config, plan.settings, plan.roots))
-    if isinstance(found, HostProblem):
-        raise IndexUnavailable(found.detail, found.next_step)
-    return found.lacks
+    if isinstance(found, compare.IndexComparison):
+        return found.lacks
+    raise IndexUnavailable(found.detail, found.next_step)
 
 
 def _why_never(given: argparse.Namespace) -> int:
@@ -131,21 +162,44 @@ def _why_never(given: argparse.Namespace) -> int:
 
 
 def _replay(given: argparse.Namespace) -> int:
-    from memory_tui.engine import past_questions
+    from memory_tui.engine import edit_trials, past_questions
     from memory_tui.render import as_text, past_text
 
-    if not hasattr(given, "under") and not hasattr(given, "on"):
+    ways = [name for name in ("with_note", "model") if hasattr(given, name)]
+    if not ways and not hasattr(given, "under") and not hasattr(given, "on"):
         raise SettingError("Nothing is to be tried.", "For instance --under query.minScore=0.2, or --on 2027-01-01.")
+    if len(ways) > 1 or (ways and (hasattr(given, "under") or hasattr(given, "on"))):
+        raise SettingError("--with-note and --model are tried alone.", "Leave the other options out.")
     with opened(given) as engine:
         engine.indexer.catch_up()
         now = _now(given)
         asked = past_questions.past_questions(engine, now, getattr(given, "days", WEEK))
-        found = past_questions.replay_under(engine, asked, _after(given, engine), _ahead(given, now))
+        if hasattr(given, "with_note"):
+            found = edit_trials.replay_with_texts(engine, asked, _texts(given), now)
+        elif hasattr(given, "model"):
+            with past_questions.other_model(options(given), given.model) as other:
+                found = past_questions.replay_between(engine, other, asked)
+        else:
+            found = past_questions.replay_under(engine, asked, _after(given, engine), _ahead(given, now))
     if hasattr(given, "json"):
         as_text.data({**past_text.replay_data(found), "leftOut": asked.left_out})
     else:
         as_text.text([*past_text.replay(found), *past_text.left_out(asked)])
     return 0
+
+
+def _texts(given: argparse.Namespace) -> dict[str, str]:
+    """The texts that notes are to have, by their paths. Raises SettingError."""
+    texts = {}
+    for item in given.with_note:
+        note, equals, file = item.partition("=")
+        if not equals:
+            raise SettingError(f"--with-note takes NOTE=FILE, not {item!r}.", "For instance MEMORY.md=/tmp/new.md.")
+        try:
+            texts[note] = Path(file).expanduser().read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingError(f"{file} cannot be read: {error}.", "Name a file of UTF-8 text.") from None
+    return texts
 
 
 def _now(given: argparse.Namespace) -> float:

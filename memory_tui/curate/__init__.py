@@ -15,6 +15,8 @@
   still. -> move_back
 - note_bytes: The bytes of a note change here: replaced, created, removed or appended, in a folder that stays open. ->
   replace
+- note_edits: Candidate edits: small changes of a note by which one of its lines may come to be found, smallest first.
+  -> candidates
 - note_write: A write decides what new text a note gets: merged with what others wrote meanwhile, or tried again. ->
   write
 - planner: The planner turns a wish (capture, promote, move, delete, archive) into a change of notes. -> Planner

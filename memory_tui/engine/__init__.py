@@ -10,6 +10,8 @@
 - connected_agents: Connected agents: what each agent program gets from this memory, what it asked last, what failed
   last. -> rows
 - costs: The cost of an index run before it starts: texts, hosts, tokens, price. -> forecast
+- edit_trials: Edit trials: questions are asked of a copy of the index in which notes are changed, before anybody
+  changes them. -> remedies
 - engine: The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries. ->
   Engine
 - freshness_check: The freshness check compares the notes on disk with the index. -> FreshnessCheck

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from memory_tui.core.errors import SettingError
+from memory_tui.core.errors import ProviderError, SettingError
 from memory_tui.explain import why_never
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_never import PastQuestion, UnreachedLines, WhyNever
@@ -22,6 +24,8 @@ from memory_tui.tune.metrics import measure
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
+    from memory_tui.explain.counterfactuals import Saved
+    from memory_tui.plan import Options
     from memory_tui.recalls.recall_log import RecallEntry
     from memory_tui.tune.judgments import Notebook, Query
 
@@ -138,6 +142,17 @@ def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
     return Unreached(asked.days, searches, len(asked.entries) - searches, why_never.unreached(refs, delivered))
 
 
+def saved_effect(engine: Engine) -> Saved | None:
+    """What settings do to the saved questions of the workspace; None without any. Raises LabelError, QueryError."""
+    from memory_tui.tune import evaluate
+
+    found = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+    if not found.judged:
+        return None
+    settled = judgments.settled(found, engine.notes.read)
+    return evaluate.saved_effect(evaluate.collect(engine.queries.gather, settled), engine.plan.settings)
+
+
 # --- under other settings ------------------------------------------------------------------------------------------
 
 Outcome = Literal["mended", "broken", "moved", "unchanged"]
@@ -181,6 +196,51 @@ def replay_under(
             rows = Reranking(evidence).recalled_each([before, after])
         hits = [tuple(evidence.refs[row] for row in own) for own in rows]
         found.append(_replayed(question, asked.notebook.find(question.text), hits[0], hits[1]))
+        if progress is not None:
+            progress(done, len(asked.questions))
+    return tuple(found)
+
+
+@contextmanager
+def other_model(asked: Options, provider: str) -> Iterator[Engine]:
+    """The same notes in an index of their own, which is thrown away, with the vectors of another provider.
+
+    A provider elsewhere gets the notes only where it is approved. Raises ProviderError, IndexUnavailable.
+    """
+    import tempfile
+
+    from memory_tui.engine.engine import Engine
+
+    with tempfile.TemporaryDirectory(prefix="memory-tui-") as place:
+        index = str(Path(place) / "index.sqlite")
+        with Engine.open(replace(asked, provider=provider, index=index, once=False)) as other:
+            other.indexer.sync(reason="cli")
+            with other.queries.reader() as store:
+                space = store.identity()
+            if space is None or space.provider != provider:
+                raise ProviderError(
+                    f"There are no vectors of {provider} to try.",
+                    "Approve and test it first: memory-tui index --dry-run, memory-tui status --deep.",
+                )
+            yield other
+
+
+def replay_between(
+    engine: Engine, other: Engine, asked: PastQuestions, progress: Progress | None = None
+) -> tuple[Replayed, ...]:
+    """Each question asked of the index of `engine` and of another one of the same notes, such as one with the vectors
+    of another model. Raises IndexUnavailable, QueryError, Cancelled.
+    """
+    settings, found = engine.plan.settings, []
+    texts = [(one.text, one.source) for one in asked.questions]
+    both = zip(engine.queries.gather_each(texts), other.queries.gather_each(texts), strict=True)
+    for done, (question, pair) in enumerate(zip(asked.questions, both, strict=True), 1):
+        before, after = (
+            # The numbers of rows mean nothing in another index.
+            tuple(replace(own.refs[row], rowid=0) for row in Reranking(own).recalled(settings))
+            for own in pair
+        )
+        found.append(_replayed(question, asked.notebook.find(question.text), before, after))
         if progress is not None:
             progress(done, len(asked.questions))
     return tuple(found)

@@ -1,6 +1,7 @@
 """Results as text for a person, the same for command line, MCP, screen.
 
 - as_text: Answers, explanations, comparisons as lines of text. -> text
+- edit_text: Edits of notes as remedies, in words: what each adds, what it does to this question, to others. -> lines
 - evaluation: Evaluations as lines of text or as JSON-ready data. -> scorecard_lines
 - hit_text: Hit text is what a list says of a hit: the name of its note, its title, the words that matter, its age.
   -> hit_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
+from memory_tui.cli.past import NO_EDIT
 from memory_tui.explain import wording
+from memory_tui.recalls import recall_log
+from memory_tui.recalls.recall_log import RecallEntry
 from tests.support.host_index import content, own_file
 
 
@@ -126,3 +130,51 @@ def test_what_openclaws_own_index_lost(run: Callable[..., tuple[int, str, str]],
     assert (lost["recalled"], lost["verdict"]["kind"], lost["verdict"]["place"]) == (False, "lost_in_their_index", 1)
     assert "OpenClaw's own index cannot recall it" in lost["verdict"]["sentence"]
     assert run("why", *where[:2], "--openclaw-index", str(tmp_path / "none.sqlite"))[0] == 1
+
+
+def test_edits_of_the_note_are_listed_and_one_is_made_and_undone(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    note = tmp_path / "notes" / "memory" / "2026-11-03.md"
+    before = note.read_text()
+    where = ("greenhouse router", "memory/2026-11-03.md:2", "--set", "query.maxResults=1")
+    edits = answer(run, *where, "--edits")["edits"]
+    first = edits["found"][0]
+    assert first["path"] == "memory/2026-11-03.md"
+    assert first["place"] == 1
+    assert "greenhouse" in first["words"]
+    assert first["sentence"].endswith(".")
+    _, shown, _ = run("why", *where, "--edits")
+    assert f"Edit 1: {first['title']}" in shown
+    assert run("why", *where, "--apply", "1", "--dry-run")[1].startswith(first["title"])
+    assert note.read_text() == before
+    assert run("why", *where, "--apply", "1", "--yes")[0] == 0
+    assert "greenhouse" in note.read_text()
+    assert answer(run, *where)["recalled"] is True
+    assert run("undo", "--yes")[0] == 0
+    assert note.read_text() == before
+    code, _, err = run("why", *where, "--apply", "9", "--yes")
+    assert code
+    assert "There is no edit 9." in err
+    assert NO_EDIT in run("why", "omada router", "MEMORY.md:2", "--edits")[1]
+
+
+def test_past_questions_are_replayed_with_another_text_and_another_model(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    run("index")
+    log = recall_log.recall_log_path(tmp_path / "notes")
+    at = dt.datetime(2026, 11, 19, tzinfo=dt.UTC).timestamp()
+    recall_log.append_recall(log, RecallEntry("memory_search", "greenhouse", at))
+    (tmp_path / "new.md").write_text("# Facts\n- The greenhouse is heated\n")
+    code, out, err = run("replay", "--with-note", f"MEMORY.md={tmp_path / 'new.md'}", "--json")
+    assert (code, err) == (0, "")
+    (row,) = json.loads(out)["questions"]
+    assert row["outcome"] in ("mended", "moved", "unchanged")
+    code, out, err = run("replay", "--model", "builtin", "--json")
+    assert (code, err) == (0, "")
+    assert len(json.loads(out)["questions"]) == 1
+    assert "There are no vectors of openai to try." in run("replay", "--model", "openai")[2]
+    assert "are tried alone" in run("replay", "--model", "builtin", "--on", "2027-01-01")[2]
+    assert "takes NOTE=FILE" in run("replay", "--with-note", "MEMORY.md")[2]
+    assert "cannot be read" in run("replay", "--with-note", "MEMORY.md=/nowhere.md")[2]

@@ -22,7 +22,7 @@ from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.dialogs import Prompt
+from memory_tui.tui.views.dialogs import Preview, Prompt
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
@@ -424,6 +424,37 @@ def test_a_change_that_recalls_a_line_is_applied_from_there(workspace: Path) -> 
         assert "memory/network.md" in {candidate.chunk.path for candidate in trace_of(app).recalled}
         await press(pilot, "u")
         assert "memory/network.md" not in {candidate.chunk.path for candidate in trace_of(app).recalled}
+
+    drive(app, steps)
+
+
+def test_an_edit_of_the_note_is_shown_made_and_undone_from_there(app: MemoryApp, workspace: Path) -> None:
+    """enter shows the difference and what it does, enter again writes it through the journal, u takes it back."""
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        lost = list(trace_of(app).lost)[-1].chunk
+        note = workspace / lost.path
+        before = note.read_text()
+        lines = before.split("\n")
+        line = next(i for i in range(lost.start_line, lost.end_line) if lines[i - 1].startswith("- "))
+        await ask_line(pilot, f"{lost.path}:{line}")
+        pane = app.screen.query_one(WhyPane)
+        await until(lambda: pane.subject is not None and pane.subject.edits is not None)
+        pane.cursor = next(row for row in range(pane.count()) if str(pane.key_of(row)).startswith("edit"))
+        await press(pilot, "enter")
+        await until(lambda: isinstance(app.screen, Preview))
+        assert "The line would be recalled as hit" in text_of(app)
+        assert note.read_text() == before
+        await press(pilot, "enter")
+        await until(lambda: note.read_text() != before)
+        await settled(pilot)
+        assert "NOT RECALLED" not in text_of(app)
+        assert "RECALLED" in text_of(app)
+        await press(pilot, "u")
+        await until(lambda: note.read_text() == before)
+        await settled(pilot)
+        assert "NOT RECALLED" in text_of(app)
 
     drive(app, steps)
 

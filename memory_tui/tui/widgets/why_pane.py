@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import change_wording, wording
@@ -15,6 +16,9 @@ from memory_tui.tui.home import home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
+
+if TYPE_CHECKING:
+    from memory_tui.engine.edit_trials import EditRemedy
 
 EMPTY = "How the hit under the cursor got its score, line by line."
 DEPTHS = ("", "the full record", "the raw record")
@@ -29,6 +33,13 @@ class WhyPane(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("why"))
     PLACES: ClassVar[tuple[str, ...]] = ("why", "list")
+
+    class EditChosen(Message):
+        """An edit of the note is wanted."""
+
+        def __init__(self, remedy: EditRemedy) -> None:
+            super().__init__()
+            self.remedy = remedy
 
     def __init__(self) -> None:
         super().__init__(id="why")
@@ -114,15 +125,20 @@ class WhyPane(RowList):
         self.scroll_home(animate=False, immediate=True, force=True)
 
     def do_apply(self) -> None:
-        """Turn the knob as the change under the cursor says, the nearest one without a cursor."""
+        """Turn the knob, or propose the edit, as the change under the cursor says, the nearest one without a cursor."""
         subject, home = self.subject, home_of(self)
+        edits = subject.edits.found if subject is not None and subject.edits is not None else ()
+        kind, _, at = str(self.key or "").partition(" ")
+        if edits and (kind == "edit" or (self.key is None and subject is not None and not subject.flips)):
+            self.post_message(self.EditChosen(edits[int(at or 0)]))
+            return
         if subject is None or not subject.flips:
             searching = subject is not None and subject.working
             home.show_message(
                 "Still searching for changes." if searching else "No single setting on the strip changes this."
             )
             return
-        number = int(str(self.key).removeprefix("flip ")) if self.key is not None else 0
+        number = int(at or 0)
         if number < len(subject.flips):
             found = subject.flips[number]
             if home.tuning is not None:

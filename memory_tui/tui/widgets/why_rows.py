@@ -20,6 +20,7 @@ from memory_tui.tui.draw import Piece, fit_path, wrap
 from memory_tui.tui.widgets.quote import quote_rows
 
 if TYPE_CHECKING:
+    from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips
     from memory_tui.explain.rephrase import Rephrased
     from memory_tui.explain.shares import Shares
@@ -53,6 +54,8 @@ class Subject:
     grade: Grade = no_grade
     shares: Shares | None = None
     """What its bm25 and its cosine are made of, where that was asked for."""
+    edits: EditsFound | None = None
+    """The edits of its note that get the line recalled, where they were looked for."""
 
     @property
     def key(self) -> str:
@@ -171,6 +174,7 @@ def _pane(subject: Subject, width: int) -> Iterator[Keyed]:
     if lines:
         yield from ((row, None) for row in (*sum_rows(lines, width), []))
     yield from _changes(subject, width)
+    yield from _edits(subject.edits, width)
     yield from ((row, None) for row in (*sum_rows(facts, width), [], *_quote(subject, width)))
 
 
@@ -180,6 +184,7 @@ def _packed(subject: Subject, width: int) -> Iterator[Keyed]:
     else:
         yield from ((row, None) for row in _heading(subject, width))
     yield from _changes(subject, width, packed=True)
+    yield from _edits(subject.edits, width, packed=True)
     facts = [line for line in _steps(subject) if line.label in ("vector", "text", "decay", "recency", "mmr")]
     yield from ((row, None) for row in packed_rows([*facts, *_facts(subject)], width))
     yield from ((row, None) for row in _quote(subject, width))
@@ -256,6 +261,27 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
         for part in _folded(text.replace("   ", "  "), width - LABEL):
             yield [(label, "muted"), (part, style)], None
             label = " " * LABEL
+    if not packed:
+        yield [], None
+
+
+def _edits(edits: EditsFound | None, width: int, *, packed: bool = False) -> Iterator[Keyed]:
+    """The edits, each a row to stand on, with what they do to this question and to others."""
+    if edits is None:
+        return
+    from memory_tui.render import edit_text
+
+    if edits.none is not None:
+        for row in folded(f"edit: {edit_text.claim(edits.none)}", width - LABEL, "muted"):
+            yield [(" " * LABEL, ""), *row], None
+    for number, found in enumerate(edits.found):
+        label = f"{'edit':<{LABEL}}" if not number else " " * LABEL
+        for row in folded(one_line(edit_text.remedy(found)), width - LABEL, "strong"):
+            yield [(label, "muted"), *row], f"edit {number}"
+            label = " " * LABEL
+        for clause in () if packed else edit_text.details(found):
+            for row in folded(one_line(clause), width - LABEL - 2, "muted"):
+                yield [(" " * (LABEL + 2), ""), *row], f"edit {number}"
     if not packed:
         yield [], None
 
@@ -341,6 +367,10 @@ def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
     answer, candidate = subject.answer, subject.candidate
     if answer is not None:
         data = trace_json.why(answer, subject.changes, subject.questions or ())
+        if subject.edits is not None:
+            from memory_tui.render import edit_text
+
+            data["edits"] = edit_text.data(subject.edits)
     elif candidate is not None:
         data = trace_json.candidate(candidate)
         changes = subject.changes

@@ -13,6 +13,7 @@ from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
+    from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrased
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate
     from memory_tui.tune.evaluate import Case
+
+MONTH = 30
+"""Days of past questions that edits are measured on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Inquiry:
     working: str = ""
     problem: str = ""
     shares: Shares | None = None
+    edits: EditsFound | None = None
 
 
 def find_flips(
@@ -104,7 +109,7 @@ def inquire(
                 often = time.monotonic() - told < OFTEN
                 tell(None if often else found)
                 told = told if often else time.monotonic()
-        return _with_questions(engine, found, days, tell)
+        return _with_edits(engine, _with_questions(engine, found, days, tell), tell)
 
     return run
 
@@ -124,6 +129,23 @@ def _with_questions(engine: Engine, found: Inquiry, days: int, tell: Tell) -> In
             raise
         # The verdict stands without the words.
         return replace(found, problem=error.message, working="")
+
+
+def _with_edits(engine: Engine, found: Inquiry, tell: Tell) -> Inquiry:
+    """What is known of a line, and the edits of its note that get it recalled; none in what cannot be written."""
+    from memory_tui.engine import edit_trials, past_questions
+
+    if found.answer.recalled or found.answer.place.line is None or engine.plan.read_only:
+        return found
+    tell(replace(found, working="trying edits of the note"))
+    try:
+        asked = past_questions.past_questions(engine, time.time(), MONTH)
+        edits = edit_trials.remedies(engine, found.answer, asked, lambda _done, _of: tell(None))
+    except MemoryTuiError as error:
+        if error.code == "cancelled":
+            raise
+        return replace(found, problem=error.message)
+    return replace(found, edits=edits)
 
 
 def _shares(engine: Engine, answer: WhyNot) -> Shares | None:

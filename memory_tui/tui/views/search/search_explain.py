@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from textual import on
 from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.search.trace import Recalled
+from memory_tui.tui import note_changes
+from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.search.explaining import Inquiry, find_flips, find_questions, inquire
 from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.view import KnobHistory, Part, View
@@ -21,6 +25,9 @@ from memory_tui.tui.widgets.why_rows import Subject
 from memory_tui.tui.workers import Tell, stop, task
 
 if TYPE_CHECKING:
+    from memory_tui.curate.curator import AppliedChange
+    from memory_tui.engine.edit_trials import EditRemedy
+    from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrased
     from memory_tui.qmd.answer import QmdHit
@@ -162,6 +169,76 @@ class Explainer(Part):
             self.view.app.push_screen(WhyNotView(self._shown.answer.evidence, path, line))
 
 
+class NoteEdits(Part):
+    """Edits of a note for the sake of a line, each after its preview, and the way back: theirs first, then knobs'."""
+
+    def __init__(self, view: View, edited: Callable[[str, int], None]) -> None:
+        super().__init__(view)
+        self._edited = edited
+        self.knobs = KnobHistory(view)
+        self._made: list[tuple[int, EditRemedy]] = []
+
+    def context(self) -> dict[str, bool]:
+        """Whether there is a way back."""
+        return {"undo": bool(self._made) or self.knobs.context()["undo"]}
+
+    @task("plan")
+    async def propose(self, remedy: EditRemedy) -> None:
+        """Show an edit and what it does, and make it when it is wanted."""
+        planned = await self.home.jobs.run(partial(note_changes.planned, change=remedy.edit.change))
+        effect = [f"The line would be recalled as hit {remedy.place}.", *_sentences(remedy)]
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._make(remedy)
+
+        self.view.app.push_screen(Preview(replace(planned, effect=effect), "Edit"), answered)
+
+    @task("write", exclusive=False)
+    async def _make(self, remedy: EditRemedy) -> None:
+        """Write it through the journal, then ask again."""
+
+        def work(engine: Engine) -> AppliedChange:
+            done = note_changes.applied(remedy.edit.change)(engine)
+            engine.indexer.catch_up()
+            return done
+
+        done = await self.home.jobs.write(work)
+        self._made.append((done.entry.id, remedy))
+        self._again(remedy.edit.path, remedy.edit.line, f"{one_line(done.change.title)}: done. u undoes it.")
+
+    def do_undo(self) -> None:
+        """Take the last edit back; without one the last step of a knob."""
+        if self._made:
+            self._take_back()
+        else:
+            self.knobs.do_undo()
+
+    @task("write", exclusive=False)
+    async def _take_back(self) -> None:
+        number, remedy = self._made[-1]
+
+        def work(engine: Engine) -> AppliedChange:
+            done = note_changes.step(engine, "undo", number)
+            engine.indexer.catch_up()
+            return done
+
+        done = await self.home.jobs.write(work)
+        self._made.pop()
+        self._again(*remedy.edit.was, f"{one_line(done.change.title)}.")
+
+    def _again(self, path: str, line: int, said: str) -> None:
+        self.home.jobs.refresh()
+        self.view.show_message(said)
+        self._edited(path, line)
+
+
+def _sentences(remedy: EditRemedy) -> list[str]:
+    from memory_tui.render import edit_text
+
+    return [f"{clause[0].upper()}{clause[1:]}." for clause in edit_text.details(remedy)]
+
+
 class WhyNotView(View):
     """One line of a note under a question (or its evidence, where it was asked already); answers come as found."""
 
@@ -170,7 +247,8 @@ class WhyNotView(View):
 
     def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:
         super().__init__()
-        self.parts = (KnobHistory(self),)
+        self.edits = NoteEdits(self, self._edited)
+        self.parts = (self.edits,)
         self._asked, self._path, self._line = asked, path, line
         self._found: Inquiry | None = None
 
@@ -229,12 +307,24 @@ class WhyNotView(View):
             found.questions,
             found.working,
             shares=found.shares,
+            edits=found.edits,
         )
+
+    @on(WhyPane.EditChosen)
+    def _chosen_edit(self, event: WhyPane.EditChosen) -> None:
+        self.edits.propose(event.remedy)
+
+    def _edited(self, path: str, line: int) -> None:
+        """Ask the question again of the notes as they are now, about the line where it stands now."""
+        self._asked = self._asked if isinstance(self._asked, str) else self._asked.query
+        self._path, self._line = path, line
+        self.tuned()
 
     def more_context(self) -> dict[str, bool]:
         """What can be applied and undone."""
         subject = self.query_one(WhyPane).subject
-        return {"answer": True, "flips": bool(subject and subject.flips)}
+        edits = subject is not None and subject.edits is not None and bool(subject.edits.found)
+        return {"answer": True, "flips": edits or bool(subject and subject.flips)}
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk that speaks."""

@@ -1,0 +1,115 @@
+"""Edits of a note as remedies: what is said of each holds when it is made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine import edit_trials, past_questions
+from memory_tui.engine.edit_trials import EditsFound, NoEdit
+from memory_tui.engine.past_questions import PastQuestions
+from memory_tui.explain.why_never import PastQuestion
+from memory_tui.render import edit_text
+from memory_tui.search.rank import rank
+from memory_tui.tune.judgments import Label, Notebook, Query
+from tests.harness import edits
+from tests.harness.claims import NOW, Report, World, open_world
+from tests.harness.edits import EditCase
+
+SHOPPING = [f"- {what} from the market, {at} of them" for at, what in enumerate(("apples", "pears", "plums", "figs"))]
+
+
+def write_notes(folder: Path) -> None:
+    """A few notes of which the question finds the wrong ones."""
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n\n- The router is an Omada ER605\n- Anna likes tea\n")
+    for number in range(2):
+        lift = f"# Lift {number}\n\nThe lift of floor {number} has a sticker, a gateway to nothing, and a loud bell\n"
+        (folder / "memory" / f"lift-{number}.md").write_text(lift)
+    (folder / "memory" / "shopping.md").write_text("\n".join(["# Shopping", "", *SHOPPING, ""]))
+    (folder / "memory" / "2026-03-04.md").write_text("# 2026-03-04\n\n- the plumber came at noon\n")
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write_notes(tmp_path / "notes")
+    opened = open_world("few", tmp_path / "notes", tmp_path / "i.sqlite", "recommended", "builtin", [])
+    yield opened
+    opened.engine.close()
+
+
+def past(*texts: str, saved: tuple[Query, ...] = ()) -> PastQuestions:
+    asked = (*(PastQuestion(one.text, "saved") for one in saved), *(PastQuestion(text, "logged") for text in texts))
+    return PastQuestions(30, (), Notebook(saved), asked, 0)
+
+
+def found_for(
+    world: World, question: str, path: str, line: int, asked: PastQuestions, results: int = 2
+) -> tuple[EditsFound, EditCase]:
+    settings = world.engine.plan.settings.update({"query.maxResults": results}, "test")
+    evidence = world.engine.queries.gather(question)
+    answer = world.engine.queries.why(evidence, path, line, settings)
+    found = edit_trials.remedies(world.engine, answer, asked)
+    assert found is not None
+    return found, EditCase(world, evidence, settings, rank(evidence, settings), path=path, line=line, asked=asked)
+
+
+def test_what_is_said_of_the_edits_of_a_note_holds_when_they_are_made(world: World) -> None:
+    saved = Query("how do I get to the gateway", (Label("MEMORY.md", 3),))
+    asked = past("plumber at noon", "pears", "bell of floor 3", saved=(saved,))
+    found, case = found_for(world, "which gateway do we have", "MEMORY.md", 3, asked)
+    report = Report()
+    for claim in found.claims:
+        report.check(claim, case)
+    assert report.untrue == []
+    assert found.found[0].edit.kind == "alias"
+    assert found.found[0].edit.words == ("gateway",)
+    assert [one.edit.size for one in found.found] == sorted(one.edit.size for one in found.found)
+    assert {saved.text, case.evidence.query} >= set(found.found[0].mended)
+    assert found.found[0].drops_out, "a hit had to go"
+    said = [edit_text.claim(claim) for claim in found.claims]
+    assert all(sentence.endswith(".") for sentence in said)
+    assert len(list(edit_text.lines(found))) > len(found.found)
+    assert edit_text.data(found)["found"][0]["diff"]
+
+
+def test_words_of_an_edit_come_from_the_line_where_they_can_and_a_line_can_move(world: World) -> None:
+    found, case = found_for(world, "what did anna say on 2026-03-04", "memory/shopping.md", 5, past("anna"), 1)
+    report = Report()
+    for claim in found.claims:
+        report.check(claim, case)
+    assert report.untrue == []
+    assert "day" in {claim.edit.kind for claim in found.found}, [edit_text.claim(one) for one in found.claims]
+
+
+def test_where_no_edit_helps_all_that_were_tried_are_named(world: World) -> None:
+    found, case = found_for(world, "lift of floor 1", "memory/shopping.md", 3, past())
+    tried = NoEdit(tuple(one.edit for one in found.found)) if found.found else found.none
+    assert tried is not None
+    report = Report()
+    report.check(dataclasses.replace(tried, tried=()), case)
+    for claim in found.claims:
+        false = dataclasses.replace(claim, place=claim.place + 1) if not isinstance(claim, NoEdit) else NoEdit(())
+        report.check(false, case)
+    assert len(report.untrue) == 1 + len(found.claims), "untrue claims are caught"
+    assert {type(claim) for claim in found.claims} <= edits.KINDS
+
+
+def test_a_recalled_line_and_a_blank_one_need_no_edit(world: World) -> None:
+    queries = world.engine.queries
+    evidence = queries.gather("plumber at noon")
+    assert edit_trials.remedies(world.engine, queries.why(evidence, "memory/2026-03-04.md", 3), None) is None
+    assert edit_trials.remedies(world.engine, queries.why(evidence, "memory/shopping.md", 2), None) is None
+
+
+def test_past_questions_are_replayed_under_the_text_that_a_note_would_have(world: World) -> None:
+    asked = past("pears", "plumber at noon", "zebra crossing")
+    change = world.engine.notes.curator.plan.new_note("Zebra", "the zebra crossing is closed")
+    rows = {one.question.text: one for one in edit_trials.replay_edited(world.engine, asked, change, NOW)}
+    assert [ref.path for ref in rows["zebra crossing"].gained] == ["memory/zebra.md"]
+    assert set(rows) == {one.text for one in asked.questions}
+    assert len(rows) <= past_questions.MOST
