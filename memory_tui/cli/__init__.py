@@ -7,6 +7,7 @@
 - connect: Commands that make an agent program use this memory: `connect`, `disconnect`. -> COMMANDS
 - curate: Commands that change notes: each change is shown first; `undo` reverses it. -> COMMANDS
 - hooks: Commands that a host calls around a session: prompt, flush, hook. -> COMMANDS
+- lancedb_export: The command `export` copies chunks or long-term memories into a LanceDB table. -> COMMANDS
 - ltm: Commands of the long-term memories in LanceDB. -> COMMANDS
 - main: The table of commands: one row for each, with the module below that has it. -> COMMANDS
 - measure: Commands that measure recall: eval, tune, noise. -> COMMANDS

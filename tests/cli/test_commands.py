@@ -12,7 +12,21 @@ import pytest
 from memory_tui.cli import main
 
 OF_COMMANDS = {
-    *("admin", "agent", "ask", "connect", "curate", "hooks", "ltm", "measure", "past", "provider", "qmd", "show"),
+    *(
+        "admin",
+        "agent",
+        "ask",
+        "connect",
+        "curate",
+        "hooks",
+        "lancedb_export",
+        "ltm",
+        "measure",
+        "past",
+        "provider",
+        "qmd",
+        "show",
+    ),
 }
 
 
