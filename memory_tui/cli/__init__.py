@@ -8,6 +8,7 @@
 - curate: Commands that change notes: each change is shown first; `undo` reverses it. -> COMMANDS
 - hooks: Commands that a host calls around a session: prompt, flush, hook. -> COMMANDS
 - inbox: The command `inbox` lists what needs a decision; it carries out one. -> COMMANDS
+- lancedb_export: The command `export` copies chunks or long-term memories into a LanceDB table. -> COMMANDS
 - ltm: Commands of the long-term memories in LanceDB. -> COMMANDS
 - main: The table of commands: one row for each, with the module below that has it. -> COMMANDS
 - measure: Commands that measure recall: eval, tune, noise. -> COMMANDS

@@ -123,7 +123,7 @@ def _annotate(given: argparse.Namespace) -> int:
             raise EditRefused(f"{given.place} is in no entry.", f"memory-tui annotate {path} lists the entries.")
         was = entry.said._asdict() | asked
         said = annotations_of(was["importance"], was["triggers"], was["project"])
-        return _make(curator, annotate(curator.plan, path, data, {entry.first: said}), given)
+        return make(curator, annotate(curator.plan, path, data, {entry.first: said}), given)
     if hasattr(given, "json"):
         as_text.data([asdict(one) | {"said": one.said._asdict()} for one in known])
     else:
@@ -140,7 +140,7 @@ def _restore(given: argparse.Namespace) -> int:
 
     curator = _curator(given)
     if hasattr(given, "version"):
-        return _make(
+        return make(
             curator, restore.to_version(curator, given.path, given.version, whole=hasattr(given, "whole")), given
         )
     found = restore.versions(curator.journal, curator.git, given.path, curator.read(given.path))

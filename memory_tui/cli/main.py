@@ -139,7 +139,7 @@ _CURATE, _ADMIN = "memory_tui.cli.curate:COMMANDS", "memory_tui.cli.admin:COMMAN
 _PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
 _SHOW, _PAST = "memory_tui.cli.show:COMMANDS", "memory_tui.cli.past:COMMANDS"
 _CONNECT, _QMD = "memory_tui.cli.connect:COMMANDS", "memory_tui.cli.qmd:COMMANDS"
-_LTM = "memory_tui.cli.ltm:COMMANDS"
+_LTM, _EXPORT = "memory_tui.cli.ltm:COMMANDS", "memory_tui.cli.lancedb_export:COMMANDS"
 
 COMMANDS: dict[str, Row] = {
     "open": Row(_HERE, "open the app; the default, so that `memory-tui PATH` opens a workspace"),
@@ -185,6 +185,7 @@ COMMANDS: dict[str, Row] = {
     "qmd": Row(_QMD, "QMD as the backend: update, embed, status, reset, approve"),
     "compare-qmd": Row(_QMD, "the answers of QMD beside those of the built-in index, and why they differ"),
     "ltm": Row(_LTM, "long-term memories in LanceDB: list, search, store, edit, forget, undo, export, import"),
+    "export": Row(_EXPORT, "copy chunks or long-term memories into a LanceDB table, in a folder or an object store"),
     "provider": Row(_PROVIDER, "embedding providers: status, data sent, test"),
     "report": Row(_SHOW, "write one file about a query: hits, sums, misses, profiles side by side, doctor"),
     "completion": Row(_SHOW, "print the completion script of bash, zsh or fish"),

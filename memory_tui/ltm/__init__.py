@@ -15,6 +15,7 @@
 - entry_query: A query of columns compares one column with one value, as `openclaw ltm query` does. -> parse
 - agent_answers: Answers to agents have the words of OpenClaw's plug-in: three tools, recall before an answer, capture
   after it. -> recall
+- export: An export is a copy of chunks or entries in a LanceDB table that any client can read. -> export_chunks
 - memories: The memories of one table are the entries that every front end stores, searches, changes, undoes.
   -> Memories
 """

@@ -71,11 +71,11 @@ class EntryTable:
             _require_folder(location)
 
         def run() -> EntryTable:
-            connection = lance.library().connect(location.uri, storage_options=dict(location.options) or None)
+            connection = lance.connected(location)
             try:
                 table = connection.open_table(location.table)
             except ValueError as error:
-                if "was not found" in str(error) and not _broken(location):
+                if lance.NOT_FOUND in str(error) and not _broken(location):
                     raise _missing(location) from error
                 raise
             return cls(location, table)
@@ -99,11 +99,7 @@ class EntryTable:
         )
 
         def run() -> EntryTable:
-            connection = lance.library().connect(location.uri, storage_options=dict(location.options) or None)
-            table = connection.create_table(location.table, schema=schema, exist_ok=True)
-            if not _is_key(table.schema):
-                table.set_unenforced_primary_key("id")
-            return cls(location, table)
+            return cls(location, lance.made(location, schema))
 
         return lance.bounded(location, "Making a table in", run)
 
@@ -351,8 +347,7 @@ def _filter(ids: Sequence[str]) -> str:
 
 
 def _is_key(schema: Any) -> bool:  # noqa: ANN401 - a schema of Arrow
-    metadata = schema.field("id").metadata or {}
-    return any(b"unenforced-primary-key" in name for name in metadata)
+    return lance.is_key(schema.field("id"))
 
 
 def _require_shape(location: TableLocation, schema: Any) -> int:  # noqa: ANN401

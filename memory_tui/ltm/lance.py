@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LOCAL_SECONDS, REMOTE_SECONDS = 600.0, 30.0
 """How long one call of the library may take, on this machine and over the network."""
+NOT_FOUND = "was not found"
+"""What the library says of a table that is not there."""
 _LOADING = threading.Lock()
 _LONGEST_REASON = 200
 _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
@@ -67,6 +69,31 @@ def library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without ty
                 f"LanceDB cannot be loaded: {one_line(str(error))}.",
                 "Install the extra: uv tool install 'memory-tui[lancedb]', or pip install 'memory-tui[lancedb]'.",
             ) from error
+
+
+def connected(location: TableLocation) -> Any:  # noqa: ANN401 - a connection of LanceDB
+    """A connection to the folder or store of a table; a folder is made where there is none."""
+    return library().connect(location.uri, storage_options=dict(location.options) or None)
+
+
+def made(location: TableLocation, schema: Any) -> Any:  # noqa: ANN401 - a schema of Arrow, a table of LanceDB
+    """The table in `location`, made with `schema` where there is none; its first column is declared as its key."""
+    connection = connected(location)
+    try:
+        table = connection.open_table(location.table)
+    except ValueError as error:
+        if NOT_FOUND not in str(error):
+            raise
+        table = connection.create_table(location.table, schema=schema)
+    key = schema.names[0]
+    if key in table.schema.names and not is_key(table.schema.field(key)):
+        table.set_unenforced_primary_key(key)
+    return table
+
+
+def is_key(column: Any) -> bool:  # noqa: ANN401 - a column of a schema of Arrow
+    """Whether a column is declared as the key of its table, so that two writers cannot add a value twice."""
+    return any(b"unenforced-primary-key" in name for name in column.metadata or {})
 
 
 @contextmanager
