@@ -440,8 +440,11 @@ def spread(scores: Floats, order: Rows, beside: Flags, penalty: Floats) -> tuple
     rules = np.arange(len(scores))
     near = beside[order[:, :, None], order[:, None, :]]
     near[:, np.arange(order.shape[1]), np.arange(order.shape[1])] = False
-    if not near.any():
+    # Only those beside another one lose or take anything.
+    some = np.flatnonzero(near.any(axis=(0, 1)) | near.any(axis=(0, 2)))
+    if not len(some):
         return lost, twin
+    order, near = order[:, some], near[:, some[:, None], some]
     raw = np.take_along_axis(scores, order, axis=1)
     value, off, of = raw.copy(), np.zeros_like(raw), np.full(order.shape, -1, dtype=np.int64)
     left = np.ones(order.shape, dtype=np.bool_)
