@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual.color import Color
+from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES, Theme
 
 from memory_tui.tui.app import MemoryApp
@@ -20,6 +24,7 @@ from memory_tui.tui.colours import (
     pushed,
     roles,
 )
+from tests.support.tui import SMALL, drive, make_app, press, settled
 
 KNOWN = {name: theme for name, theme in {**BUILTIN_THEMES, **THEMES}.items() if not theme.ansi}
 
@@ -82,3 +87,43 @@ def test_the_first_theme_follows_the_terminal(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert first_theme() == theme
+
+
+def test_the_parts_of_a_widget_have_the_styles_that_textual_would_give_them_now(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "MEMORY.md").write_text("# Home\n- tea\n")
+    app = make_app(tmp_path / "notes")
+    seen: list[dict[str, object]] = []
+
+    def styles() -> dict[str, object]:
+        # A view that is not shown is styled when it is.
+        return {
+            f"{node.css_path_nodes} {name}": one.get_rules()
+            for node in app.screen.walk_children()
+            for name, one in node._component_styles.items()
+        }
+
+    async def steps(pilot: Pilot[int]) -> None:
+        async def compare() -> None:
+            await settled(pilot)
+            found = styles()
+            for node in app.screen.walk_children():
+                Stylesheet._process_component_classes(app.stylesheet, node)
+            assert found == styles()
+            seen.append(found)
+
+        await compare()
+        await press(pilot, "2", "slash")
+        await compare()
+        for theme in ("memory-light", "ansi-dark", "memory-dark"):
+            app.theme = theme
+            await compare()
+        await pilot.resize_terminal(60, 20)
+        await compare()
+        app.theme = "memory-light"
+        await press(pilot, "escape", "1")
+        await compare()
+
+    drive(app, steps, SMALL)
+    assert any("row--cursor" in name for name in seen[0])
+    assert seen[1] != seen[2] != seen[3] != seen[4]
