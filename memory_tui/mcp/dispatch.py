@@ -6,7 +6,8 @@ one array; elsewhere each request of it is refused. What is not offered is no me
 form is wrong parameters.
 
 The official SDK is not imported: its server costs four times the processor time that a client may wait for a start
-(tests/bench/agent.py measures both), and no smaller part of its own layout serves. Tests hold this module against it.
+(tests/bench/processes.py measures both), and no smaller part of its own layout serves. Tests hold this module against
+it.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+import apsw
 from corpus import questions, write
 from measure import CHUNKS_A_NOTE, LARGE, Cost, begin, cost_of, middle, ratio, share, show
 
@@ -121,6 +122,22 @@ def greps(folder: Path, asked: list[str]) -> list[Cost]:
     return found
 
 
+def vec0(corpus) -> apsw.Connection | None:
+    """The vectors of `corpus` in a table of sqlite-vec in memory; None where this machine has none."""
+    try:
+        import sqlite_vec
+    except ImportError:
+        return None
+    peer = apsw.Connection(":memory:")
+    peer.enable_load_extension(True)
+    peer.load_extension(sqlite_vec.loadable_path())
+    width = corpus.matrix.shape[1]
+    peer.execute(f"CREATE VIRTUAL TABLE v USING vec0(embedding float[{width}] distance_metric=cosine)")
+    with peer:
+        peer.executemany("INSERT INTO v VALUES (?, ?)", ((at, row.tobytes()) for at, row in enumerate(corpus.matrix)))
+    return peer
+
+
 def beside(index: Path, folder: Path, asked: list[str], ours: float) -> None:
     """The same rows by a probe of the memory, by FTS5, by sqlite-vec's own scan, by the documented SQL, and by rg."""
     # Not at the top: the engine says how many threads numpy may start, before it is imported.
@@ -143,16 +160,15 @@ def beside(index: Path, folder: Path, asked: list[str], ours: float) -> None:
     if shutil.which("rg"):
         grep = share(greps(folder, asked[:3]), 0.5)
         show("rg for any word, a process, ms", grep, ratio(grep.cpu, ours, "our whole search"))
-    if store.finds_nearest():
-        knn = middle(lambda: store.nearest(query, 24), 10).cpu
-        show("sqlite-vec's own nearest 24, ms", f"{knn:.2f}", f"{knn / scan:.1f} x ours")
-        documented = (
-            "SELECT c.id, vec_distance_cosine(v.embedding, ?) AS d FROM chunks_vec v JOIN chunks c "
-            "ON c.id = v.rowid WHERE c.model = ? ORDER BY d LIMIT 24"
-        )
-        blob, model = query.tobytes(), store.recipe().identity.model  # type: ignore[union-attr]
-        sql = middle(lambda: store.connection.execute(documented, (blob, model)).fetchall(), 5).cpu
-        show("the documented SQL, vector side alone, ms", f"{sql:.2f}", f"{sql / ours:.1f} x our whole search")
+    peer = vec0(corpus)
+    if peer is not None:
+        sql = "SELECT rowid, distance FROM v WHERE embedding MATCH ? AND k = 24"
+        knn = middle(lambda: peer.execute(sql, (query.tobytes(),)).fetchall(), 10)
+        show("sqlite-vec's own nearest 24, ms", knn, ratio(knn.cpu, scan, "all cosines"))
+        sql = "SELECT rowid, vec_distance_cosine(embedding, ?) AS d FROM v ORDER BY d LIMIT 24"
+        documented = middle(lambda: peer.execute(sql, (query.tobytes(),)).fetchall(), 5)
+        show("the documented SQL, vector side alone, ms", documented, ratio(documented.cpu, ours, "our whole search"))
+        peer.close()
     store.close()
 
 
