@@ -284,7 +284,7 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
         now,
         worth,
         tuple(curve),
-        tuple(_doubts(settings, now, best, nonsense, related)),
+        tuple(_doubts(probes, settings, now, best, nonsense, related)),
         level_rates(probes, opened),
     )
 
@@ -348,23 +348,29 @@ def _cosine(probe: NoiseQuery) -> float:
 def _best_trade(curve: Sequence[Trade], *, labelled: bool) -> Trade:
     """The minScore that tells best apart; of many that do equally, the middle one.
 
-    Without labels the lowest that keeps out 95 % of nonsense, for questions score less than lines out of the notes.
+    Without labels the lowest that keeps out 95 % of nonsense, for questions score less than lines out of the notes;
+    where that loses too much, the one that tells best apart as well.
     """
-    if not labelled:
-        return next((trade for trade in curve if trade.nonsense <= _LET_THROUGH), curve[-1])
+    lowest = next((trade for trade in curve if trade.nonsense <= _LET_THROUGH), curve[-1])
+    if not labelled and lowest.apart >= _APART:
+        return lowest
     top = max(trade.apart for trade in curve)
     best = [trade for trade in curve if trade.apart >= top - 1e-9]
     return best[len(best) // 2]
 
 
-def _doubts(settings: Settings, now: Trade, best: Trade, nonsense: Floats, related: Floats) -> Iterator[Doubt]:
+def _doubts(
+    probes: Probes, settings: Settings, now: Trade, best: Trade, nonsense: Floats, related: Floats
+) -> Iterator[Doubt]:
     profile = profiles.get(settings.word("profile"))
     rules = Rules.of(settings, "hybrid")
     shut = rules.text_weight < rules.min_score or (
         # r/(1+r) comes near to 1 and never reaches it.
         rules.text_weight == rules.min_score and profile.text_score == "saturated"
     )
-    one_sided = rules.text_weight and profile.missing_side == "zero" and settings.on("query.hybrid.enabled")
+    # Where there are no vectors, words have the whole score.
+    both = settings.on("query.hybrid.enabled") and any(one.evidence.cosine is not None for one in probes.nonsense)
+    one_sided = rules.text_weight and profile.missing_side == "zero" and both
     # A release that rescues hits by words alone lets them follow those over minScore.
     if shut and one_sided and not profile.rescues:
         yield KeywordHitsShut(rules.text_weight, rules.min_score, profile.relaxed_floor)

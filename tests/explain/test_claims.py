@@ -10,19 +10,24 @@ import typing
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memory_tui import notices
 from memory_tui.core import profiles
+from memory_tui.core.errors import MemoryTuiError
 from memory_tui.demo import demo
 from memory_tui.explain import change_wording, claims, trace_json, verdicts, why_never, wording
 from memory_tui.explain.counterfactuals import ChangeSet, Flip, NotAlone, SavedEffect, flips
 from memory_tui.explain.rephrase import Rephrased
+from memory_tui.inbox import findings
+from memory_tui.recalls import rerun
 from memory_tui.render import past_text, share_text
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
 from memory_tui.tune.judgments import Label, Query
-from tests.harness import past, share_checks
+from tests.harness import inbox_checks, measure_checks, notice_checks, past, recall_checks, share_checks
 from tests.harness.claims import (
     CHECKERS,
     Case,
@@ -38,7 +43,7 @@ from tests.harness.claims import (
 
 TODAY = dt.date(2026, 11, 20)
 WORDINGS = (wording, change_wording, past_text, share_text)
-PARTS = {claims.SearchedRange}
+PARTS = {claims.SearchedRange, notices.Notice, rerun.Rerun}
 """Dataclasses that are part of a claim and none themselves."""
 FORMS = {
     "ordinal",
@@ -65,15 +70,88 @@ FORMS = {
 list what others say."""
 
 
+EVERY = kinds() | past.KINDS | share_checks.KINDS | notice_checks.KINDS | inbox_checks.KINDS | recall_checks.KINDS
+EVERY |= measure_checks.KINDS
+"""Every kind of claim that anything says."""
+SCENES: dict[str, Callable[[Path, pytest.MonkeyPatch], Iterator[tuple[object, Any]]]] = {
+    **{scene.__name__: scene for scene in notice_checks.SCENES},
+    "inbox": lambda place, _: inbox_checks.made(place),
+    "recalls": lambda place, _: recall_checks.made(place),
+    "measures": lambda place, _: measure_checks.made(place),
+}
+"""Memories that are made so that they give rise to claims of certain kinds."""
+OF_SCENES = {
+    "inbox": inbox_checks.KINDS,
+    "recalls": recall_checks.KINDS,
+    "measures": measure_checks.KINDS,
+    **{scene.__name__: kinds_of for scene, kinds_of in notice_checks.SCENES.items()},
+}
+"""The kinds that each has to give rise to."""
+
+
 def test_every_kind_of_claim_has_a_checker() -> None:
-    assert kinds() | past.KINDS | share_checks.KINDS == set(CHECKERS)
-    for module in (claims, verdicts):
+    assert set(CHECKERS) == EVERY
+    for module in (claims, verdicts, notices, findings, rerun):
         made = {
             kind
             for kind in vars(module).values()
             if inspect.isclass(kind) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
         }
         assert made - PARTS <= set(CHECKERS), "a claim without a checker"
+
+
+def false_of(claim: Any) -> Any:
+    """The same claim with other evidence in every field."""
+    return dataclasses.replace(
+        claim, **{one.name: other(getattr(claim, one.name)) for one in dataclasses.fields(claim) if one.init}
+    )
+
+
+def other(value: Any) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 3
+    if isinstance(value, str):
+        return "recommended" if value in profiles.PROFILES and value != "recommended" else value[::-1] or "otherwise"
+    if isinstance(value, tuple):
+        return tuple(map(other, value)) or ("otherwise",)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return false_of(value)
+    return True if value is None else value
+
+
+def is_true(claim: object, case: object) -> bool:
+    """Whether the checker of `claim` finds nothing wrong; it may also stumble over evidence that cannot be."""
+    try:
+        CHECKERS[type(claim)](claim, case)  # type: ignore[arg-type]
+    except (AssertionError, StopIteration, LookupError, OSError, ValueError, TypeError, AttributeError):
+        return False
+    except (MemoryTuiError, pytest.fail.Exception):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", list(SCENES))
+def test_nothing_untrue_is_said_of_memories_with_a_fault(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each claim is true, and false with other evidence, or its checker would let anything pass."""
+    untrue, caught, said = [], set(), set()
+    for claim, case in SCENES[name](tmp_path, monkeypatch):
+        said.add(type(claim))
+        if not is_true(claim, case):
+            untrue.append(claim)
+        if dataclasses.fields(claim) and not is_true(false_of(claim), case):  # type: ignore[arg-type]
+            caught.add(type(claim))
+    assert untrue == []
+    assert {kind for kind in said if dataclasses.fields(kind)} == caught, "a checker that cannot fail"
+    assert said >= OF_SCENES[name]
+
+
+def test_some_memory_gives_rise_to_each_kind_of_notice() -> None:
+    assert set().union(*notice_checks.SCENES.values()) == notice_checks.KINDS
 
 
 def test_every_sentence_is_a_function_of_a_claim() -> None:

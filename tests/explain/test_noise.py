@@ -61,6 +61,22 @@ def test_without_labels_the_lowest_that_keeps_nonsense_out_is_suggested() -> Non
     assert floor.suggested.nonsense == 0.05
 
 
+def test_where_keeping_nonsense_out_loses_too_much_the_best_trade_is_suggested() -> None:
+    """One unrelated question in ten scores as high as any; no minScore would be right to be called hopeless for it."""
+    floor = noise.measure(probes([0.1] * 9 + [0.9], [0.5] * 10, labelled=False), by_cosine())
+    assert floor.suggested is not None
+    assert (floor.suggested.nonsense, floor.suggested.related) == (0.1, 1.0)
+    assert not any(isinstance(doubt, Inseparable) for doubt in floor.doubts)
+
+
+def test_hits_by_words_alone_have_the_whole_score_where_there_are_no_vectors() -> None:
+    nonsense = tuple(NoiseQuery(evidence(None, {0: -3.0})) for _ in range(3))
+    asked = Probes(nonsense, (NoiseQuery(evidence(None, {0: -3.0}), frozenset([0])),), labelled=True)
+    floor = noise.measure(asked, settings(OPENCLAW))
+    assert floor.related[0] > 0.35
+    assert not any(isinstance(doubt, KeywordHitsShut) for doubt in floor.doubts)
+
+
 def test_keyword_hits_that_cannot_pass() -> None:
     found = noise.measure(probes([0.1], [0.9]), settings(OPENCLAW)).doubts
     assert KeywordHitsShut(pytest.approx(0.3), 0.35, relaxed=True) in found  # type: ignore[arg-type]

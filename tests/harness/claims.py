@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -186,6 +187,11 @@ def kinds() -> set[type]:
     """Every kind of claim that an explanation can make."""
     unions = (verdicts.Fate, verdicts.Doubt, trace.EmptyReason, claims.WordClaim, claims.LineClaim)
     return {kind for union in unions for kind in get_args(union)} | {Flip, ChangeSet, SavedEffect, NotAlone, Rephrased}
+
+
+def kinds_below(base: type) -> set[type]:
+    """The kinds of a family of claims; a class with slots leaves the one that it was made of behind for a while."""
+    return {kind for kind in base.__subclasses__() if getattr(sys.modules[kind.__module__], kind.__name__) is kind}
 
 
 def minimum(case: Case) -> float:
@@ -687,8 +693,10 @@ def _relative(claim: verdicts.RelativeScores, case: Measured) -> None:
 
 
 @checks(verdicts.Inseparable)
-def _inseparable(_: verdicts.Inseparable, case: Measured) -> None:
+def _inseparable(claim: verdicts.Inseparable, case: Measured) -> None:
     assert case.asked is not None
+    assert case.floor is not None
+    assert (claim.nonsense, claim.related) in {(one.nonsense, one.related) for one in case.floor.curve}
     for lowest in np.linspace(0, 1, 11).tolist():
         apart = passing(case, case.asked.related, lowest) - passing(case, case.asked.nonsense, lowest)
         assert apart < 0.5, lowest

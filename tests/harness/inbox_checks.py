@@ -24,9 +24,9 @@ from memory_tui.providers.wires.builtin import static_table
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.workspace.annotations import read_annotations
-from tests.harness.claims import NOW, STILL, checks
+from tests.harness.claims import NOW, STILL, checks, kinds_below
 
-KINDS: set[type] = set(InboxClaim.__subclasses__())
+KINDS: set[type] = kinds_below(InboxClaim)
 TODAY = dt.datetime.fromtimestamp(NOW).astimezone().date()
 _DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 

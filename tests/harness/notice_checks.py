@@ -7,7 +7,7 @@ import errno
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,10 +33,10 @@ from memory_tui.search import second_stage
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import FoundByMeaningAlone, WaitingHolds
-from tests.harness.claims import NOW, STILL, Case, World, checks, is_held
+from tests.harness.claims import NOW, STILL, Case, World, checks, is_held, kinds_below
 from tests.support.provider_server import serving
 
-KINDS: set[type] = set(Notice.__subclasses__())
+KINDS: set[type] = kinds_below(Notice)
 SECRET = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
 """A made-up key in the format of GitHub's."""
 
@@ -533,31 +533,32 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
         yield from told(place, engine)
 
 
-SCENES = (of_openclaw, of_questions, of_providers, of_remote, of_index, of_machine)
-
-
-def false_of(claim: Notice) -> Notice:
-    """The same claim with other evidence."""
-    import dataclasses
-
-    changed = {one.name: other(getattr(claim, one.name)) for one in dataclasses.fields(claim)}  # type: ignore[arg-type]
-    return replace(claim, **changed)  # type: ignore[type-var]
-
-
-def other(value: Any) -> Any:
-    """Another value of the same type."""
-    import dataclasses
-
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int | float):
-        return value + 3
-    if isinstance(value, str):
-        return "recommended" if value in profiles.PROFILES and value != "recommended" else value[::-1] or "otherwise"
-    if isinstance(value, tuple):
-        return tuple(map(other, value)) or ("otherwise",)
-    if value is None:
-        return True
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: other(getattr(value, one.name)) for one in dataclasses.fields(value)})
-    return value
+SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
+    of_openclaw: {
+        notices.EmptiedThere,
+        notices.FirstSearchThere,
+        notices.ZeroVectors,
+        notices.CutOtherwise,
+        notices.NeverRecalledThere,
+    },
+    of_questions: {
+        notices.WordsUnknown,
+        notices.SearchedOtherwise,
+        notices.LongQuestion,
+        notices.TimeFromToday,
+        notices.UnevenWeights,
+        FoundByMeaningAlone,
+        WaitingHolds,
+    },
+    of_providers: {notices.PassagesByWords, notices.MeaningOff, notices.OtherModel, notices.AnsweredOtherwise},
+    of_remote: {notices.BatchWaits, notices.QuestionWithheld},
+    of_index: {notices.VectorsRefused, NotesVanished, RebuildWaits, notices.IndexRemark, notices.RootLost},
+    of_machine: {
+        notices.NoFullText,
+        notices.NoTrigrams,
+        notices.NumpyCompares,
+        notices.UnknownSwitch,
+        notices.ConfigProblem,
+    },
+}
+"""The memories, and the kinds of notices that each gives rise to."""

@@ -12,6 +12,7 @@ from memory_tui import manual, notices
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
+from tests.harness.claims import kinds_below
 from tests.support.workspace import put
 
 
@@ -91,5 +92,5 @@ def test_the_manual_names_each_of_them() -> None:
     page = manual.text("profiles")
     section = re.search(r"## Faults that are not copied\n(.*)", page, re.DOTALL)
     assert section is not None
-    for kind in notices.Notice.__subclasses__():
+    for kind in kinds_below(notices.Notice):
         assert not kind.not_copied or f"`{kind.code}`" in section[1]
