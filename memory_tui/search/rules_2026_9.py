@@ -36,41 +36,13 @@ _LONG = 160
 
 # --- words (6.1, 6.7, 6.8) -----------------------------------------------------------------------------------------
 
-_ENGLISH = frozenset(
-    word
-    for line in (
-        "a an the this that these those i me my we our you your he she it they them",
-        "am is are was were be been being have has had do does did will would could should can may might must",
-        "in on at to for of with by from about into through during before after above below between under over",
-        "and or but if then because as while when where what which who whom how why",
-        "yesterday today tomorrow earlier later recently ago just now",
-        "thing things stuff something anything everything nothing please help find show get tell give",
-    )
-    for word in line.split()
-)
-"""English words that say nothing, by class: articles and pronouns, auxiliaries, prepositions, conjunctions and question
-words, times, vague nouns and requests. `not` and `like` are looked for, as recorded answers show."""
-_CHINESE = frozenset("的了着过得地吗呢吧啊呀嘛啦我你您他她它这那是有在")
-_LOOKED_FOR = frozenset(("nas", "está", "qual"))
-_LEFT_OUT = frozenset(("dónde",))
-"""Words that recorded answers look for, or leave out, otherwise than the lists of `stop-words`."""
-
-
-@functools.cache
-def _stops() -> frozenset[str]:
-    from memory_tui.core import keywords
-
-    listed = frozenset().union(*map(keywords.stop_words, ("es", "pt", "ar", "ko", "ja")))
-    chinese = frozenset(word for word in keywords.stop_words("zh") if len(word) > 1)
-    return (_ENGLISH | _CHINESE | listed | chinese | _LEFT_OUT) - _LOOKED_FOR
-
 
 def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
     """The keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
     from memory_tui.core import keywords
 
     whole = jsstring.trim(query).lower()
-    found = (word for word in keywords.tokens(query, trigram=trigram) if keywords.is_keyword(word, _stops()))
+    found = (word for word in keywords.tokens(query, trigram=trigram) if keywords.is_keyword(word))
     return tuple(word for word in dict.fromkeys(found) if word != whole)[:MOST_TERMS]
 
 

@@ -28,6 +28,7 @@ from memory_tui.openclaw.host_index import HostIndex, HostProblem
 from memory_tui.workspace.chunking import chunk_id, chunk_text
 from memory_tui.workspace.roots import Roots, read, scan
 from tests.support.host_index import MODEL, Content, Row, agent_database, content, own_file
+from tests.support.paths import ROOT
 from tests.support.workspace import put
 
 Write = Callable[[Path, Content], Path]
@@ -702,6 +703,28 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(workspace: Path, db: Pat
         assert differences(against(workspace, db)) == {}
     finally:
         db.parent.chmod(0o755)
+
+
+def test_a_disk_that_is_read_only_is_no_obstacle(workspace: Path, db: Path) -> None:
+    """A mount of its own, which only the process sees."""
+    agent_database(db, content(workspace))
+    code = (
+        "import sys; from pathlib import Path; from memory_tui.openclaw import host_index\n"
+        "try: (Path(sys.argv[1]).parent / 'x').touch()\n"
+        "except OSError as error: print(error.strerror)\n"
+        "print(host_index.open_index(Path(sys.argv[1])).counts.files)"
+    )
+    mounts = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+    words = ["unshare", "--map-root-user", "--mount", "sh", "-c", mounts, "sh", str(db.parent)]
+    try:
+        ran = subprocess.run(
+            [*words, sys.executable, "-c", code, str(db)], check=False, capture_output=True, text=True, cwd=ROOT
+        )
+    except FileNotFoundError:
+        pytest.skip("the system has no unshare")
+    if "unshare" in ran.stderr or "mount" in ran.stderr:
+        pytest.skip(f"this process may not mount: {ran.stderr.strip()}")
+    assert ran.stdout.split("\n") == ["Read-only file system", "4", ""], ran.stderr
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,19 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
     assert main.main([*shared, "search", "router", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["notices"]
     assert [notice["code"] for notice in told] == [notices.EmptiedThere.code]
+
+
+def test_faults_of_2026_9_are_named_and_not_copied(options: Options, tmp_path: Path) -> None:
+    put(tmp_path / "notes", "memory/open.md", text="- the router stands in the hall <!-- project: house\n")
+    newest = replace(options, changes=(("profile", "openclaw-2026.9"),))
+    with Engine.open(newest) as engine:
+        engine.indexer.sync()
+        trace = engine.queries.rank(engine.queries.gather("router"), engine.plan.settings)
+    told = {notice.code: notice.message for notice in trace.notices}
+    assert told["zero_vectors"].endswith("OpenClaw 2026.9.6 loses its whole vector side by one of them.")
+    assert "memory/open.md#L1-L2" in told["unreadable_project"]
+    assert [hit.chunk.path for hit in trace.recalled] == ["MEMORY.md"]
+    assert trace.recalled[0].vector.cosine
 
 
 def test_the_manual_names_each_of_them() -> None:

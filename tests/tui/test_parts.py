@@ -153,6 +153,15 @@ def test_ignored_knobs_say_why() -> None:
     assert found["query.minScore"] == ""
 
 
+def test_knobs_that_2026_9_fixed_are_shown_as_fixed() -> None:
+    said = "2026.9 has no setting for this; recommended has"
+    found = {dial.knob.key: dial.ignored for dial in dials(*[profiles.compose("openclaw-2026.9", {}, {})] * 2)}
+    fixed = {key for key, why in found.items() if why == said}
+    assert fixed == set(found) & set(profiles.get("openclaw-2026.9").fixed)
+    assert {"query.hybrid.vectorWeight", "query.hybrid.temporalDecay.halfLifeDays", "query.hybrid.mmr.lambda"} <= fixed
+    assert found["query.minScore"] == found["query.maxResults"] == ""
+
+
 def test_weights_add_up_to_one() -> None:
     tuning = Tuning.start(Settings.defaults()).set("query.hybrid.vectorWeight", 0.55)
     assert tuning.settings.number("query.hybrid.textWeight") == pytest.approx(0.45)
