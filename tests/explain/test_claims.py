@@ -17,11 +17,11 @@ from memory_tui.demo import demo
 from memory_tui.explain import change_wording, claims, trace_json, verdicts, why_never, wording
 from memory_tui.explain.counterfactuals import ChangeSet, Flip, NotAlone, SavedEffect, flips
 from memory_tui.explain.rephrase import Rephrased
-from memory_tui.render import past_text, share_text
+from memory_tui.render import edit_text, past_text, share_text
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
 from memory_tui.tune.judgments import Label, Query
-from tests.harness import past, share_checks
+from tests.harness import edits, past, share_checks
 from tests.harness.claims import (
     CHECKERS,
     Case,
@@ -36,7 +36,7 @@ from tests.harness.claims import (
 )
 
 TODAY = dt.date(2026, 11, 20)
-WORDINGS = (wording, change_wording, past_text, share_text)
+WORDINGS = (wording, change_wording, edit_text, past_text, share_text)
 PARTS = {claims.SearchedRange}
 """Dataclasses that are part of a claim and none themselves."""
 FORMS = {
@@ -59,13 +59,17 @@ FORMS = {
     "share_lines",
     "share_data",
     "heat",
+    "cosine_heat",
+    "data",
+    "lines",
+    "bm25_heat",
 }
 """Functions of the wording that put a number, a knob or a mode into words, which claims nothing of an index, or that
 list what others say."""
 
 
 def test_every_kind_of_claim_has_a_checker() -> None:
-    assert kinds() | past.KINDS | share_checks.KINDS == set(CHECKERS)
+    assert kinds() | past.KINDS | share_checks.KINDS | edits.KINDS == set(CHECKERS)
     for module in (claims, verdicts):
         made = {
             kind
@@ -77,7 +81,7 @@ def test_every_kind_of_claim_has_a_checker() -> None:
 
 def test_every_sentence_is_a_function_of_a_claim() -> None:
     """A function that words anything takes a claim first; what else there is puts a value into words."""
-    known = kinds() | past.KINDS | share_checks.KINDS | {type(None), why_never.UnreachedLines}
+    known = kinds() | past.KINDS | share_checks.KINDS | edits.KINDS | {type(None), why_never.UnreachedLines}
     own = {kind.__name__: kind for kind in (Sequence, Flip, ChangeSet, NotAlone, Rephrased, SavedEffect)}
     functions = [(module, *one) for module in WORDINGS for one in inspect.getmembers(module, inspect.isfunction)]
     for module, name, function in functions:
