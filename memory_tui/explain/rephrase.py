@@ -24,12 +24,16 @@ _LANGUAGE = "en"
 
 @dataclass(frozen=True, slots=True)
 class Rephrased:
-    """A question that recalls the chunk as number `place`: the old one with `word` added, or without `left_out`."""
+    """A question that recalls the chunk as number `place`: the old one with `word` added, or without `left_out`.
+
+    The word stands on line `line` of the note, 0 for none.
+    """
 
     query: str
     word: str
     left_out: tuple[str, ...]
     place: int
+    line: int = 0
 
 
 def rephrase(
@@ -39,21 +43,29 @@ def rephrase(
     text: str,
     rowid: int,
     absent: tuple[str, ...] = (),
+    first: int = 1,
+    line: int | None = None,
 ) -> tuple[Rephrased, ...]:
     """Questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
 
-    `ask` gathers evidence, on a worker thread. `absent` are the words that a search for all words failed on.
+    Words of `line` are tried before others of the chunk, which begins at line `first` of its note. `ask` gathers
+    evidence, on a worker thread. `absent` are the words that a search for all words failed on.
     Raises QueryError, ProviderError and what else `ask` raises.
     """
     shorter = _without(evidence.query, absent)
-    tries = ["", *salient(text, evidence)] if shorter else salient(text, evidence)
+    lines = [set(_words(one)) for one in text.split("\n")]
+    own = lines[line - first] if line is not None and first <= line < first + len(lines) else set()
+    words = salient(text, evidence)
+    words = list(dict.fromkeys([*[word for word in words if word in own][: TRIES // 2], *words]))
+    tries = ["", *words] if shorter else words
     found: list[Rephrased] = []
     for word in tries[:TRIES]:
         query = f"{evidence.query} {word}" if word else shorter
         trace = rank(ask(query), settings)
         place = next((i for i, c in enumerate(trace.recalled, 1) if c.chunk.rowid == rowid), None)
         if place is not None:
-            found.append(Rephrased(query, word, () if word else absent, place))
+            at = next((at for at, held in enumerate(lines, first) if word in held), 0)
+            found.append(Rephrased(query, word, () if word else absent, place, (line or 0) if word in own else at))
         if len(found) == WANTED:
             break
     return tuple(found)
@@ -66,7 +78,8 @@ def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> tuple[Rephrased
         return ()
     gate = getattr(best.fate, "text", best.fate)
     absent = gate.absent if isinstance(gate, NotMatched) and gate.join == "AND" else ()
-    return rephrase(ask, answer.evidence, answer.trace.settings, best.text, best.chunk.rowid, absent)
+    where = best.chunk.start_line, answer.place.line
+    return rephrase(ask, answer.evidence, answer.trace.settings, best.text, best.chunk.rowid, absent, *where)
 
 
 def remedies(

@@ -427,8 +427,9 @@ def none_alone(found: Sequence[NotAlone]) -> str:
 
 
 def rephrased(found: Rephrased) -> str:
-    """A question that recalls a chunk: `add "garlic" (2nd)`."""
-    change = f'add "{found.word}"' if found.word else f"leave out {_listed(found.left_out)}"
+    """A question that recalls a chunk: `add "garlic" of line 7 (2nd)`."""
+    at = f" of line {found.line}" if found.line else ""
+    change = f'add "{found.word}"{at}' if found.word else f"leave out {_listed(found.left_out)}"
     return f"{change} ({ordinal(found.place)})"
 
 

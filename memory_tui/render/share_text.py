@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, assert_never
 
+from memory_tui.core import tokens
 from memory_tui.explain import trace_json
 from memory_tui.explain.shares import CosineShare, ShareClaim, Shares, WithoutLine, WordShare
+from memory_tui.search.rank import matches
 
 _SHOWN = 6
 """Words and lines of a cosine that are shown; `--json` has all."""
 _HEAT = " ▁▂▃▄▅▆▇█"
+_WORD = re.compile(r"\S+")
+"""A word as the cosine is split: what stands between blanks."""
 
 
 def share(said: ShareClaim) -> str:
@@ -56,6 +61,26 @@ def _more(count: int) -> str:
 def heat(points: float, top: float) -> str:
     """One sign for how much a part gives, against the greatest."""
     return _HEAT[0] if top <= 0 or points <= 0 else _HEAT[max(1, round(points / top * (len(_HEAT) - 1)))]
+
+
+Heat = tuple[int, int, str]
+"""A span of a line, and the sign of how much its word gives, against the word that gives most."""
+
+
+def cosine_heat(line: str, found: Shares) -> list[Heat]:
+    """Where words of `line` stand that raise the cosine by a fifth of the greatest or more, each place by its part."""
+    each = {one.word: one.points / one.times for one in found.tokens}
+    top = max(each.values(), default=0.0)
+    signs = ((word.start(), word.end(), heat(each.get(word[0].lower(), 0.0), top)) for word in _WORD.finditer(line))
+    return [one for one in signs if one[2] not in _HEAT[:2]]
+
+
+def bm25_heat(line: str, found: Shares) -> list[Heat]:
+    """Where the words of the question stand in `line`, by what they give to bm25."""
+    points = {one.word: one.points for one in found.words}
+    top = max(points.values(), default=0.0)
+    ends = {word.start(): word.end() for word in tokens.WORD.finditer(line)}
+    return [(at, ends.get(at, at + len(word)), heat(points[word], top)) for at, word in matches(line, points)]
 
 
 def share_data(found: Shares) -> dict[str, Any]:

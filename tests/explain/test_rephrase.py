@@ -80,3 +80,17 @@ def test_words_that_say_most_come_first(engine: Engine) -> None:
     evidence = engine.queries.gather("omada")
     words = salient("The the omada omada garlic garlic tractor 2026 and is", evidence)
     assert set(words) == {"garlic", "tractor"}
+
+
+def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_stand(engine: Engine) -> None:
+    evidence = engine.queries.gather("How is the VLAN on the Omada router set up?")
+    lines = engine.notes.read("memory/people.md").text.split("\n")
+    line = next(at for at, text in enumerate(lines, 1) if text.startswith("- ") and at > 5)
+    answer = engine.queries.why(evidence, "memory/people.md", line)
+    asked: list[str] = []
+    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer)
+    assert asked[0].split()[-1] in lines[line - 1].lower()
+    assert found
+    for one in found:
+        assert one.word in lines[one.line - 1].lower()
+        assert f"of line {one.line}" in wording.rephrased(one)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.explain.shares import Shares, WithoutLine, shares, shares_of
+from memory_tui.explain.shares import CosineShare, Shares, WithoutLine, WordShare, shares, shares_of
 from memory_tui.providers.wires.builtin import Builtin
 from memory_tui.render import share_text
 from memory_tui.search.rank import rank
+from memory_tui.tui.widgets.quote import heat_rows
 from tests.harness.claims import Report, World, adversarial, open_world
 from tests.harness.share_checks import ShareCase
 
@@ -110,3 +111,24 @@ def test_the_words_show_sum_parts_and_heat(opened: Opened) -> None:
     data = share_text.share_data(own)
     assert len(data["cosineByWord"]) == len(own.tokens)
     assert data["words"][0]["points"] == own.words[0].points
+
+
+def test_the_heat_of_a_text_stands_below_the_words_that_give_it() -> None:
+    """Who sees no shades reads the same from the bars: one under each word, taller where it gives more."""
+    found = Shares(
+        (WordShare("router", 2, 9, 1, 8, 8.0, 1.0, 2.0, 2.0), WordShare("anna", 3, 9, 1, 8, 8.0, 1.0, 1.0, 1.0)),
+        (CosineShare("router,", 0, 1, 0.4), CosineShare("anna", 0, 2, 0.4), CosineShare("the", 0, 1, 0.01)),
+    )
+    line = "the router, 路由器 anna"
+    assert share_text.cosine_heat(line, found) == [(4, 11, "█"), (16, 20, "▄")]
+    assert share_text.bm25_heat(line, found) == [(4, 10, "█"), (16, 20, "▄")]
+    rows = list(heat_rows(line, 7, 60, found))
+    drawn = ["".join(text for text, _ in row) for row in rows]
+    assert drawn == [
+        "    7 the router, 路由器 anna",
+        "  cos     ███████        ▄▄▄▄",
+        " bm25     ██████         ▄▄▄▄",
+    ]
+    assert {("router,", "heat3"), ("anna", "heat1")} <= set(rows[0])
+    narrow = ["".join(text for text, _ in row) for row in heat_rows(line, 7, 18, found)]
+    assert [row for row in narrow if row.startswith("  cos")] == ["  cos     ███████", "  cos        ▄▄▄▄"]

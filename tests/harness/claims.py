@@ -632,6 +632,8 @@ def _no_single_knob(claim: claims.NoSingleKnob, case: Case) -> None:
 def _rephrased(claim: Rephrased, case: Case) -> None:
     found = rank(case.world.engine.queries.gather(claim.query), case.settings)
     assert case.place(found) == claim.place
+    if claim.word and claim.line:
+        assert claim.word in case.text.split("\n")[claim.line - case.chunk.start_line].lower()
 
 
 # --- what minScore can do --------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def test_faults_of_2026_9_are_named_and_not_copied(options: Options, tmp_path: P
         engine.indexer.sync()
         trace = engine.queries.rank(engine.queries.gather("router"), engine.plan.settings)
     told = {notice.code: notice.message for notice in trace.notices}
-    assert told["zero_vectors"].endswith("OpenClaw 2026.9.6 loses its whole vector side by one of them.")
+    assert told["zero_vector"].endswith("OpenClaw 2026.9.6 loses its whole vector side by one of them.")
     assert "memory/open.md#L1-L2" in told["unreadable_project"]
     assert [hit.chunk.path for hit in trace.recalled] == ["MEMORY.md"]
     assert trace.recalled[0].vector.cosine

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.sanitize import safe
 from memory_tui.explain.matched_words import MatchedWords, Span, nearest_sentence
 from memory_tui.tui.draw import Piece, marked, wrap
+
+if TYPE_CHECKING:
+    from memory_tui.explain.shares import Shares
 
 MOST = 40
 """Lines that are quoted."""
@@ -36,6 +42,49 @@ def quote_rows(
         at += len(line) + 1
     if near is not None and asked is None:
         yield [("┃ the sentence nearest to the query, by meaning", "muted")]
+
+
+def heat_rows(text: str, first: int, width: int, found: Shares) -> Iterator[list[Piece]]:
+    """`text` with what each word gives to the cosine and to bm25: as shades, and as bars below, for who sees none."""
+    from memory_tui.render.share_text import bm25_heat, cosine_heat
+
+    sides = [("cos", cosine_heat, "vector"), ("bm25", bm25_heat, "text")]
+    for number, line in enumerate(safe(text, keep_newlines=True).split("\n")[:MOST], first):
+        heats = [(label, heat(line, found), style) for label, heat, style in sides]
+        shades = [(a, b, _SHADES[sign]) for a, b, sign in heats[0][1]]
+        label = f"{number:>{_MARGIN - 1}} "
+        for begin, end in wrap(line, width - _MARGIN):
+            yield [(label, "muted"), *_shaded(line, begin, end, shades)]
+            label = " " * _MARGIN
+            for name, spans, style in heats:
+                if own := [(a, b, sign) for a, b, sign in spans if a < end and b > begin]:
+                    yield [(f"{name:>{_MARGIN - 1}} ", "muted"), (_bars(line, begin, end, own), style)]
+
+
+_MARGIN = 6
+_SHADES = dict(zip("▁▂▃▄▅▆▇█", ("", "heat1", "heat1", "heat1", "heat2", "heat2", "heat3", "heat3"), strict=True))
+"""The shade for each sign of heat."""
+
+
+def _shaded(line: str, begin: int, end: int, shades: list[tuple[int, int, str]]) -> Iterator[Piece]:
+    at = begin
+    for a, b, style in shades:
+        if a < end and b > begin:
+            yield line[at : max(a, begin)], ""
+            yield line[max(a, begin) : min(b, end)], style
+            at = min(b, end)
+    yield line[at:end], ""
+
+
+def _bars(line: str, begin: int, end: int, spans: list[tuple[int, int, str]]) -> str:
+    """The signs of `spans` in the cells that their words have above."""
+    found, at = "", begin
+    for a, b, sign in spans:
+        a, b = max(a, begin, at), min(b, end)
+        if a < b:
+            found += " " * cell_len(line[at:a]) + sign * cell_len(line[a:b])
+            at = b
+    return found
 
 
 def nearest(query: str, text: str) -> Span | None:

@@ -17,7 +17,7 @@ from memory_tui.explain.stages import stages
 from memory_tui.explain.why import explain, file_line, in_a_line, terms_line
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, wrap
-from memory_tui.tui.widgets.quote import quote_rows
+from memory_tui.tui.widgets.quote import heat_rows, quote_rows
 
 if TYPE_CHECKING:
     from memory_tui.engine.edit_trials import EditsFound
@@ -359,6 +359,10 @@ def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
         yield []
         for line in share_lines(subject.shares):
             yield from folded(safe(line), width, "" if line.startswith(" ") else "head", 6)
+        best = subject.answer.best if subject.answer is not None else None
+        if best is not None and (subject.shares.words or subject.shares.tokens):
+            yield [("What each word gives, from a fifth of the greatest:", "head")]
+            yield from heat_rows(best.text, best.chunk.start_line, width, subject.shares)
 
 
 def _json_rows(subject: Subject, width: int) -> Iterator[Row]:

@@ -81,7 +81,7 @@ def find_questions(
 
         plan = side_of(evidence, settings).plan
         lacks = absent(plan, text) if hit.text.bm25 is None and " AND " in plan.fts_query else ()
-        return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks)
+        return rephrase(ask, evidence, settings, text, hit.chunk.rowid, lacks, hit.chunk.start_line)
 
     return run
 
