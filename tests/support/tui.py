@@ -86,6 +86,10 @@ def make_app(
     )
 
 
+SHORTEST = 0.003
+"""Seconds between two questions whether the app rests."""
+
+
 def is_waiting(node: MessagePump) -> bool:
     """Whether `node` has handled every message and waits for the next; while a handler awaits something it does not."""
     queue = node._message_queue
@@ -125,8 +129,8 @@ def unsettled(app: MemoryApp) -> str:
         return f"the writer is at work: {app.progress}"
     if app.jobs.busy:
         return "a job, or news that were not fetched"
-    restless = [view for view in app.views if not getattr(view, "resting", True)]
-    restless += [view for view in app.views if not all(box.resting for box in view.query(QueryBox))]
+    restless: list[object] = [view for view in app.views if not getattr(view, "resting", True)]
+    restless += [box for box in app._registry if isinstance(box, QueryBox) and not box.resting]
     return f"what {restless[0]} waits for" if restless else undrawn(app)
 
 
@@ -138,10 +142,13 @@ async def rest(pilot: Pilot[int], unrest: Callable[[MemoryApp], str]) -> None:
     app = pilot.app
     assert isinstance(app, MemoryApp)
     quiet, last, until = 0, "", time.monotonic() + LONG
+    pause = SHORTEST
     while time.monotonic() < until:
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(pause)
         last = "" if app._exit else unrest(app)
         quiet = 0 if last else quiet + 1
+        # What takes long is asked for less often: asking takes time from the thread that does it.
+        pause = min(1.5 * pause, 4 * SHORTEST) if last else SHORTEST
         if quiet == 3:
             return
     raise AssertionError(f"the app did not come to rest: {last}")
@@ -274,6 +281,23 @@ def matches_screen(app: MemoryApp, name: str) -> None:
     if shown != known:
         difference = difflib.unified_diff(known.split("\n"), shown.split("\n"), file.name, "this run", lineterm="", n=1)
         pytest.fail("\n".join(difference), pytrace=False)
+
+
+async def matches_screens(pilot: Pilot[int], name: str, *larger: tuple[int, int]) -> None:
+    """The screen equals its text as it is, and at each of the sizes that the terminal is then given.
+
+    The texts are the same whether the app starts at a size or is given it, which halves the starts.
+    """
+    app = pilot.app
+    assert isinstance(app, MemoryApp)
+    matches_screen(app, name)
+    # What shows behind a dialogue is drawn only after it; such a screen is compared at the size that it started at.
+    assert not (larger and seen_through(app))
+    for size in larger:
+        await pilot.resize_terminal(*size)
+        await settled(pilot)
+        assert app.size == size
+        matches_screen(app, name)
 
 
 def fixed_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.support.tui import LARGE, SMALL, Steps, ask, drive, fixed_times, make_app, matches_screen, press, sample
+from tests.support.tui import LARGE, SMALL, Steps, ask, drive, fixed_times, make_app, matches_screens, press, sample
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -123,14 +123,20 @@ VIEWS: dict[str, tuple[Steps, list[tuple[str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-@pytest.mark.parametrize("name", VIEWS)
-def test_view(name: str, size: tuple[int, int], workspace: Path) -> None:
+AT_ONCE = ("why_focused", "why_not_prompt", "vote", "baseline")
+"""What has scrolled, and shows the same lines in a terminal that grows; what lies over a view, which is drawn later."""
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [(name, [SMALL, LARGE]) for name in VIEWS if name not in AT_ONCE]
+    + [(name, [size]) for name in AT_ONCE for size in (SMALL, LARGE)],
+)
+def test_view(name: str, sizes: list[tuple[int, int]], workspace: Path) -> None:
     reach, changes = VIEWS[name]
-    app = make_app(workspace, changes=changes)
 
     async def steps(pilot: Pilot[int]) -> None:
         await reach(pilot)
-        matches_screen(app, name)
+        await matches_screens(pilot, name, *sizes[1:])
 
-    drive(app, steps, size)
+    drive(make_app(workspace, changes=changes), steps, sizes[0])

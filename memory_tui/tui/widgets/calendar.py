@@ -51,9 +51,14 @@ class Calendar(Widget, can_focus=True):
         self.found, self.counted = found, layer
         if self.day is None:
             self.day = max((day for day in found.days if day <= found.today), default=found.today)
-        self.border_title = f"{layer.capitalize()}, {weeks_in(self.size.width)[0]} weeks"
+        self.on_resize()
         self.border_subtitle = LAYERS[layer]
         self.refresh()
+
+    def on_resize(self) -> None:
+        """Say how many weeks there is room for."""
+        if self.found is not None:
+            self.border_title = f"{self.counted.capitalize()}, {weeks_in(self.size.width)[0]} weeks"
 
     def render(self) -> Content:
         """Months, weekdays, the legend, and the day under the cursor in words."""

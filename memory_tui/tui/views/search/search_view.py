@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from textual import on
+from textual import events, on
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
@@ -228,6 +228,12 @@ class SearchView(View):
         self.query_one(QueryBox).answered_by(self._answered_by())
         self.knobs.show()
         self.query_one(FunnelLine).show(self.shown.trace, self._cut)
+
+    @on(events.Resize)
+    def _room_changed(self) -> None:
+        """There may be room now for why it was not answered by both, or none any more."""
+        # Textual says how wide the view is only after this.
+        self.call_after_refresh(lambda: self.query_one(QueryBox).answered_by(self._answered_by()))
 
     def backend_changed(self) -> None:
         """Another backend answers: ask again."""
