@@ -286,7 +286,7 @@ KNOBS: tuple[Knob, ...] = (
     Knob(
         "answer.nothingBelow",
         "nothing below",
-        0.1,
+        0.05,
         "answers less likely than this hold nothing of what was asked, and agents get no hits",
         0,
         1,

@@ -26,7 +26,7 @@ FEWEST_LETTERS = 4
 TWO_EDITS_FROM = 8
 _WORD = re.compile(r"[^\W\d_]+")
 _LINKED = re.compile(r"(?<!\w)([^\W_]{2,})(-| )(?=([^\W_]{2,})(?!\w))")
-_GERMAN, _ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
+GERMAN, ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Vocabulary:
     @cached_property
     def is_german(self) -> bool:
         """Whether more chunks hold German function words than English ones."""
-        german, english = (sum(self.chunks_of.get(word, 0) for word in words) for words in (_GERMAN, _ENGLISH))
+        german, english = (sum(self.chunks_of.get(word, 0) for word in words) for words in (GERMAN, ENGLISH))
         return german > english
 
     def nearest(self, word: str) -> str:

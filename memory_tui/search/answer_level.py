@@ -4,8 +4,7 @@ Something is always nearest, so a score that is relative to the best hit says no
 answers. What does: how much of the question's words stands together in one window, in these words or in like ones, and
 how near that window is in meaning. Their weighted sum is compared with what unrelated questions reach in the same
 notes, because a language, a style and a length of notes each move it; no hit, no score, no knob of the ranking changes
-it. The weights were fitted on FriendsQA, XQuAD (German) and MemoryBank (English), answerable questions against
-unrelated ones and those of other notes.
+it. The weights were fitted on MemoryBank (English), answerable questions against those of FriendsQA.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ class AnswerSignals:
     """The best that any of the first candidates has, whichever that is.
 
     `coverage` is the share of the question's words that a chunk holds, weighed by idf; `line` and `window` are bm25
-    over the summed idf of the question. `closeness` is the share that a window holds, where a word that it does not
-    hold counts as much as its nearest word is like it. `cosine` is that of a window with the whole question, None where
-    meaning was not compared.
+    over the summed idf of the question. `closeness` is the share that a window holds, weighed by how rare words are in
+    the language, where a word that it does not hold counts as much as its nearest word is like it. `cosine` is that of
+    a window with the whole question, None where meaning was not compared.
     """
 
     coverage: float
@@ -35,6 +34,13 @@ class AnswerSignals:
     window: float
     closeness: float
     cosine: float | None
+    pairs: bool = False
+    """Whether the words are pairs of Chinese, Japanese or Korean characters."""
+
+    @property
+    def apart(self) -> float:
+        """Deviations above unrelated questions at which an answer is as likely as not."""
+        return _APART_PAIRS if self.pairs else _APART
 
     @property
     def evidence(self) -> float:
@@ -43,11 +49,11 @@ class AnswerSignals:
         return _WINDOW * self.window + _CLOSENESS * self.closeness + _MEANING * self.closeness * cosine
 
 
-_WINDOW, _CLOSENESS, _MEANING = 3.56, 4.43, 13.4
+_WINDOW, _CLOSENESS, _MEANING = 2.37, 6.42, 11.18
 _USUAL_COSINE = 0.5
 """Between the cosines of questions that are answered and of those that are not."""
-_APART = 3.0
-"""Deviations above unrelated questions at which an answer is as likely as not."""
+_APART, _APART_PAIRS = 3.8, 2.6
+"""Unrelated questions hardly reach half of it; pairs of characters meet too rarely for as much."""
 _LEAST_DEVIATION = 0.6
 """Unrelated questions that all reach the same say little of how far others spread."""
 
@@ -72,7 +78,7 @@ class UnrelatedEvidence:
         return cls(mean, max(_LEAST_DEVIATION, spread), len(evidence), generation)
 
 
-_USUAL, _USUAL_CJK = UnrelatedEvidence(3.8, 1.15), UnrelatedEvidence(0.75, 0.7)
+_USUAL, _USUAL_CJK = UnrelatedEvidence(4.3, 1.2), UnrelatedEvidence(0.75, 0.7)
 """The mean over the workspaces of the sets; of Chinese, where words are pairs of characters that rarely meet."""
 
 
@@ -95,7 +101,8 @@ class AnswerLevel:
 
     From `doubt_below` on it is found; under `nothing_below` nothing, unless a window is as near in meaning as those of
     answered questions, or holds a word where meaning was not compared. In all other cases there are only notes nearby.
-    The likelihood is the logistic of how many deviations the evidence is above that of `unrelated` questions, less 3.
+    The likelihood is the logistic of how many deviations the evidence is above that of `unrelated` questions, less 3.8
+    (2.6 for pairs of characters).
     """
 
     level: Level
@@ -139,7 +146,7 @@ class AnswerLevel:
 def likelihood(signals: AnswerSignals, unrelated: UnrelatedEvidence) -> float:
     """How likely it is that the notes answer, from 0 to 1."""
     above = (signals.evidence - unrelated.mean) / unrelated.deviation
-    return 1.0 / (1.0 + math.exp(min(700.0, _APART - above)))
+    return 1.0 / (1.0 + math.exp(min(700.0, signals.apart - above)))
 
 
 def level_of(signals: AnswerSignals, settings: Settings, unrelated: UnrelatedEvidence) -> AnswerLevel:

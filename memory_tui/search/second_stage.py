@@ -13,6 +13,7 @@ Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,8 +24,9 @@ import numpy.typing as npt
 
 from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
+from memory_tui.core.spelling import ENGLISH, GERMAN
 from memory_tui.providers.wires.builtin import StaticTable, static_table
-from memory_tui.search.answer_level import AnswerSignals
+from memory_tui.search.answer_level import AnswerSignals, is_cjk
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.passages import (
     PassageMemory,
@@ -80,6 +82,8 @@ class PassageQuery:
     letters_length: float
     directions: npt.NDArray[np.float32] | None = None
     """The unit vector of the word of each stem, in the order of their keys; zeros for what the table does not know."""
+    rarity: Floats | None = None
+    """How rare the word of each stem is in the language, in the order of their keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,8 @@ class Best:
     """What was measured in one chunk: `values` in the order of MEASURES; its best line and window, from line 0.
 
     `coverage` is the share of the question's words that the chunk holds, weighed by idf; `closeness` that of its best
-    window, where a word that is not held counts as much as the nearest token is like it.
+    window, weighed by how rare words are in the language, where a word that is not held counts as much as the nearest
+    token is like it.
     """
 
     values: tuple[float, ...]
@@ -128,6 +133,7 @@ def query_of(
         held / max(1, lines) or 1.0,
         sum(len(one.letters) for one in reference) / max(1, len(reference)) or 1.0,
         None if table is None else _directions(word_of, table),
+        None if table is None else _rarity(word_of, stems, table),
     )
 
 
@@ -144,6 +150,31 @@ def _directions(word_of: Mapping[str, str], table: TokenTable) -> npt.NDArray[np
     bounds = np.cumsum([0, *map(len, rows)])
     summed = sums(table.rows(np.concatenate([*rows, np.zeros(0, dtype=np.int64)])), bounds)
     return _unit(summed)[np.argsort(keys)]
+
+
+def _rarity(word_of: Mapping[str, str], idf: Mapping[str, float], table: TokenTable) -> Floats:
+    """How rare words are in the language, in the order of the keys of their stems.
+
+    In few notes most words are rare; the table's vocabulary, in order of frequency, tells "kohlrabi" from "talk".
+    A word that it knows only in pieces is rarer than each that it knows. A pair of characters has its idf alone.
+    """
+
+    def of(stem: str) -> float:
+        word = word_of[stem]
+        if tokens.is_cjk(word):
+            return idf[stem]
+        ids = table.line_ids(word)
+        rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
+        return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else _RAREST
+
+    keys = stem_keys(list(word_of))
+    return np.array([of(stem) for stem in word_of], dtype=np.float64)[np.argsort(keys)]
+
+
+_COMMONEST = 995
+"""Before it the vocabulary of BERT holds single characters; behind it words, the most frequent first."""
+_ZIPF, _RAREST = 2.3, 12.5
+"""-ln of the share of the most frequent word, and of a word that the vocabulary does not hold."""
 
 
 def _unit(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
@@ -166,7 +197,8 @@ def measure(asked: PassageQuery, chunks: Sequence[Passages], grams: Floats, tabl
     idf = np.array([asked.stems[key] for key in sorted(asked.stems)])
     mass = float(idf.sum()) or 1.0
     coverage = idf @ np.maximum.reduceat(held, windows[:-1], axis=1) / mass
-    closeness = np.maximum.reduceat(idf @ np.maximum(held, like) / mass, windows[:-1])
+    rarity = idf if asked.rarity is None else asked.rarity
+    closeness = np.maximum.reduceat(rarity @ np.maximum(held, like) / (float(rarity.sum()) or 1.0), windows[:-1])
     letters = _letters(asked, chunks, grams)
     best = [
         np.maximum.reduceat(values, bounds[:-1])
@@ -306,10 +338,34 @@ def _letters(asked: PassageQuery, chunks: Sequence[Passages], grams: Floats) -> 
     return okapi_bm25(grams, idf, np.array([float(len(one.letters)) for one in chunks]), asked.letters_length)
 
 
-def weights(*, words: bool, meaning: bool) -> Floats:
+COMPOUNDS = 4.0
+"""How much more letters count in German notes, where a word of the question is a part of a longer one."""
+
+
+UNKNOWN = 0.5
+"""How much less meaning counts where the question is in characters that the table hardly knows."""
+
+
+def weights(*, words: bool, meaning: bool, german: bool = False, pairs: bool = False) -> Floats:
     """The weight of each measure, together 1; those that nothing was measured by count nothing."""
     raw = np.array([one.weight if {"words": words, "meaning": meaning}[one.by] else 0.0 for one in MEASURES])
+    raw[[one.name == "letters" for one in MEASURES]] *= COMPOUNDS if german else 1.0
+    raw[[one.by == "meaning" for one in MEASURES]] *= UNKNOWN if pairs else 1.0
     return np.asarray(raw / raw.sum(), dtype=np.float64) if raw.any() else raw
+
+
+@functools.cache
+def _function_words() -> tuple[Rows, Rows]:
+    """The stems of German function words, and of English ones."""
+    german, english = (stem_keys([stem for word in own for stem in stems_of(word)]) for own in (GERMAN, ENGLISH))
+    return german, english
+
+
+def is_german(texts: Sequence[Passages]) -> bool:
+    """Whether `texts` hold more German function words than English ones."""
+    stems = np.concatenate([*(one.stems for one in texts), np.empty(0, dtype=np.int64)])
+    german, english = (np.count_nonzero(np.isin(stems, own)) for own in _function_words())
+    return bool(german > english)
 
 
 _memory = PassageMemory()
@@ -351,13 +407,16 @@ class SecondStage:
             vector = summed / np.float32(length) if length > 0 else None
         self._table = table if vector is not None else None
         self._text = text
+        self._pairs = is_cjk(query)
         self._known: dict[int, Best] = {}
         self._reference = tuple(reference)
         first = _memory.of([text(row) for row in reference], self._table)
         self._grams = grams_of(words)
         grams = self._counted(first)
         self.asked = query_of(words, frequency, chunks, vector, first, grams, self._table)
-        self.weights = weights(words=bool(words), meaning=vector is not None)
+        self.weights = weights(
+            words=bool(words), meaning=vector is not None, german=is_german(first), pairs=self._pairs
+        )
         self._keep(reference, first, grams)
 
     def _counted(self, passages: Sequence[Passages]) -> Floats:
@@ -376,7 +435,7 @@ class SecondStage:
             max((getattr(one, name) for one in found), default=0.0) for name in ("coverage", "closeness")
         )
         return AnswerSignals(
-            coverage, line / mass, window / mass, closeness, None if self.asked.vector is None else cosine
+            coverage, line / mass, window / mass, closeness, None if self.asked.vector is None else cosine, self._pairs
         )
 
     def windows(self, rows: Sequence[int]) -> list[list[Window]]:

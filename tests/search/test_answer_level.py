@@ -52,9 +52,11 @@ def test_the_likelihood_goes_by_the_distance_from_unrelated_questions(reached: l
     assert (likelihood(asked, elsewhere) <= likelihood(asked, here) + 1e-12) == (shift >= 0 or shift > -1e-9)
 
 
-def test_three_deviations_above_unrelated_questions_are_as_likely_as_not() -> None:
+def test_some_deviations_above_unrelated_questions_are_as_likely_as_not() -> None:
     asked = signals(0.3, 0.4, 0.5)
-    assert likelihood(asked, UnrelatedEvidence(asked.evidence - 6.0, 2.0)) == pytest.approx(0.5)
+    assert likelihood(asked, UnrelatedEvidence(asked.evidence - 2 * asked.apart, 2.0)) == pytest.approx(0.5)
+    in_pairs = replace(asked, pairs=True)
+    assert likelihood(in_pairs, HERE) > likelihood(asked, HERE)
     assert "+3.0 deviations" in level_of(asked, bounds(0.5, 0.1), replace(HERE, mean=asked.evidence - 3)).explanation
 
 
@@ -126,7 +128,7 @@ def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
     assert trace.level is not None
     assert told["level"] == trace.level.level
     assert told["sentence"] == trace.level.sentence
-    assert set(told["signals"]) == {"coverage", "line", "window", "closeness", "cosine"}
+    assert set(told["signals"]) == {"coverage", "line", "window", "closeness", "cosine", "pairs"}
     assert told["explanation"] == trace.level.explanation
 
 
