@@ -1,6 +1,8 @@
 """The terminal app: views, panes, keys, worker jobs.
 
 - action: An action has keys, a place where they work, a reason when it is not possible. -> Action
+- action_table: The action table: what can be done at each place, which meaning of a key does it, what it needs. ->
+  ACTIONS
 - app: The app holds the views as modes, the theme, the command palette. -> MemoryApp
 - colours: The colours of a theme: roles that can be read on every ground, hue kept. -> roles
 - draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
@@ -9,7 +11,7 @@
 - grammar: The grammar of keys: one meaning a key, the same in every view. -> MEANINGS
 - home: Home is the protocol by which views know the app. -> Home
 - judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Evaluation
-- keymap: The keymap decides which action a key runs at which place; hints, help, palette are made from it. -> ACTIONS
+- keymap: The keymap decides which action a key runs at which place; hints, help, palette are made from it. -> bindings
 - navigation: Navigation is a row for each view, numbered or over another one. -> OVERLAYS
 - note_changes: Changes of notes as the screen asks for them, run on a worker. -> Draft
 - note_info: What is known of a note besides its text: recalls, budget, links, its changes. -> About

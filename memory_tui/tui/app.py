@@ -39,10 +39,11 @@ from memory_tui.core.events import (
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS
 from memory_tui.tui import signals, workers
 from memory_tui.tui.action import Action
+from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.colours import THEMES, first_theme, roles
 from memory_tui.tui.global_actions import GlobalActions
 from memory_tui.tui.grammar import MEANINGS
-from memory_tui.tui.keymap import ACTIONS, bindings
+from memory_tui.tui.keymap import bindings
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking

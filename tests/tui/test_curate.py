@@ -11,8 +11,8 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.keymap import ACTIONS
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.views.dialogs import Confirm, Preview
 from memory_tui.tui.views.notes.browse import BrowseView

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.keymap import ACTIONS
 from memory_tui.tui.widgets.first_steps import STEPS, FirstSteps
 from memory_tui.tui.widgets.status_bars import KeyHints, StepsPane
 from tests.support.tui import SMALL, ask, drive, make_app, matches_screen, press, said, sample, settled, text_of

@@ -18,9 +18,10 @@ from textual.widgets import Input
 from memory_tui.core.formatting import plural
 from memory_tui.inbox.checks import CHECKS
 from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR
+from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.draw import wrapped
 from memory_tui.tui.grammar import MEANINGS
-from memory_tui.tui.keymap import ACTIONS, PLACES
+from memory_tui.tui.keymap import PLACES
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
 from memory_tui.tui.views.index.openclaw_index import MEANINGS as STATES_COMPARED
 from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
