@@ -342,15 +342,10 @@ COMPOUNDS = 4.0
 """How much more letters count in German notes, where a word of the question is a part of a longer one."""
 
 
-UNKNOWN = 0.5
-"""How much less meaning counts where the question is in characters that the table hardly knows."""
-
-
-def weights(*, words: bool, meaning: bool, german: bool = False, pairs: bool = False) -> Floats:
+def weights(*, words: bool, meaning: bool, german: bool = False) -> Floats:
     """The weight of each measure, together 1; those that nothing was measured by count nothing."""
     raw = np.array([one.weight if {"words": words, "meaning": meaning}[one.by] else 0.0 for one in MEASURES])
     raw[[one.name == "letters" for one in MEASURES]] *= COMPOUNDS if german else 1.0
-    raw[[one.by == "meaning" for one in MEASURES]] *= UNKNOWN if pairs else 1.0
     return np.asarray(raw / raw.sum(), dtype=np.float64) if raw.any() else raw
 
 
@@ -414,9 +409,7 @@ class SecondStage:
         self._grams = grams_of(words)
         grams = self._counted(first)
         self.asked = query_of(words, frequency, chunks, vector, first, grams, self._table)
-        self.weights = weights(
-            words=bool(words), meaning=vector is not None, german=is_german(first), pairs=self._pairs
-        )
+        self.weights = weights(words=bool(words), meaning=vector is not None, german=is_german(first))
         self._keep(reference, first, grams)
 
     def _counted(self, passages: Sequence[Passages]) -> Floats:

@@ -201,15 +201,13 @@ def test_a_remembered_text_is_cut_once() -> None:
     assert memory.of(["one"], None)[0] is not first
 
 
-def test_letters_count_more_in_german_notes_and_meaning_less_in_chinese_questions() -> None:
+def test_letters_count_more_in_german_notes() -> None:
     def weights(text: str, query: str) -> dict[str, float]:
         stage = SecondStage((query,), {}, 1, query, [0], lambda _: text, meaning=True)
         return dict(zip([one.name for one in MEASURES], stage.weights.tolist(), strict=True))
 
     english = weights("the pump and the boiler of the house", "boiler")
     german = weights("die Heizung und der Kessel sind nicht neu", "boiler")
-    chinese = weights("the pump and the boiler of the house", "我喜欢什么书")
     assert german["letters"] > 2 * english["letters"]
-    assert chinese["window meaning"] < english["window meaning"]
-    for one in (english, german, chinese):
+    for one in (english, german):
         assert sum(one.values()) == pytest.approx(1)
