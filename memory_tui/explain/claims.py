@@ -39,7 +39,7 @@ class AbsentWords:
 class InvisibleToTokenizer:
     """Texts hold each of `words`, but inside of what the tokenizer of `profile` takes for one longer word.
 
-    With `part_of` they are parts of words of the question, which no text holds as a whole.
+    With `part_of` they are parts of words of the question, each of which it takes for one word that no text holds.
     """
 
     words: tuple[str, ...]

@@ -527,9 +527,14 @@ def word_claim(claim: WordClaim) -> str:
             return f"No {'indexed ' if claim.indexed else ''}note contains {words} {_listed(claim.words)}."
         case InvisibleToTokenizer():
             them = "it" if len(claim.words) == 1 else "them"
-            part = f", part of {_listed(claim.part_of)}" if claim.part_of else ""
+            if claim.part_of:
+                one = "one word" if len(claim.part_of) == 1 else "one word each"
+                return (
+                    f"Notes hold {_listed(claim.words)}, part of {_listed(claim.part_of)}, which profile "
+                    f"{claim.profile} takes for {one}."
+                )
             return (
-                f"Notes hold {_listed(claim.words)}{part}, but only inside of longer words, where profile "
+                f"Notes hold {_listed(claim.words)}, but only inside of longer words, where profile "
                 f"{claim.profile} cannot see {them}."
             )
         case WaitingNoteHolds():
