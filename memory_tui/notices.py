@@ -6,12 +6,14 @@ A kind stands here where plain values are its evidence, else beside the type tha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core import profiles
 
 if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
     from memory_tui.core.spelling import Correction
     from memory_tui.providers.serving import ServingProvider
 
@@ -478,6 +480,33 @@ class ConfigProblem(Notice):
     def message(self) -> str:
         """As the reader of the configuration says it."""
         return self.said
+
+
+@dataclass(frozen=True, slots=True)
+class SettingIgnored(Notice):
+    """The knob `key` was set for this run, and has no effect under `profile`."""
+
+    key: str
+    profile: str
+    code = "setting"
+
+    @property
+    def message(self) -> str:
+        """What is ignored, and why."""
+        why = profiles.get(self.profile).ignores[self.key]
+        return f"{self.key} as set has no effect under profile {self.profile}: {why}."
+
+    @property
+    def next_step(self) -> str:
+        """A profile under which it has one."""
+        own = profiles.get(profiles.OWN)
+        return "" if self.key in own.ignores else f"Set it with --profile {own.name}, or leave it out."
+
+
+def without_effect(keys: Iterable[str], settings: Settings) -> tuple[SettingIgnored, ...]:
+    """A notice of each of `keys` that has no effect under the profile of `settings`."""
+    profile = profiles.get(settings.word("profile"))
+    return tuple(SettingIgnored(key, profile.name) for key in keys if key in profile.ignores)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,19 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
 
 if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options
 
+_NOTIFYING = ("search", "status", "index")
+"""Commands whose answer holds every notice of the engine."""
 _SWITCHES = ("read_only", "log_recalls", "allow_write", "no_prompts", "no_resources")
 
 
@@ -188,12 +191,25 @@ def moment(given: argparse.Namespace) -> float | None:
     return at.replace(tzinfo=at.tzinfo or dt.UTC).timestamp()
 
 
+def warn_ignored(keys: Iterable[str], settings: Settings) -> None:
+    """Say on standard error which of `keys`, that were set for this run, have no effect."""
+    from memory_tui.notices import without_effect
+
+    for notice in without_effect(keys, settings):
+        sys.stderr.write(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip() + "\n")
+
+
 def opened(given: argparse.Namespace) -> Engine:
-    """An engine for the command; a warning where `--extra` names nothing. Raises MemoryTuiError."""
+    """An engine for the command; a warning where `--extra` names nothing and where `--set` has no effect.
+
+    Raises MemoryTuiError.
+    """
     from memory_tui.engine.engine import Engine
     from memory_tui.render.as_text import CommandProgress
 
     engine = Engine.open(options(given), CommandProgress())
+    if given.command not in _NOTIFYING:
+        warn_ignored(engine.plan.chosen, engine.plan.settings)
     for named in getattr(given, "extra", ()):
         place = engine.plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
         if not place.exists():

@@ -121,6 +121,7 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
                 "table": evaluation.rival_data(table),
                 "failed": evaluation.shortfall_data(short),
                 "comparison": evaluation.comparison_data(compared) if compared else None,
+                "notices": as_text.plain_notices(engine),
             }
         )
     else:
@@ -143,6 +144,7 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
     levels = _levels(engine, cases)
     if hasattr(given, "json"):
         told = {"metric": given.metric, "questions": len(cases), "levels": as_text.plain_levels(levels)}
+        told["notices"] = as_text.plain_notices(engine)
         as_text.data({**told, **evaluation.outcome_data(found)})
     else:
         as_text.text(evaluation.outcome_lines(found))
@@ -173,7 +175,7 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     query = query_of(given)
     hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
     if hasattr(given, "json"):
-        as_text.data({**as_text.record(floor), "results": hits})
+        as_text.data({**as_text.record(floor), "results": hits, "notices": as_text.plain_notices(engine)})
     else:
         as_text.text(as_text.lines(floor, hits))
     return 0

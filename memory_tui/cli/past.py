@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, moment, opened, options, positive, query_of, spoken
+from memory_tui.cli.common import Command, moment, opened, options, positive, query_of, spoken, warn_ignored
 from memory_tui.core.errors import EditRefused, IndexUnavailable, QueryError, SettingError
 
 if TYPE_CHECKING:
@@ -219,8 +219,10 @@ def _after(given: argparse.Namespace, engine: Engine) -> Settings:
         if key == "profile":
             profile = value
         else:
-            changes[key] = parse(find_knob(key), value)
+            knob = find_knob(key)
+            changes[knob.key] = parse(knob, value)
     settings = engine.plan.with_profile(profile) if profile else engine.plan.settings
+    warn_ignored(changes, settings)
     return settings.update(changes, "--under")
 
 

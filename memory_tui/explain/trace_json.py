@@ -149,6 +149,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
         "mode": value.trace.mode,
         "others": [{**_account(other), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
+        "notices": plain(value.trace.notices),
         "flips": [flip(found) for found in changes.found] if changes else [],
         "sets": [change_set(found) for found in changes.sets] if changes else [],
         "notAlone": [{**plain(found), "sentence": wording.not_alone(found)} for found in changes.not_alone]

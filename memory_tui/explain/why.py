@@ -129,7 +129,9 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     lines += second_lines(candidate, digits.total)
     lines += _named(candidate, digits.total) if is_named(candidate) else _age(candidate, trace, digits.total)
     lines += [
-        ScoreLine(one.term, one.said or f"no {one.term} marker", "x", one.value, digits.total)
+        ScoreLine(
+            "factor", f"{one.term} {one.said}" if one.said else f"no {one.term} marker", "x", one.value, digits.total
+        )
         for one in _counted(candidate)
     ]
     if not candidate.hybrid and candidate.merit and not is_named(candidate):
@@ -145,6 +147,10 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
     return lines
+
+
+def _marker(factor: Factor) -> str:
+    return f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
 
 
 def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:

@@ -147,6 +147,14 @@ def plain_levels(rates: LevelRates | None) -> dict[str, Any] | None:
     return plain(rates) if rates else None
 
 
+def plain_notices(engine: Engine) -> list[dict[str, Any]]:
+    """What a person should know before trusting an answer, as data."""
+    from memory_tui.explain.trace_json import plain
+
+    found: list[dict[str, Any]] = plain(engine.notices())
+    return found
+
+
 def record(floor: NoiseFloor) -> dict[str, Any]:
     """The noise floor with its whole curve."""
     from memory_tui.explain import wording

@@ -102,6 +102,31 @@ def test_text_for_people(run: Callable[..., tuple[int, str, str]]) -> None:
     assert "There is no line 7" in out
 
 
+FIXED = ("--profile", "openclaw-2026.9", "--set", "vectorWeight=0.5")
+NO_SETTING = "2026.9 has no setting for this; recommended has"
+
+
+def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """Once as text, among the notices of JSON, for each command that ranks; and not under another profile."""
+    place, labels = "MEMORY.md:2", tmp_path / "labels.jsonl"
+    labels.write_text('{"query": "router", "relevant": [{"path": "MEMORY.md", "line": 2}]}\n')
+    measured = ("eval", "--labels", str(labels))
+    for asked in (("search", "router"), ("why", "router", place), measured, ("why-never", place), ("index",)):
+        code, _, err = run(*FIXED, *asked)
+        assert err.count(NO_SETTING) == 1, asked
+        assert "query.hybrid.vectorWeight" in err
+    for asked in (("search", "router"), ("why", "router", place), measured, ("noise",), ("status",)):
+        code, out, _ = run(*FIXED, *asked, "--json")
+        said = [one for one in json.loads(out)["notices"] if NO_SETTING in one["message"]]
+        assert [one["code"] for one in said] == ["setting"], asked
+        assert code == 0
+    code, _, err = run("--profile", "openclaw-2026.9", "replay", "--under", "vectorWeight=0.5")
+    assert (code, err.count(NO_SETTING)) == (0, 1)
+    assert run("--profile", "recommended", "--set", "vectorWeight=0.5", "why", "router", place)[2] == ""
+
+
 def test_flips_are_told_and_do_what_they_say(run: Callable[..., tuple[int, str, str]]) -> None:
     where = ("omada router", "memory/2026-11-03.md", "--set", "query.maxResults=1")
     miss = answer(run, *where)

@@ -20,6 +20,8 @@ from memory_tui.search.trace import Candidate, Trace
 from tests.support.tui import NOW, sample
 
 WORDS = ["router", "vlan", "deploy", "rollback", "garden", "bread", "ticket", "invoice", "house", "omada", "printer"]
+WIDEST = 8
+"""Columns of a label on every screen, the blank behind it included."""
 PROFILES = ("recommended", "openclaw-2026.3", "openclaw-2026.2")
 
 
@@ -271,6 +273,7 @@ def test_every_term_of_2026_9_adds_up(tmp_path: Path, provider: str) -> None:
                     trace = engine.queries.rank(evidence, settings)
                     for candidate in [*trace.recalled, *trace.lost[:8]]:
                         check(candidate, trace)
+                        assert all(len(line.label) < WIDEST for line in explain(candidate, trace))
                         assert sum(parts(candidate).values()) == pytest.approx(candidate.score)
                         seen.update(one.term for one in candidate.factors if one.value != 1.0)
                         seen.update({"term"} if candidate.lexical and candidate.lexical.term else ())

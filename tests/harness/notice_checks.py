@@ -25,7 +25,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.freshness_check import NotesVanished, RebuildWaits
 from memory_tui.index import database
 from memory_tui.notices import Notice
-from memory_tui.plan import Options
+from memory_tui.plan import Options, choose
 from memory_tui.providers.chain_member import ChainMember
 from memory_tui.providers.wires import scripted
 from memory_tui.providers.wires.builtin import static_table
@@ -311,6 +311,16 @@ def _config(claim: notices.ConfigProblem, case: NoticeCase) -> None:
     assert claim.key not in case.world.engine.plan.config.values or "instead" in claim.said or claim.said
 
 
+@checks(notices.SettingIgnored)
+def _setting(claim: notices.SettingIgnored, case: NoticeCase) -> None:
+    plan = case.world.engine.plan
+    assert claim.profile == case.trace.profile
+    assert claim.key in dict(plan.asked.changes)
+    other = replace(plan.asked, changes=tuple(one for one in plan.asked.changes if one[0] != claim.key))
+    without = choose(other).settings
+    assert rank(case.evidence, without).recalled == case.trace.recalled
+
+
 @checks(notices.NoTrigrams)
 def _no_trigrams(claim: notices.NoTrigrams, case: NoticeCase) -> None:
     with case.world.engine.queries.reader() as store:
@@ -531,6 +541,11 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
     with opened(place, provider="none", config=str(config)) as engine:
         engine.indexer.sync()
         yield from told(place, engine)
+    (place / "index.sqlite").unlink()
+    fixed = {"query.hybrid.mmr.lambda": "0.1", "query.hybrid.textWeight": "1"}
+    with opened(place, "openclaw-2026.9", "none", changes=fixed) as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
 
 
 SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
@@ -559,6 +574,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.NumpyCompares,
         notices.UnknownSwitch,
         notices.ConfigProblem,
+        notices.SettingIgnored,
     },
 }
 """The memories, and the kinds of notices that each gives rise to."""
