@@ -159,7 +159,8 @@ def screen_alone() -> Iterator[None]:
         yield
         return
     own.flush()
-    with tempfile.TemporaryFile() as said, os.fdopen(os.dup(2), "w", encoding=own.encoding, errors="replace") as screen:
+    with tempfile.TemporaryFile() as said:
+        screen = os.fdopen(os.dup(2), "w", encoding=own.encoding, errors="replace")
         _screen.append(screen.fileno())
         os.dup2(said.fileno(), 2)
         sys.__stderr__ = screen  # type: ignore[misc]
@@ -167,13 +168,18 @@ def screen_alone() -> Iterator[None]:
             yield
         finally:
             own.flush()
-            screen.flush()
+            # Of a terminal that was closed nobody reads the rest.
+            with suppress(OSError):
+                screen.flush()
             _give_back()
             _screen.clear()
+            with suppress(OSError):
+                screen.close()
             sys.__stderr__ = own  # type: ignore[misc]
             said.seek(max(0, said.tell() - _MOST_SAID))
-            own.write(said.read().decode("utf-8", "replace"))
-            own.flush()
+            with suppress(OSError):
+                own.write(said.read().decode("utf-8", "replace"))
+                own.flush()
 
 
 @contextmanager

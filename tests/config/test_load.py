@@ -146,7 +146,7 @@ BAD = [
     ("query: {hybrid: {candidateMultiplier: 21}}", "query.hybrid.candidateMultiplier", 4),
     ("sync: {watch: 'yes'}", "sync.watch", True),
     ("sync: {sessions: {deltaBytes: -1}}", "sync.sessions.deltaBytes", 100_000),
-    ("cache: {maxEntries: 0}", "cache.maxEntries", None),
+    ("cache: {maxEntries: 0}", "cache.maxEntries", 50_000),
     ("enabled: 'false'", "enabled", True),
     ("sources: ['memory', 'mails']", "sources", ("memory",)),
     ("sources: 'memory'", "sources", ("memory",)),

@@ -45,12 +45,14 @@ def _level(claim: AnswerLevel, case: Case) -> None:
     signals, settings = claim.signals, case.settings
     near = signals.closeness if signals.cosine is None else signals.cosine
     evidence = (
-        3.56 * signals.window
-        + 4.43 * signals.closeness
-        + 13.4 * signals.closeness * (0.5 if signals.cosine is None else near)
+        2.37 * signals.window
+        + 6.42 * signals.closeness
+        + 11.18 * signals.closeness * (0.5 if signals.cosine is None else near)
     )
     above = (evidence - claim.unrelated.mean) / claim.unrelated.deviation
-    assert abs(claim.likelihood - 1 / (1 + math.exp(3 - above))) < 1e-9
+    letters = [one for one in case.evidence.query if one.isalnum()]
+    assert signals.pairs == (2 * sum(map(tokens.is_cjk, letters)) > len(letters))
+    assert abs(claim.likelihood - 1 / (1 + math.exp((2.6 if signals.pairs else 3.8) - above))) < 1e-9
     assert (claim.doubt_below, claim.nothing_below) == tuple(
         settings.number(f"answer.{name}Below") for name in ("doubt", "nothing")
     )
@@ -75,6 +77,20 @@ def idf_of(case: Case) -> dict[str, float]:
     return found
 
 
+def rarity_of(case: Case) -> dict[str, float]:
+    """The weight of each stem where meaning is compared, by the place of its word in the table's vocabulary."""
+    idf = idf_of(case)
+    if case.trace.level is None or case.trace.level.signals.cosine is None:
+        return idf
+    found, table = {}, static_table()
+    for word in words_of(case):
+        places = list(table.line_ids(word))
+        known = len(places) == 1 and places[0] > 995
+        rare = min(12.5, 2.3 + math.log(places[0] - 995)) ** 2 / 12.5 if known else 12.5
+        found |= {stem: idf[stem] if tokens.is_cjk(word) else rare for stem in stems_of(word)}
+    return found
+
+
 def stems(text: str) -> list[str]:
     """The stems of a text, with its pairs of Chinese characters."""
     return tokens.tokens(tokens.segmented(text), stemmed=True)
@@ -90,22 +106,24 @@ def shares_held(case: Case) -> tuple[float, float]:
     """The greatest share of the question that a chunk holds: in its words, and with like words counted."""
     idf = idf_of(case)
     mass = sum(idf.values()) or 1.0
+    rarity = rarity_of(case)
+    rare = sum(rarity.values()) or 1.0
     word_of = {stem: word for word in words_of(case) for stem in stems_of(word)}
     best, best_like = 0.0, 0.0
     for row in pool(case):
         text = case.world.texts[case.evidence.refs[row].rowid]
         own = set(stems(text))
         best = max(best, sum(value for stem, value in idf.items() if stem in own) / mass)
-        likest = sum(value * (1.0 if stem in own else likeness(word_of[stem], text)) for stem, value in idf.items())
-        best_like = max(best_like, likest / mass)
+        likest = sum(value * (1.0 if stem in own else likeness(word_of[stem], text)) for stem, value in rarity.items())
+        best_like = max(best_like, likest / rare)
     return best, best_like
 
 
 def held_by_line(case: Case) -> float:
-    idf = idf_of(case)
+    rarity = rarity_of(case)
     lines = [line for row in pool(case) for line in case.world.texts[case.evidence.refs[row].rowid].split("\n")]
-    held = [sum(value for stem, value in idf.items() if stem in set(stems(line))) for line in lines]
-    return max(held, default=0.0) / (sum(idf.values()) or 1.0)
+    held = [sum(value for stem, value in rarity.items() if stem in set(stems(line))) for line in lines]
+    return max(held, default=0.0) / (sum(rarity.values()) or 1.0)
 
 
 def likeness(word: str, text: str) -> float:

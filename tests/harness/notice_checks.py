@@ -560,6 +560,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.WordsUnknown,
         notices.SearchedOtherwise,
         notices.LongQuestion,
+        notices.ReadAsTime,
         notices.TimeFromToday,
         notices.UnevenWeights,
         FoundByMeaningAlone,
