@@ -171,11 +171,15 @@ def resting(place: Path, workspace: Path, index: Path, seconds: float) -> None:
 
 
 def about(workspace: Path, index: Path) -> None:
-    """What the pane beside a note tells, worked out for MEMORY.md; the first time links are read."""
+    """What the pane beside a note tells, worked out for MEMORY.md while notes are watched, as in the app."""
     from memory_tui.tui import note_info
     from memory_tui.tui.note_page import make_page
 
     with Engine.open(Options(workspace=str(workspace), index=str(index))) as engine:
+        engine.indexer.sync()
+        engine.indexer.watcher.switch(True)
+        while engine.indexer.watched_state is None:
+            time.sleep(0.05)
         page = make_page(engine.notes.read("MEMORY.md"), ())
         count = engine.status().files
         show(
