@@ -287,7 +287,7 @@ def test_stale_answers_are_dropped(app: MemoryApp) -> None:
         assert app.engine is not None
         real, release, held = app.engine.queries.gather, threading.Event(), threading.Event()
 
-        def slow(query: str, cancel: object = None, source: str = "") -> object:
+        def slow(query: str, cancel: object = None, source: str = "", **_: object) -> object:
             evidence = real(query)
             if query == "router":
                 held.set()
