@@ -92,7 +92,7 @@ def _why(given: argparse.Namespace) -> int:
         saved = past_questions.saved_effect(engine)
         changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.queries.gather, saved)
         theirs = engine.backend.why(given.query, answer.place.path, line or 0)
-        found = shares_of(engine.queries.reader, engine.providers.chain.of_space, answer)
+        found = shares_of(engine.queries.reader, engine.providers.chain.of_space, answer.best, answer.trace)
         edits = _edits(given, engine, answer)
         if hasattr(given, "apply"):
             return _apply_edit(given, engine, edits)

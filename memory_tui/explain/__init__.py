@@ -14,7 +14,7 @@
 - rephrase: Rephrased questions: the word to add, or to leave out, that recalls a chunk. -> rephrase
 - reranking: Reranking: the same evidence ranked under many settings at once. -> Reranking
 - score_lines: Lines of arithmetic show as many digits as it takes to redo them. -> ScoreLine
-- shares: Shares: how much each word of a question gives to bm25, each word of a chunk to its cosine. -> shares_of
+- shares: Shares: what each word of a question gives to bm25 with its boost, each of a chunk to its cosine. -> shares_of
 - stages: The stages that a candidate went through, each with its neighbours there. -> stages
 - trace_json: A trace as JSON-ready data, the same record that the screen draws. -> trace
 - verdicts: A verdict says what became of a line of a note: recalled, or the first gate that stopped it. -> Fate

@@ -1,4 +1,4 @@
-"""Shares: how much each word of a question gives to bm25, each word of a chunk to its cosine."""
+"""Shares: what each word of a question gives to bm25 with its boost, each of a chunk to its cosine."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memory_tui.core import profiles
-from memory_tui.explain.why_not import Account, WhyNot
+from memory_tui.core import profiles, tokens
+from memory_tui.explain.why_not import Account
 from memory_tui.providers import registry
 from memory_tui.providers.provider_protocol import Identity, Provider
+from memory_tui.search import rules_2026_9
 from memory_tui.search.trace import Trace
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Form
@@ -52,6 +53,25 @@ class WordShare:
 
 
 @dataclass(frozen=True, slots=True)
+class BoostShare:
+    """A word of the question that OpenClaw 2026.9 adds to the score of bm25, because it stands in text or path.
+
+    Its parts of what the words of the question give, of what their share of the chunk's words gives, of what those in
+    the path give.
+    """
+
+    word: str
+    asked: float
+    held: float
+    path: float
+
+    @property
+    def points(self) -> float:
+        """All that the word adds."""
+        return self.asked + self.held + self.path
+
+
+@dataclass(frozen=True, slots=True)
 class CosineShare:
     """A word of the chunk, or a line of its note from 1, gives `points` of the cosine; `times` it stands there."""
 
@@ -80,31 +100,33 @@ class Shares:
     tokens: tuple[CosineShare, ...] = ()
     lines: tuple[CosineShare, ...] = ()
     without: tuple[WithoutLine, ...] = ()
+    boosts: tuple[BoostShare, ...] = ()
 
     @property
     def claims(self) -> tuple[ShareClaim, ...]:
         """Everything that is said."""
-        return (*self.words, *self.tokens, *self.lines, *self.without)
+        return (*self.words, *self.boosts, *self.tokens, *self.lines, *self.without)
 
 
-ShareClaim = WordShare | CosineShare | WithoutLine
+ShareClaim = WordShare | BoostShare | CosineShare | WithoutLine
 
 
 def shares_of(
     reader: Callable[[], AbstractContextManager[ChunkSource]],
     of_space: Callable[[Identity], Provider | None],
-    answer: WhyNot,
+    account: Account | None,
+    trace: Trace,
 ) -> Shares:
-    """The parts of the chunk that speaks in `answer`, which `reader` reads; a provider embeds here or is not asked.
+    """The parts of the chunk of `account`, which `reader` reads; a provider embeds here or is not asked.
 
     Raises Cancelled, IndexUnavailable, ProviderError.
     """
-    if answer.best is None:
+    if account is None:
         return Shares()
     with reader() as source, source.snapshot():
         space = source.identity()
         here = space is not None and not registry.sends(space.provider)
-        return shares(source, answer.best, answer.trace, of_space(space) if space is not None and here else None)
+        return shares(source, account, trace, of_space(space) if space is not None and here else None)
 
 
 def shares(source: ChunkSource, account: Account, trace: Trace, provider: Provider | None) -> Shares:
@@ -115,22 +137,32 @@ def shares(source: ChunkSource, account: Account, trace: Trace, provider: Provid
     by_word = tuple(_by_word(source, account, trace)) if part.text.bm25 is not None else ()
     if not by_word or not math.isclose(-sum(one.points for one in by_word), part.text.bm25 or 0, rel_tol=_CLOSES_BM25):
         by_word = ()
+    found = Shares(by_word, boosts=_of_boost(account, trace))
     if part.vector.cosine is None or (trace.provider != BUILTIN and provider is None):
-        return Shares(by_word)
+        return found
     if trace.provider != BUILTIN and provider is not None:
-        return Shares(by_word, without=_left_out(provider, trace.query, account))
+        return replace(found, without=_left_out(provider, trace.query, account))
     from memory_tui.providers.wires.builtin import static_table
 
-    found = _of_cosine(static_table(), trace.query, account)
-    whole = sum(one.points for one in found.tokens)
-    return Shares(by_word, *((found.tokens, found.lines) if abs(whole - part.vector.cosine) < _CLOSES_COSINE else ()))
+    by_token, by_line = _of_cosine(static_table(), trace.query, account)
+    whole = sum(one.points for one in by_token)
+    closes = abs(whole - part.vector.cosine) < _CLOSES_COSINE
+    return replace(found, tokens=by_token, lines=by_line) if closes else found
 
 
 def _by_word(source: ChunkSource, account: Account, trace: Trace) -> Iterator[WordShare]:
-    """What each word of the question gives, by the numbers that the full-text index keeps; none under 2026.9."""
+    """What each word of the question gives, by the numbers that the full-text index keeps.
+
+    Under 2026.9 a keyword that was looked for alone may have given the score: then its words.
+    """
     profile = profiles.get(trace.profile)
-    if profile.exact_paths or trace.plan.inside:
-        return
+    lexical = account.candidate.lexical if account.candidate is not None else None
+    term = lexical.term if lexical is not None else ""
+    asked: Sequence[str] = tokens.WORD.findall(term) if term else trace.plan.words
+    if profile.join == "AND" and not term:
+        # FTS5 adds up what is asked twice.
+        often = Counter(tokens.WORD.findall(trace.query))
+        asked = [word for word in asked for _ in range(often[word] or 1)]
     form: Form = "stemmed" if profile.join == "OR" else "plain"
     rowid, words = account.chunk.rowid, source.words
     lengths, chunks = words.lengths(form), words.size(form)
@@ -139,7 +171,7 @@ def _by_word(source: ChunkSource, account: Account, trace: Trace) -> Iterator[Wo
         return
     length, mean = int(lengths.counts[at]), int(lengths.counts.sum(dtype=np.int64)) / max(1, chunks)
     found = []
-    for word in trace.plan.words:
+    for word in asked:
         own = words.occurrences(word, form, "any" if profile.join == "OR" else "all", rowid - 1)
         if not len(own.rowids) or own.rowids[0] != rowid:
             continue
@@ -150,7 +182,29 @@ def _by_word(source: ChunkSource, account: Account, trace: Trace) -> Iterator[Wo
     yield from sorted(found, key=lambda one: -one.points)
 
 
-def _of_cosine(table: StaticTable, query: str, account: Account) -> Shares:
+def _of_boost(account: Account, trace: Trace) -> tuple[BoostShare, ...]:
+    """What each word of the question adds to the score of bm25 under 2026.9; that of the text's length is no word's."""
+    part = account.candidate.lexical if account.candidate is not None else None
+    if part is None or not part.body:
+        return ()
+    asked = tokens.words_of(trace.query)
+    inside = {word for word in asked if rules_2026_9.words_in_text([word], account.text)}
+    named = {word for word in asked if rules_2026_9.words_in_path([word], account.chunk.path)}
+    found = (
+        BoostShare(
+            word,
+            part.asked / len(inside) if word in inside else 0.0,
+            part.held / len(inside) if word in inside else 0.0,
+            part.path_words / len(named) if word in named else 0.0,
+        )
+        for word in dict.fromkeys(asked)
+    )
+    return tuple(sorted((one for one in found if one.points), key=lambda one: -one.points))
+
+
+def _of_cosine(
+    table: StaticTable, query: str, account: Account
+) -> tuple[tuple[CosineShare, ...], tuple[CosineShare, ...]]:
     """What each word, and each line, of a chunk gives to its cosine with `query`."""
     asked = table.vectors([query])[0].astype(np.float64)
     lines = account.text.split("\n")
@@ -158,7 +212,7 @@ def _of_cosine(table: StaticTable, query: str, account: Account) -> Shares:
     whole = sum((vector for line in each for _, vector in line), np.zeros(len(asked)))
     length = float(np.sqrt(whole @ whole))
     if length == 0:
-        return Shares()
+        return (), ()
     points: defaultdict[str, float] = defaultdict(float)
     times: Counter[str] = Counter()
     by_line = []
@@ -169,7 +223,7 @@ def _of_cosine(table: StaticTable, query: str, account: Account) -> Shares:
             times[word.lower()] += 1
         by_line.append(CosineShare("", number, len(line), sum(own for _, own in gained)))
     by_word = [CosineShare(word, 0, times[word], own) for word, own in points.items()]
-    return Shares((), _greatest(by_word), _greatest([one for one in by_line if one.times]))
+    return _greatest(by_word), _greatest([one for one in by_line if one.times])
 
 
 def _left_out(provider: Provider, query: str, account: Account) -> tuple[WithoutLine, ...]:

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from memory_tui.core import tokens
 from memory_tui.explain import trace_json
-from memory_tui.explain.shares import CosineShare, ShareClaim, Shares, WithoutLine, WordShare
+from memory_tui.explain.shares import BoostShare, CosineShare, ShareClaim, Shares, WithoutLine, WordShare
 from memory_tui.search.rank import matches
 
 _SHOWN = 6
@@ -26,6 +26,9 @@ def share(said: ShareClaim) -> str:
                 f"{said.word}  {said.points:.3f} = idf {said.idf:.4f} ({said.holding:,} of {said.chunks:,} chunks) "
                 f"x tf {said.tf:.4f} ({said.times}x in {said.length} tokens, mean {said.mean_length:.2f})"
             )
+        case BoostShare():
+            parts = ((said.asked, "asked"), (said.held, "share of its words"), (said.path, "in path"))
+            return f"{said.word}  {said.points:.4f} = {' + '.join(f'{own:.4f} {name}' for own, name in parts if own)}"
         case CosineShare(line=0):
             return f"{said.word}  {said.points:+.4f}{f' ({said.times}x)' if said.times > 1 else ''}"
         case CosineShare():
@@ -41,6 +44,9 @@ def share_lines(found: Shares) -> Iterator[str]:
     if found.words:
         yield f"bm25 by word, {sum(one.points for one in found.words):.3f} together:"
         yield from (f"    {share(one)}" for one in found.words)
+    if found.boosts:
+        yield f"Boost by word, {sum(one.points for one in found.boosts):.4f} together, without that of the length:"
+        yield from (f"    {share(one)}" for one in found.boosts)
     if found.tokens:
         yield f"Cosine by word, {sum(one.points for one in found.tokens):.4f} together:"
         yield f"    {'   '.join(share(one) for one in found.tokens[:_SHOWN])}{_more(len(found.tokens))}"
@@ -87,6 +93,7 @@ def share_data(found: Shares) -> dict[str, Any]:
     """The same as JSON-ready data, all of it."""
     return {
         "words": trace_json.plain(found.words),
+        "boostByWord": trace_json.plain(found.boosts),
         "cosineByWord": [{"word": one.word, "times": one.times, "points": one.points} for one in found.tokens],
         "cosineByLine": [{"line": one.line, "points": one.points} for one in found.lines],
         "cosineWithoutLine": trace_json.plain(found.without),

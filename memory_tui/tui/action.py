@@ -26,6 +26,8 @@ class Context:
     """There is a list of hits."""
     found: bool = False
     """Text was found in the note."""
+    hit: bool = False
+    """The cited lines are read as the hit of a question."""
     trail: bool = False
     """A link or a jump was followed."""
     foldable: bool = False
@@ -62,6 +64,7 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "engine": ("ready", "The index is still being opened."),
         "found": ("found", "No search text yet. Press f in the reader to find text."),
         "foldable": ("foldable", "Nothing in this note can be folded: OpenClaw's dreaming wrote nothing into it."),
+        "hit": ("hit", "No hit is read here. Press / and ask, then enter on a hit."),
         "trail": ("trail", "You followed no link yet, so there is nothing to go back to."),
         "answer": ("answer", "No answer yet. Press / and ask something."),
         "editor": ("can_suspend", "This terminal cannot be handed to an editor."),

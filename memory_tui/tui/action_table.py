@@ -57,6 +57,7 @@ BROWSE_ACTIONS: tuple[Action, ...] = (
     Action("next_chunk", "next chunk", "reader", "next chunk of the note", "Chunk", NOTE),
     Action("previous_chunk", "previous chunk", "reader", "previous chunk of the note", "", NOTE),
     Action("select", "mark range", "reader", "mark lines, from here to where the cursor goes", "Mark", NOTE),
+    Action("heat", "show heat", "reader", "what each word of the cited hit gives: shades, bars below", "", ("hit",)),
     Action("open", "do", "reader", "follow the link in this line; fold or unfold a block", "", NOTE, palette=False),
     Action("fold", "less", "reader", "fold what OpenClaw's dreaming wrote", "", ("note", "foldable")),
     Action("unfold", "more", "reader", "unfold what OpenClaw's dreaming wrote", "", ("note", "foldable")),

@@ -125,6 +125,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "show all": Meaning(("ze",), "everything: what was decided, files that agree"),
         "show dreaming": Meaning(("zd",), "what OpenClaw's dreaming promotes next"),
         "show fading": Meaning(("zf",), "hits that fade"),
+        "show heat": Meaning(("zh",), "heat: what each word of a hit gives to its score"),
         "show noise": Meaning(("zn",), "noise of unrelated questions"),
         "show better": Meaning(("zs",), "a search for better settings"),
         "show qmd": Meaning(("zq",), "the answer of QMD beside that of the index"),

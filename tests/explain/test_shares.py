@@ -46,13 +46,16 @@ def parts(world: World, query: str, report: Report) -> list[Shares]:
         answer = engine.queries.why(evidence, hit.chunk.path, hit.chunk.start_line)
         row = answer.row
         assert row is not None
-        own = shares_of(engine.queries.reader, engine.providers.chain.of_space, answer)
+        own = shares_of(engine.queries.reader, engine.providers.chain.of_space, answer.best, answer.trace)
         with engine.queries.reader() as store:
             identity = store.identity()
         provider = engine.providers.chain.of_space(identity) if identity else None
         case = ShareCase(world, answer.evidence, settings, answer.trace, row, shares=own, provider=provider)
         for claim in own.claims:
             report.check(claim, case)
+        lexical = case.candidate.lexical
+        if lexical is not None and lexical.body:
+            assert own.boosts or not lexical.asked + lexical.path_words, "the boost falls into words"
         if case.candidate.text.bm25 is not None:
             assert own.words, "bm25 falls into words"
         if provider is not None and identity == BUILTIN and case.candidate.vector.cosine:
@@ -61,7 +64,7 @@ def parts(world: World, query: str, report: Report) -> list[Shares]:
     return found
 
 
-@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.9"])
 def test_the_parts_of_every_hit_add_up(opened: Opened, profile: str) -> None:
     world, report = opened(profile, "builtin"), Report()
     found = [own for query in QUESTIONS for own in parts(world, query, report)]
@@ -69,6 +72,17 @@ def test_the_parts_of_every_hit_add_up(opened: Opened, profile: str) -> None:
     assert report.counts["WordShare"] > 5
     assert report.counts["CosineShare"] > 50
     assert sum(bool(own.tokens) for own in found) > 8
+
+
+def test_keywords_that_were_looked_for_alone_fall_into_words_too(opened: Opened) -> None:
+    """Under 2026.9 the best of several searches gives the score; the word that was asked twice counts twice."""
+    world, report = opened("openclaw-2026.9", "none"), Report()
+    found = [own for query in ("did anna move the router", "router router") for own in parts(world, query, report)]
+    assert report.untrue == []
+    assert report.counts["BoostShare"] > 5
+    ranked = rank(world.engine.queries.gather("did anna move the router"), world.engine.plan.settings)
+    assert any(hit.lexical is not None and hit.lexical.term for hit in ranked.recalled)
+    assert [one.word for one in found[-1].words] == ["router", "router"]
 
 
 def test_another_provider_leaves_out_a_line_at_a_time(opened: Opened) -> None:

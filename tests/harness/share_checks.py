@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from memory_tui.core import profiles
-from memory_tui.explain.shares import CosineShare, ShareClaim, Shares, WithoutLine, WordShare
+from memory_tui.core.tokens import lowered, words_of
+from memory_tui.explain.shares import BoostShare, CosineShare, ShareClaim, Shares, WithoutLine, WordShare
 from memory_tui.providers.provider_protocol import Provider
 from tests.harness.claims import Case, checks
 
@@ -39,6 +40,20 @@ def _word_share(claim: WordShare, case: ShareCase) -> None:
     assert abs(claim.idf * claim.tf - claim.points) < 1e-12
     assert len(alone) == claim.holding
     assert abs(sum(one.points for one in case.shares.words) + (case.candidate.text.bm25 or 0)) < 1e-9
+
+
+@checks(BoostShare)
+def _boost_share(claim: BoostShare, case: ShareCase) -> None:
+    """A word gives what the boost of a question without it lacks, and all words with the length give the boost."""
+    part = case.candidate.lexical
+    assert part is not None
+    held, asked = words_of(case.text), words_of(case.evidence.query)
+    in_text, in_path = claim.word in held, claim.word in lowered(case.chunk.path)
+    assert abs(claim.asked - (0.45 / len(asked) if in_text else 0.0)) < 1e-12
+    assert abs(claim.held - (0.2 / len(held) if in_text else 0.0)) < 1e-12
+    assert abs(claim.path - (0.18 if in_path else 0.0)) < 1e-12
+    together = part.text_score + sum(one.points for one in case.shares.boosts) + part.length
+    assert abs(min(1.0, together) - case.candidate.text.score) < 1e-9
 
 
 @checks(CosineShare)

@@ -226,6 +226,7 @@ def test_refusals_are_sentences(action: tui_action.Action) -> None:
         zoomed=True,
         found=True,
         trail=True,
+        hit=True,
         foldable=True,
         edits=True,
         flips=True,

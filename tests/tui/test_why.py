@@ -26,6 +26,7 @@ from memory_tui.tui.views.dialogs import Preview, Prompt
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject, rows_of
@@ -297,6 +298,39 @@ def test_zr_goes_deeper_and_escape_back(app: MemoryApp) -> None:
         assert app.focused is pane
         await press(pilot, "escape")
         assert isinstance(app.focused, HitList)
+
+    drive(app, steps)
+
+
+def test_heat_stands_in_the_record_of_a_hit_and_in_the_reader(app: MemoryApp) -> None:
+    """What each word gives, as shades, and as bars under the words for who sees none."""
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "w", "z", "r")
+        pane = app.screen.query_one(WhyPane)
+        assert pane.subject is not None
+        found = pane.subject.shares
+        assert found is not None
+        assert found.words
+        drawn = ["".join(text for text, _ in pane.draw(row, 0, pane.inner_width)) for row in range(pane.count())]
+        assert any(line.startswith("bm25 by word, ") for line in drawn)
+        bars = [line.removeprefix(label) for label in ("  cos ", " bm25 ") for line in drawn if line.startswith(label)]
+        assert bars
+        assert all(set(line.strip()) <= set(" ▁▂▃▄▅▆▇█") for line in bars)
+        hit = hit_of(app).chunk
+        await press(pilot, "escape", "escape", "enter")
+        before = text_of(app)
+        reader = app.screen.query_one(Reader)
+        assert reader.cited == (hit.start_line, hit.end_line)
+        await press(pilot, "z", "h")
+        assert reader.shares is not None
+        text = text_of(app).split("\n")
+        under = [at for at, line in enumerate(text) if " bm25 " in line and "█" in line]
+        assert under
+        assert all(text[at - 1][text[at].index("█") :].lower().startswith(found.words[0].word) for at in under)
+        await press(pilot, "z", "h")
+        assert text_of(app) == before
 
     drive(app, steps)
 

@@ -46,19 +46,32 @@ def quote_rows(
 
 def heat_rows(text: str, first: int, width: int, found: Shares) -> Iterator[list[Piece]]:
     """`text` with what each word gives to the cosine and to bm25: as shades, and as bars below, for who sees none."""
-    from memory_tui.render.share_text import bm25_heat, cosine_heat
-
-    sides = [("cos", cosine_heat, "vector"), ("bm25", bm25_heat, "text")]
     for number, line in enumerate(safe(text, keep_newlines=True).split("\n")[:MOST], first):
-        heats = [(label, heat(line, found), style) for label, heat, style in sides]
-        shades = [(a, b, _SHADES[sign]) for a, b, sign in heats[0][1]]
         label = f"{number:>{_MARGIN - 1}} "
+        heat = LineHeat(line, found)
         for begin, end in wrap(line, width - _MARGIN):
-            yield [(label, "muted"), *_shaded(line, begin, end, shades)]
+            yield [(label, "muted"), *_shaded(line, begin, end, heat.shades)]
             label = " " * _MARGIN
-            for name, spans, style in heats:
-                if own := [(a, b, sign) for a, b, sign in spans if a < end and b > begin]:
-                    yield [(f"{name:>{_MARGIN - 1}} ", "muted"), (_bars(line, begin, end, own), style)]
+            for name, bars in heat.bars(begin, end):
+                yield [(f"{name:>{_MARGIN - 1}} ", "muted"), bars]
+
+
+class LineHeat:
+    """What each word of a line gives to the cosine, as `shades`, and to both sides, as bars below a part of it."""
+
+    def __init__(self, line: str, found: Shares) -> None:
+        from memory_tui.render.share_text import bm25_heat, cosine_heat
+
+        self._line = line
+        self._sides = (("cos", cosine_heat(line, found), "vector"), ("bm25", bm25_heat(line, found), "text"))
+        shown = self._sides[0][1] if found.tokens else self._sides[1][1]
+        self.shades = [(a, b, _SHADES[sign]) for a, b, sign in shown]
+
+    def bars(self, begin: int, end: int) -> Iterator[tuple[str, Piece]]:
+        """The side and its bars, of each that has any below the characters from `begin` to `end`."""
+        for name, spans, style in self._sides:
+            if own := [(a, b, sign) for a, b, sign in spans if a < end and b > begin]:
+                yield name, (_bars(self._line, begin, end, own), style)
 
 
 _MARGIN = 6

@@ -41,6 +41,9 @@ class WhyPane(RowList):
             super().__init__()
             self.remedy = remedy
 
+    class Deepened(Message):
+        """The full record is shown."""
+
     def __init__(self) -> None:
         super().__init__(id="why")
         self.subject: Subject | None = None
@@ -111,6 +114,8 @@ class WhyPane(RowList):
         """From the sum to the full record, from there to the raw JSON, and round again."""
         self.depth = (self.depth + 1) % len(DEPTHS)
         self._again()
+        if self.depth:
+            self.post_message(self.Deepened())
 
     def shallower(self) -> bool:
         """One depth back; False at the sum."""

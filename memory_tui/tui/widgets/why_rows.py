@@ -359,10 +359,11 @@ def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
         yield []
         for line in share_lines(subject.shares):
             yield from folded(safe(line), width, "" if line.startswith(" ") else "head", 6)
-        best = subject.answer.best if subject.answer is not None else None
-        if best is not None and (subject.shares.words or subject.shares.tokens):
+        best, chunk = subject.answer.best if subject.answer is not None else None, subject.candidate.chunk
+        shown = best.text if best is not None else subject.evidence.texts.get(chunk.rowid, "")
+        if shown and (subject.shares.words or subject.shares.tokens):
             yield [("What each word gives, from a fifth of the greatest:", "head")]
-            yield from heat_rows(best.text, best.chunk.start_line, width, subject.shares)
+            yield from heat_rows(shown, chunk.start_line, width, subject.shares)
 
 
 def _json_rows(subject: Subject, width: int) -> Iterator[Row]:

@@ -271,7 +271,7 @@ class ReaderView(View):
         self.parts = (self.pane, NoteActions(self, self.pane))
         self._first = (path, cited)
         if asked is not None:
-            self.pane.reader.answers(asked, cited)
+            self.pane.answers(asked, path, cited)
         self._words = tuple(word.lower() for word in asked.plan.words) if asked is not None else ()
         """Of a transcript, the cited message that holds most of them is gone to: a chunk is many messages."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,7 +25,8 @@ from memory_tui.tui.workers import Tell, stop, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.search.trace import ChunkRef
+    from memory_tui.explain.shares import Shares
+    from memory_tui.search.trace import ChunkRef, Trace
 
 
 Go = Callable[[str, int | None], bool]
@@ -45,6 +47,7 @@ class NotePane(Part):
         self._line: int | None = None
         self._known: note_info.About | None = None
         self._trail: list[tuple[str, int]] = []
+        self._hit: tuple[Trace, str, tuple[int, int]] | None = None
 
     def compose(self) -> Iterable[Widget]:
         """The reader with its find box."""
@@ -58,12 +61,41 @@ class NotePane(Part):
         return {
             "found": bool(self.reader.matches),
             "trail": bool(self._trail),
+            "hit": self._hit is not None and self.shows(self._hit[1]) and self.reader.cited == self._hit[2],
             "foldable": self.reader.foldable,
         }
 
     def shows(self, path: str) -> bool:
         """Whether the note `path` is in the reader."""
         return self.reader.page is not None and self.reader.page.path == path
+
+    def answers(self, asked: Trace, path: str, lines: tuple[int, int]) -> None:
+        """The `lines` of a note are read as a hit of what was `asked`."""
+        self._hit = asked, path, lines
+        self.reader.answers(asked, lines)
+
+    def do_heat(self) -> None:
+        """Show what each word of the hit gives, or no more."""
+        if self.reader.shares is not None:
+            self.reader.shares = None
+        elif self._hit is not None:
+            self._find_heat(*self._hit)
+
+    @task("heat")
+    async def _find_heat(self, asked: Trace, path: str, lines: tuple[int, int]) -> None:
+        from memory_tui.tui.views.search.explaining import find_shares
+
+        def work(engine: Engine) -> Shares | None:
+            every = itertools.chain(asked.recalled, asked.lost)
+            places = ((one, (one.chunk.path, (one.chunk.start_line, one.chunk.end_line))) for one in every)
+            hit = next((one for one, place in places if place == (path, lines)), None)
+            return find_shares(asked, hit)(engine) if hit is not None else None
+
+        shares = await self.home.jobs.run(work)
+        if shares is None or not (shares.words or shares.tokens):
+            self.view.show_message("What each word gives cannot be told: zr in the list of hits shows the numbers.")
+        elif self.shows(path) and self.reader.cited == lines:
+            self.reader.shares = shares
 
     # --- showing a note ------------------------------------------------------------------------------------------
 

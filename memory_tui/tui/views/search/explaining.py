@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrased
     from memory_tui.explain.shares import Shares
-    from memory_tui.explain.why_not import WhyNot
+    from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.trace import Candidate
+    from memory_tui.search.trace import Candidate, Trace
     from memory_tui.tune.evaluate import Case
 
 MONTH = 30
@@ -100,7 +100,9 @@ def inquire(
 
         evidence = later(engine.queries.gather(asked) if isinstance(asked, str) else asked, days)
         answer = engine.queries.why(evidence, path, line, settings)
-        found = Inquiry(answer, working="looking for what would change it", shares=_shares(engine, answer))
+        found = Inquiry(
+            answer, working="looking for what would change it", shares=_shares(engine, answer.best, answer.trace)
+        )
         tell(found)
         row, told = answer.row, time.monotonic()
         if row is not None:
@@ -148,11 +150,24 @@ def _with_edits(engine: Engine, found: Inquiry, tell: Tell) -> Inquiry:
     return replace(found, edits=edits)
 
 
-def _shares(engine: Engine, answer: WhyNot) -> Shares | None:
-    """What bm25 and cosine of a line are made of; None where the provider fails: the verdict stands without."""
+def find_shares(trace: Trace, hit: Candidate) -> Callable[[Engine], Shares | None]:
+    """Returns what bm25 and cosine of a hit are made of; None where its chunk is gone, or the provider fails."""
+
+    def run(engine: Engine) -> Shares | None:
+        from memory_tui.explain.why_not import Account
+
+        with engine.queries.reader() as store:
+            text = store.texts([hit.chunk.rowid]).get(hit.chunk.rowid)
+        return None if text is None else _shares(engine, Account(hit.chunk, hit.verdict, hit, True, text), trace)
+
+    return run
+
+
+def _shares(engine: Engine, account: Account | None, trace: Trace) -> Shares | None:
+    """What bm25 and cosine of a chunk are made of; None where the provider fails: the verdict stands without."""
     from memory_tui.explain.shares import shares_of
 
     try:
-        return shares_of(engine.queries.reader, engine.providers.chain.of_space, answer)
+        return shares_of(engine.queries.reader, engine.providers.chain.of_space, account, trace)
     except ProviderError:
         return None

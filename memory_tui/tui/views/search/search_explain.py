@@ -15,7 +15,7 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.search.trace import Recalled
 from memory_tui.tui import note_changes
 from memory_tui.tui.views.dialogs import Preview
-from memory_tui.tui.views.search.explaining import Inquiry, find_flips, find_questions, inquire
+from memory_tui.tui.views.search.explaining import Inquiry, find_flips, find_questions, find_shares, inquire
 from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.results import HitList
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.shares import Shares
     from memory_tui.qmd.answer import QmdHit
     from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.evidence import Evidence
@@ -87,6 +88,7 @@ class Explainer(Part):
     def explain(self) -> None:
         """Explain the hit under the cursor; what would change it follows when keys rest."""
         stop(self, "questions")
+        stop(self, "shares")
         answer, engine, tuning = self._shown.answer, self.home.engine, self.home.tuning
         hit = self._hits.hit
         if answer is None or hit is None or engine is None or tuning is None:
@@ -99,6 +101,7 @@ class Explainer(Part):
         else:
             self._pane.show(Subject(answer.evidence, answer.trace, hit, working=LOOKING, grade=self._shown.grade))
             self._find_flips(find_flips(engine, answer.dated, tuning.settings, hit.chunk.rowid, self._shown.cases()))
+            self.split()
         self.view.update_hints()
 
     @task("flips")
@@ -113,6 +116,20 @@ class Explainer(Part):
             pane.show(replace(pane.subject, changes=flips, working=""))
             if pane.has_focus:
                 pane.stand()
+
+    def split(self) -> None:
+        """Split both sides of the hit by word where its full record is shown; a provider may take its time for that."""
+        pane, subject = self._pane, self._pane.subject
+        if pane.depth and subject is not None and subject.candidate is not None and subject.shares is None:
+            self._find_shares(subject.key, find_shares(subject.trace, subject.candidate))
+
+    @task("shares")
+    async def _find_shares(self, key: str, search: Callable[[Engine], Shares | None]) -> None:
+        await self.home.jobs.rest(REST)
+        shares = await self.home.jobs.run(search)
+        pane = self._pane
+        if pane.subject is not None and pane.subject.key == key:
+            pane.show(replace(pane.subject, shares=shares))
 
     def do_why(self) -> None:
         """Go to the arithmetic, and to what would change it; of a chunk that nobody proposed, say why not."""

@@ -304,6 +304,10 @@ class SearchView(View):
         self.home.was_recalled(self.shown.trace)
         self.query_one(HitList).focus()
 
+    @on(WhyPane.Deepened)
+    def _split(self) -> None:
+        self.explainer.split()
+
     @on(RowList.Chosen, "#results")
     def _open_reader(self) -> None:
         hit, theirs = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
