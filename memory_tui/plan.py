@@ -140,6 +140,15 @@ class Choices:
         return _compose(self.settings.word("profile"), self.config, self.own, {})
 
     @property
+    def sibling(self) -> Path | None:
+        """The index of the same notes that is cut by the rules of the other releases; None for one that was named."""
+        if self.asked.index:
+            return None
+        stem, mark = self.index.stem, _SUFFIX["2026.9"]
+        other = stem.removesuffix(mark) if stem.endswith(mark) else f"{stem}{mark}"
+        return self.index.with_name(f"{other}{self.index.suffix}")
+
+    @property
     def own_named(self) -> Path | None:
         """The file of memory-tui's own configuration that was named for this run, None where none was."""
         return self.config.path if self.asked.config and self.config.kind == "own" else None

@@ -89,6 +89,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
                 flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
                 secret.add(chunk.hash)
     cached = store.known_hashes(preview.provider, preview.model, preview.key, list(texts))
+    cached |= embedding.shared_hashes(plan.sibling, preview.identity, texts.keys() - cached)
     waiting = batch_jobs.sent(store, (preview.provider, preview.model, preview.key)) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, preview.identity, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]

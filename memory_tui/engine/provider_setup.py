@@ -114,9 +114,12 @@ class SyncProvider:
         """How texts get to `provider`."""
         from memory_tui.index.embedding import HERE, SERVER, SLOW
 
+        sibling = self._plan.sibling
         if not isinstance(provider, ChainMember) or not provider.host:
-            return SLOW if isinstance(provider, ChainMember) and provider.name == "local" else HERE
-        return replace(SERVER, withheld=provider.remote and self._plan.settings.on("remote.withholdSecrets"))
+            here = SLOW if isinstance(provider, ChainMember) and provider.name == "local" else HERE
+            return replace(here, sibling=sibling)
+        withheld = provider.remote and self._plan.settings.on("remote.withholdSecrets")
+        return replace(SERVER, withheld=withheld, sibling=sibling)
 
     def moved_from(self, provider: Provider | None) -> bool:
         """Whether another one has taken the place of `provider` meanwhile."""

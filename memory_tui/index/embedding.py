@@ -12,16 +12,18 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 
-from memory_tui.core.errors import Cancelled, MemoryTuiError, ProviderError
+from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
@@ -104,12 +106,14 @@ def _of(identity: Identity) -> tuple[str, str, str]:
 @dataclass(frozen=True, slots=True)
 class EmbeddingMode:
     """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
-    asked (`later`), and whether what looks like a secret is `withheld` from it.
+    asked (`later`), and whether what looks like a secret is `withheld` from it. What the index at `sibling` has a
+    vector of is not asked for: it holds the same notes, cut by the rules of another release.
     """
 
     texts: int = 64
     later: bool = False
     withheld: bool = False
+    sibling: Path | None = None
 
 
 HERE = EmbeddingMode()
@@ -118,6 +122,35 @@ SLOW = EmbeddingMode(later=True)
 """A model on this machine."""
 SERVER = EmbeddingMode(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests as large as it takes."""
+
+
+def vectors_of(sibling: Path, identity: Identity, hashes: Sequence[str]) -> dict[str, Vectors]:
+    """The vectors that the index at `sibling` holds of those `hashes`, in the space of `identity`; it is only read.
+
+    Raises IndexUnavailable.
+    """
+    if not hashes or not sibling.exists():
+        return {}
+    with closing(Store.open(sibling, read_only=True, use_vec0=False)) as other:
+        found = other.query(
+            f"SELECT hash, embedding FROM embedding_cache WHERE {_SPACE} AND dims = ? "
+            "AND hash IN (SELECT value FROM json_each(?))",
+            (*_of(identity), identity.dims, json.dumps(list(hashes))),
+        )
+    vectors = {digest: np.frombuffer(data, np.float32) for digest, data in found}
+    return {digest: one for digest, one in vectors.items() if len(one) == identity.dims and np.isfinite(one).all()}
+
+
+def shared_hashes(sibling: Path | None, identity: Identity, hashes: Set[str]) -> set[str]:
+    """Which of `hashes` need no provider, because `sibling` holds their vectors; none where it cannot be read."""
+    if sibling is None or not sibling.exists():
+        return set()
+    try:
+        with closing(Store.open(sibling, read_only=True, use_vec0=False)) as other:
+            return other.known_hashes(identity.provider, identity.model, identity.key, list(hashes))
+    except IndexUnavailable:
+        # The run that embeds them reads it again, and says why it cannot.
+        return set()
 
 
 def _known(store: Store, hashes: Sequence[str]) -> set[str]:
@@ -181,6 +214,10 @@ class Embedder:
     ) -> None:
         self.embedded = 0
         """Texts that the provider was asked for."""
+        self.shared = 0
+        """Texts whose vectors were taken from the sibling."""
+        self.unshared = ""
+        """Why the sibling could not be read."""
         self.error = ""
         self._store = store
         self._identity = identity
@@ -202,7 +239,7 @@ class Embedder:
         """
         if not self._identity.dims:
             return {}, frozenset()
-        known = self._store.cached(self._identity, list(texts))
+        known = self._had(texts)
         asked: dict[str, int] = {}
         lacking = self._lacking(texts, known)
         for batch in _chunked(lacking if ask else (), self._manner.texts):
@@ -220,7 +257,7 @@ class Embedder:
         with _Ahead(self._manner.later) as ahead:
             try:
                 for texts in pieces:
-                    known = self._store.cached(self._identity, list(texts))
+                    known = self._had(texts)
                     batch = [digest for digest in self._lacking(texts, known) if digest not in asked]
                     asked.update(batch)
                     self._check()
@@ -234,6 +271,21 @@ class Embedder:
             except Cancelled:
                 self._keep_sent(waiting)
                 raise
+
+    def _had(self, texts: Mapping[str, str]) -> dict[str, int]:
+        """The embedding ids of those `texts` that have a vector here, or in the sibling."""
+        known = self._store.cached(self._identity, list(texts))
+        lacking = [digest for digest in texts if digest not in known]
+        if not lacking or self._manner.sibling is None or self.unshared:
+            return known
+        try:
+            found = vectors_of(self._manner.sibling, self._identity, lacking)
+        except IndexUnavailable as error:
+            self.unshared = f"No vectors were taken from {self._manner.sibling.name}: {error.message}"
+            return known
+        self.shared += len(found)
+        vectors = np.stack(list(found.values())) if found else np.empty((0, self._identity.dims), np.float32)
+        return known | index_write.add_embeddings(self._store, self._identity, list(found), vectors)
 
     def _keep_sent(self, waiting: Iterable[Sent]) -> None:
         """Keep what was sent, and will be paid for, although the work is given up; Cancelled when the engine closes."""

@@ -46,7 +46,8 @@ class SyncReport:
     a `cancelled` sync has done a part of it. `changed` tells whether anything was written, `generation` is the one
     after it. `waiting` transcripts changed, but have not grown enough to be indexed by themselves. `shrink` is what a
     person has to agree to before it is forgotten, `postponed` why the index was not made anew although it should be.
-    `claimed` texts wait for the provider's batch service.
+    `claimed` texts wait for the provider's batch service. `shared` texts had a vector in the index of the same notes
+    that is cut by the rules of another release; `unshared` is why that could not be read.
     """
 
     reason: str
@@ -69,6 +70,8 @@ class SyncReport:
     claimed: int = 0
     shrink: Shrink | None = None
     postponed: str = ""
+    shared: int = 0
+    unshared: str = ""
 
 
 def sync(
@@ -255,4 +258,6 @@ class _Job:
             shrink=live.gone.shrink or self._shrink,
             postponed=self._postponed,
             claimed=self._claimed or live.tally.claimed,
+            shared=run.embedder.shared,
+            unshared=run.embedder.unshared,
         )

@@ -217,12 +217,14 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     done = [plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
     done.append(f"{plural(outcome.embedded, 'text')} embedded")
+    if outcome.shared and engine.plan.sibling is not None:
+        done.append(f"{plural(outcome.shared, 'vector')} reused from {engine.plan.sibling.name}")
     _print(f"{', '.join(done)} in {outcome.seconds:.1f} s.")
     for path, reason in outcome.failed:
         _warn(f"  {one_line(path)}: {one_line(reason)}")
     for notice in engine.notices():
         _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
-    for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed))):
+    for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed, outcome.unshared))):
         _warn(f"memory-tui: {one_line(text)}")
 
 

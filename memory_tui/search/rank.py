@@ -22,6 +22,7 @@ from memory_tui.notices import (
     PassagesByWords,
     ReadAsTime,
     SearchedOtherwise,
+    SettingIgnored,
     UnevenWeights,
     WordsUnknown,
     ZeroVectors,
@@ -256,6 +257,8 @@ def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
     for one in notices:
         if isinstance(one, ZeroVectors) and rules.profile.exact_paths:
             yield replace(one, profile=rules.profile.name)
+        elif isinstance(one, SettingIgnored) and one.profile != rules.profile.name:
+            continue
         elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise):
             yield one
 

@@ -67,6 +67,60 @@ def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configure
     assert any("Omada" in text for request in play.asked for text in request.texts)
 
 
+def test_a_change_of_profile_pays_for_no_vector_twice(
+    host: tuple[Play, str], workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts that both ways of cutting have in common are sent once; of a sibling that cannot be read it is said."""
+    play, address = host
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for day in range(1, 4):
+        (workspace / "memory" / f"2026-11-0{day}.md").write_text(f"# Day {day}\n\nThe vlan of port {day}.\n")
+    (workspace / "MEMORY.md").write_text("# Facts\n\n- Router: Omada ER605\n- Anna: Graz\n")
+    config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
+
+    def opened(profile: str) -> Engine:
+        options = Options(workspace=str(workspace), config=config, provider="openai", changes=(("profile", profile),))
+        return Engine.open(options)
+
+    def sent() -> list[str]:
+        trial = "memory"
+        return [text for request in play.asked for text in request.texts if text != trial]
+
+    with opened("openclaw-2026.3") as engine:
+        assert engine.indexer.sync().shared == 0
+        older = engine.plan.index
+        with engine.queries.reader() as store:
+            before = {digest for (digest,) in store.query("SELECT hash FROM chunks")}
+    first = sent()
+    play.asked.clear()
+    with opened("openclaw-2026.9") as engine:
+        assert engine.plan.sibling == older != engine.plan.index
+        costs = engine.providers.forecast()
+        assert costs is not None
+        report = engine.indexer.sync()
+        with engine.queries.reader() as store:
+            chunks = dict(store.query("SELECT hash, text FROM chunks"))
+        assert report.error == report.unshared == ""
+        assert report.shared == report.reused == len(before & chunks.keys()) >= 3
+        assert (costs.cached, costs.send) == (report.shared, report.embedded)
+        assert sorted(sent()) == sorted(text for digest, text in chunks.items() if digest not in before)
+        assert not set(sent()) & set(first)
+        status = engine.status()
+        assert (status.embedded, status.cache.hits) == (status.chunks, report.shared)
+        newer, found = engine.plan.index, engine.queries.search("vlan port 2").recalled
+    newer.unlink()
+    older.write_bytes(b"SQLite format 3\0" + b"x" * 4096)
+    play.asked.clear()
+    with opened("openclaw-2026.9") as engine:
+        report = engine.indexer.sync()
+        assert report.shared == 0
+        assert older.name in report.unshared
+        assert sorted(sent()) == sorted(chunks.values())
+        again = engine.queries.search("vlan port 2").recalled
+        assert [hit.score for hit in again] == pytest.approx([hit.score for hit in found], abs=1e-4)
+    assert older.read_bytes().endswith(b"x"), "it is only read"
+
+
 def test_an_outage_keeps_the_vectors_that_are_there(host: tuple[Play, str], workspace: Path, tmp_path: Path) -> None:
     play, address = host
     config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})

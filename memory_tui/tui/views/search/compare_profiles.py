@@ -139,6 +139,9 @@ class SideBySideView(View):
         sides = self.sides
         names = [sides[at % len(sides)].name for at in self._at]
         asked = text(f"for: {one_line(self._evidence.query, 200)}", width, "muted")
+        for name in profiles.PROFILES:
+            if not can_rank(self._evidence, name):
+                asked += text(f"{name} cuts notes otherwise: memory-tui --profile {name}", width, "muted")
         head: list[Piece] = [*((fit(f" {name}", cell), "head") for name in names), ("place", "muted")]
         rows = [self._row(pair, cell, width) for pair in self._pairs]
         return [*asked, (head, None), *(rows or text("Neither side recalls anything.", width, "strong"))]
