@@ -515,7 +515,7 @@ class Actions(Provider):
             title = self._title(action)
             meaning = MEANINGS[action.meaning].words if action.meaning else ""
             held = f"{title} {action.hint} {meaning}".lower()
-            score = 1.0 if all(word in held for word in wanted) else matcher.match(title) * 0.9
+            score = 1.0 if all(word in held for word in wanted) else min(1.0, matcher.match(title)) * 0.9
             if score > 0:
                 yield Hit(score, matcher.highlight(title), self._run(action), help=refusal or None)
         for key in TUNE_KEYS if self.screen.query("TuneStrip") else ():
