@@ -3,9 +3,12 @@
 Markdown files are the truth; everything else is derived, disposable and explainable. Read the package in the
 order in which a memory travels through it:
 
-    workspace -> providers -> index -> search -> explain | curate -> tune | inbox | recalls -> engine -> tui | mcp
+    workspace -> providers -> index -> source -> search -> explain | curate -> tune | inbox | recalls -> engine
+    engine -> render | doctor | demo -> tui | mcp -> cli
 
-Below stand core and config, above the command line; openclaw and hosts know the programs around it.
+Below stand core and config; openclaw and hosts know the programs around it, qmd and ltm other memories beside it.
+`plan` puts options and configuration together, `approval` keeps what a person agreed to, `notices` are what an answer
+or an index lacks; `manual` holds the pages of help.
 
 `__all__` is what programs may rely on (`memory-tui help library`). Each name is imported when it is asked for, so that
 `import memory_tui` stays quick.

@@ -1,4 +1,4 @@
-"""Every documented key of OpenClaw's memory: its type, default, meaning, effect here.
+"""Every documented key of OpenClaw's memory: type, default, meaning, effect here; those of knobs come from their rows.
 
 The keys are those of 2026.3.13 and of 2026.9.6; those that memory-tui can change while it runs are its knobs, and
 only named here.

@@ -16,7 +16,7 @@
 - sanitize: Any text becomes safe to show: it cannot steer the terminal, hide itself or reorder its neighbours. ->
   safe
 - secret_finder: Text that looks like a password or a key: its kind, its position, never the secret itself. -> find
-- settings: Every knob: its key, range, step, default, unit, help. -> KNOBS
+- settings: Every knob, a row each: key, range, step, default, unit, help; `search.score` reads it. -> KNOBS
 - side_files: Side files: small files of ours beside another file, opened without following a link or waiting for a
   pipe. -> read_beside
 - spelling: Spelling: a word that no note holds is searched as the word that was meant. -> corrections

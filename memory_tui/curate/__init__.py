@@ -3,7 +3,7 @@
 - annotate: Annotating writes the comments of an entry of MEMORY.md or USER.md that steer its recall. -> annotate
 - budget: The budget of a note: how much of it its host puts before the agent, where it cuts. -> measure
 - changes: A change of notes: the bytes before, the bytes after, file by file. -> Change
-- curator: The curator plans a change, shows it, makes it, undoes it. -> Curator
+- curator: The curator carries a planned change out: it is shown before, journalled, undone after. -> Curator
 - diff: A preview of a change, line by line, with secrets masked. -> lines
 - git: What git knows of a note: commits, differences, old texts; git runs nothing that a repository names. -> History
 - journal: The journal keeps every change with its inverse, every unsaved draft, outside the workspace. -> Journal
@@ -17,9 +17,10 @@
   replace
 - note_edits: Candidate edits: small changes of a note by which one of its lines may come to be found, smallest first.
   -> candidates
-- note_write: A write decides what new text a note gets: merged with what others wrote meanwhile, or tried again. ->
+- note_write: A write brings a decided change to disk: merged with what others wrote meanwhile, or tried again. ->
   write
-- planner: The planner turns a wish (capture, promote, move, delete, archive) into a change of notes. -> Planner
+- planner: The planner decides a change: a wish (capture, promote, move, delete, archive) becomes new text; nothing is
+  written. -> Planner
 - promote: Promoting copies or moves lines of a daily log into MEMORY.md, below a heading. -> promote
 - recover: Recovery finishes or forgets a change that a crash cut off. -> recover
 - restore: Restoring brings back what a note held before: by the journal, by git, by what the index last saw of it. ->

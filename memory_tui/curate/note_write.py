@@ -1,4 +1,4 @@
-"""A write decides what new text a note gets: merged with what others wrote meanwhile, or tried again."""
+"""A write brings a decided change to disk: merged with what others wrote meanwhile, or tried again."""
 
 from __future__ import annotations
 

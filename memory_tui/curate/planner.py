@@ -1,4 +1,4 @@
-"""The planner turns a wish (capture, promote, move, delete, archive) into a change of notes.
+"""The planner decides a change: a wish (capture, promote, move, delete, archive) becomes new text; nothing is written.
 
 Archived logs go to memory/archive/memory/. They stay readable and searchable, and they go on ageing: OpenClaw 2026.3
 ages a note by the day in its name only directly below a folder called memory, so that in memory/archive/ alone an old

@@ -21,6 +21,6 @@
 - why: Why a chunk has its score: arithmetic that adds up line by line. -> explain
 - why_never: Why never: which gate stopped a line how often over many questions, what one change would do about it. ->
   why_never
-- why_not: Why a line of a note is not recalled. -> find
+- why_not: Why a line of a note is not recalled, or is: every gate from the roots to the limit. -> of_line
 - wording: Verdicts, reasons, modes in words for a person. -> sentence
 """

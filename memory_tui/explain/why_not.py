@@ -1,4 +1,4 @@
-"""Why a line of a note is not recalled."""
+"""Why a line of a note is not recalled, or is: every gate from the roots to the limit."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The inbox: what in the notes needs a decision, with the change that each decision makes.
 
-- checks: Inbox checks find lines that may be outdated or never were memories. -> CHECKS
+- checks: Inbox checks, a row each: secrets, repeats, passed days, dead paths, lost lines, output of tools. -> CHECKS
 - decisions: Decisions about inbox entries: dismissed for good, or snoozed until a day. -> Decisions
 - duplicates: Duplicates are lines that the notes hold twice: equal, nearly equal, or close in meaning. -> close
 - entries: An inbox entry: which lines, why, what can be done. -> Suggestion

@@ -1,4 +1,4 @@
-"""Inbox checks find lines that may be outdated or never were memories."""
+"""Inbox checks, a row each: secrets, repeats, passed days, dead paths, lost lines, output of tools."""
 
 from __future__ import annotations
 

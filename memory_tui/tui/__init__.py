@@ -7,11 +7,12 @@
 - colours: The colours of a theme: roles that can be read on every ground, hue kept. -> roles
 - draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
 - external: External programs: the editor of the user, the clipboard. -> edit
-- global_actions: Global actions work in every view; the nearest pane's `do_` method comes first. -> GlobalActions
+- global_actions: Actions run here: the nearest pane's `do_` method, else an overlay, else what works in every view. ->
+  GlobalActions
 - grammar: The grammar of keys: one meaning a key, the same in every view. -> MEANINGS
 - home: Home is the protocol by which views know the app. -> Home
 - judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Evaluation
-- keymap: The keymap decides which action a key runs at which place; hints, help, palette are made from it. -> bindings
+- keymap: The keymap makes bindings, hints, help, palette out of the action table; it runs nothing. -> bindings
 - navigation: Navigation is a row for each view, numbered or over another one. -> OVERLAYS
 - note_changes: Changes of notes as the screen asks for them, run on a worker. -> Draft
 - note_info: What is known of a note besides its text: recalls, budget, links, its changes. -> About

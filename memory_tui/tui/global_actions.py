@@ -1,4 +1,4 @@
-"""Global actions work in every view; the nearest pane's `do_` method comes first."""
+"""Actions run here: the nearest pane's `do_` method, else an overlay, else what works in every view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keymap decides which action a key runs at which place; hints, help, palette are made from it."""
+"""The keymap makes bindings, hints, help, palette out of the action table; it runs nothing."""
 
 from __future__ import annotations
 
