@@ -307,7 +307,8 @@ class Curator:
         """The change that takes `entry` back, last note first."""
         made = self.journal.change_of(entry)
         files = tuple(replace(file, before=file.after, after=file.before) for file in reversed(made.files))
-        return self.plan.with_trust(Change(kind, title, files))
+        change = Change(kind, title, files, entry.ledger_notes(kind))
+        return change if entry.ledger else self.plan.with_trust(change)
 
     def _make(
         self, change: Change, *, merging: bool, undoes: int = 0, redoes: int = 0, draft: int = 0

@@ -82,6 +82,13 @@ class JournalEntry:
         """The notes it is about."""
         return tuple(file.path for file in self.files)
 
+    def ledger_notes(self, kind: str) -> tuple[str, ...]:
+        """What to "undo" or "redo" it does to trust, where it changed OpenClaw's ledger alone."""
+        becomes = "untrusted" if kind == "undo" else "agent"
+        return tuple(
+            f"Trust: {path} becomes {becomes} in OpenClaw's ledger again." for path in self.paths if self.ledger
+        )
+
 
 def journal_folder(workspace: Path) -> Path:
     """The folder of the journal of `workspace`, in the user's state folder; two names of one folder share it."""

@@ -177,6 +177,16 @@ def begun_since(engine: Engine, kind: str, since: float) -> bool:
     return bool(entries) and entries[0].at >= since
 
 
+def step_or_plan(engine: Engine, kind: str, since: float) -> AppliedChange | Planned:
+    """Do `step` where that surprises nobody; else only plan it.
+
+    One of before `since` is only planned, and so is one that does something to the trust of a note in OpenClaw's
+    ledger. Raises EditRefused when there is nothing to do.
+    """
+    found = stepped(engine, kind)
+    return step(engine, kind) if begun_since(engine, kind, since) and not found.change.notes else found
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A note as an editor begins with it: its bytes, how they are shown, what keeps the typing, what was left of it.

@@ -12,6 +12,7 @@ from textual.widgets import Static
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
 from memory_tui.tui.widgets.file_tree import FileTree
 from tests.support.ledger import HostLedger
@@ -94,9 +95,40 @@ def test_a_note_is_repaired_by_its_name_with_its_text_on_screen_and_undone(ledge
         assert isinstance(app.screen, TrustView)
         assert "MEMORY.md: agent" in text_of(app)
         await press(pilot, "escape", "u")
-        assert "Undo" in text_of(app)
+        assert isinstance(app.screen, Preview)
+        assert "MEMORY.md becomes untrusted in OpenClaw's ledger again" in text_of(app)
+        assert (ledger.row("MEMORY.md") or {})["originClass"] == "agent"
+        await press(pilot, "y")
         assert (ledger.row("MEMORY.md") or {})["originClass"] == "untrusted"
 
+    drive(app, steps, LARGE)
+
+
+def test_an_undo_says_what_it_does_to_trust_before_it_writes(ledger: HostLedger) -> None:
+    """A change of this session is undone at once only where OpenClaw's ledger has nothing to say of it."""
+    note, app = ledger.workspace / "memory/2026-03-19.md", opened()
+    free = ledger.workspace / "memory/dreaming/free.md"
+
+    async def steps(pilot: Pilot[int]) -> None:
+        engine = app.engine
+        assert engine is not None
+        for path, text in ((note, "- a second line\n"), (free, "- of no ledger\n")):
+            curator = engine.notes.curator
+            name = path.relative_to(ledger.workspace).as_posix()
+            curator.apply(curator.plan.edit(name, path.read_bytes(), text))
+        before = note.read_bytes()
+        await press(pilot, "u")
+        assert not isinstance(app.screen, Preview)
+        assert free.read_bytes() == b"- free\n"
+        await press(pilot, "u")
+        assert isinstance(app.screen, Preview)
+        assert "Trust:" in text_of(app)
+        assert note.read_bytes() == before
+        await press(pilot, "y")
+        assert note.read_bytes() == b"- first line\n"
+
+    free.parent.mkdir()
+    free.write_bytes(b"- free\n")
     drive(app, steps, LARGE)
 
 

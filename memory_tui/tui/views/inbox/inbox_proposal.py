@@ -343,9 +343,8 @@ def taken_back(
 
 def stepped(engine: Engine, kind: str, since: float) -> AppliedChange | Planned:
     """Take the last change back ("undo") or make it again ("redo"); one made before `since` is only planned."""
-    if note_changes.begun_since(engine, kind, since):
-        return note_changes.step(engine, kind)
-    return _masked(note_changes.stepped(engine, kind).change)
+    outcome = note_changes.step_or_plan(engine, kind, since)
+    return _masked(outcome.change) if isinstance(outcome, Planned) else outcome
 
 
 _ROOMY = 70

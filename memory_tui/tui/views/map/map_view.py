@@ -18,7 +18,7 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import fit, fit_path
 from memory_tui.tui.state import Facts
-from memory_tui.tui.views.dialogs import Preview
+from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.calendar import Calendar
 from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, LAYERS, OFTEN, MemoryMap, gathered
@@ -76,14 +76,25 @@ class MapChanges(Part):
         """Undo the last change, where it was made since the app was opened."""
         since = self.home.started
 
-        def work(engine: Engine) -> AppliedChange | None:
-            return note_changes.step(engine, "undo") if note_changes.begun_since(engine, "undo", since) else None
+        def work(engine: Engine) -> AppliedChange | Planned | None:
+            newer = note_changes.begun_since(engine, "undo", since)
+            return note_changes.step_or_plan(engine, "undo", since) if newer else None
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._take_back()
 
         made = await self.home.jobs.write(work)
         if made is None:
             self.view.show_message("Nothing was changed since the app was opened. gh in Notes shows older changes.")
+        elif isinstance(made, Planned):
+            self.view.app.push_screen(Preview(made, "Undo"), answered)
         else:
             self._made(made, "")
+
+    @task("write", exclusive=False)
+    async def _take_back(self) -> None:
+        self._made(await self.home.jobs.write(partial(note_changes.step, kind="undo")), "")
 
     def _made(self, done: AppliedChange, more: str) -> None:
         self.view.show_message(f"{one_line(done.change.title)}: done. {more}".strip())

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import AppliedChange
     from memory_tui.curate.what_if import Effect
-    from memory_tui.engine.engine import Engine
 
 NOTES = ("MEMORY.md", "USER.md")
 QUERIES = 12
@@ -330,16 +329,11 @@ class AnnotationsView(View):
             return
         since = self.home.started
 
-        def work(engine: Engine) -> AppliedChange | Planned:
-            if note_changes.begun_since(engine, "undo", since):
-                return note_changes.step(engine, "undo")
-            return note_changes.stepped(engine, "undo")
-
         def answered(answer: str | None) -> None:
             if answer == "yes":
                 self._step_back()
 
-        outcome = await self.home.jobs.write(work)
+        outcome = await self.home.jobs.write(partial(note_changes.step_or_plan, kind="undo", since=since))
         if isinstance(outcome, Planned):
             self.app.push_screen(Preview(outcome, "Undo"), answered)
         else:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from memory_tui.curate.changes import Change, Conflict
     from memory_tui.curate.curator import AppliedChange
-    from memory_tui.engine.engine import Engine
 
 ARCHIVE_DAYS = 90
 """Logs older than this are offered for the archive."""
@@ -216,19 +215,14 @@ class NoteActions(Part):
 
     @task("write", exclusive=False)
     async def _journal(self, kind: str) -> None:
-        """At once for a change of this session; an older one is shown first."""
+        """At once for a change of this session; an older one, or one with an effect on trust, is shown first."""
         since = self.home.started
-
-        def work(engine: Engine) -> AppliedChange | Planned:
-            if note_changes.begun_since(engine, kind, since):
-                return note_changes.step(engine, kind)
-            return note_changes.stepped(engine, kind)
 
         def answered(answer: str | None) -> None:
             if answer == "yes":
                 self._step(kind)
 
-        outcome = await self.home.jobs.write(work)
+        outcome = await self.home.jobs.write(partial(note_changes.step_or_plan, kind=kind, since=since))
         if isinstance(outcome, Planned):
             self.view.app.push_screen(Preview(outcome, kind.capitalize()), answered)
         else:

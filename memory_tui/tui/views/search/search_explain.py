@@ -242,7 +242,8 @@ class NoteEdits(Part):
 
         done = await self.home.jobs.write(work)
         self._made.pop()
-        self._again(*remedy.edit.was, f"{one_line(done.change.title)}.")
+        said = (f"{done.change.title}.", *done.change.notes)
+        self._again(*remedy.edit.was, one_line(" ".join(said)))
 
     def _again(self, path: str, line: int, said: str) -> None:
         self.home.jobs.refresh()
