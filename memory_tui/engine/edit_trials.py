@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memory_tui.curate import note_edits
@@ -77,11 +78,21 @@ class EditsFound:
 
 
 class _Trials:
-    """One state of an index, in which questions are asked before and after changes of notes."""
+    """One state of an index, in which questions are asked before and after changes of notes.
+
+    Before each of them `ask_on` is called, which raises Cancelled where nobody waits any more.
+    """
 
     def __init__(
-        self, engine: Engine, store: Store, known: IndexInMemory, questions: Sequence[PastQuestion], now: float
+        self,
+        engine: Engine,
+        store: Store,
+        known: IndexInMemory,
+        questions: Sequence[PastQuestion],
+        now: float,
+        ask_on: Callable[[], object] = lambda: None,
     ) -> None:
+        self._ask_on = ask_on
         self._engine, self._store, self._known, self._questions, self._now = engine, store, known, questions, now
         identity = store.identity()
         provider = engine.providers.chain.of_space(identity) if identity is not None else None
@@ -91,7 +102,11 @@ class _Trials:
 
     def _embedded(self) -> list[Asked]:
         queries, identity = self._engine.queries, self._known.corpus.identity
-        return [queries.embedded(one.text, identity, by_words=False) for one in self._questions]
+        found = []
+        for one in self._questions:
+            self._ask_on()
+            found.append(queries.embedded(one.text, identity, by_words=False))
+        return found
 
     def before(self, which: Sequence[int], settings: Settings) -> list[Hits]:
         """The hits of each of the questions as the notes are."""
@@ -121,6 +136,7 @@ class _Trials:
         )
         found = []
         for at in which:
+            self._ask_on()
             question = self._questions[at]
             evidence = gather(question.text, context, self._now, question.source, self._asked[at])
             found.append(tuple(evidence.refs[row] for row in Reranking(evidence).recalled(settings)))
@@ -148,7 +164,13 @@ def remedies(
         return None
     own, others = _questions(answer, asked)
     with engine.queries.reader() as store, engine.queries.state(store) as known:
-        trials = _Trials(engine, store, known, [*own, *others], answer.evidence.now)
+        done = 0
+
+        def ask_on() -> None:
+            if progress is not None:
+                progress(done, len(tried))
+
+        trials = _Trials(engine, store, known, [*own, *others], answer.evidence.now, ask_on)
         search = _Search(trials, answer.trace.settings, len(own), len(others), asked.notebook if asked else None)
         search.questions = [*own, *others]
         found: list[EditRemedy] = []
@@ -200,7 +222,11 @@ class _Search:
         self.trials, self.settings, self.notebook = trials, settings, notebook
         self.own, self.others = range(own), range(own, own + others)
         self.questions: Sequence[PastQuestion] = ()
-        self.before = trials.before(range(own + others), settings)
+
+    @cached_property
+    def before(self) -> list[Hits]:
+        """The hits of each question as the notes are, asked once an edit gets the line recalled."""
+        return self.trials.before(range(len(self.own) + len(self.others)), self.settings)
 
     def tried(self, edit: NoteEdit) -> EditRemedy | None:
         """What `edit` does; None where the line is not recalled after it."""

@@ -21,8 +21,8 @@ from memory_tui.search.formulas import Floats
 
 WINDOW = 100
 """Words of a window, which holds whole lines; a longer line is a window of its own."""
-REMEMBERED = 2_000
-"""Texts whose passages are remembered, about 6 KB each."""
+REMEMBERED = 48_000_000
+"""Bytes of the passages that are remembered, about 8 KB a text: those of a few hundred different questions."""
 
 Ids = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.unsignedinteger[Any]]
@@ -63,6 +63,11 @@ class Passages:
     line_norm: Floats
     window_norm: Floats
     letters: Codes
+
+    @property
+    def size(self) -> int:
+        """Bytes that its arrays take."""
+        return sum(getattr(self, name).nbytes for name in self.__slots__)
 
 
 def stem_keys(stems: Sequence[str]) -> Ids:
@@ -240,10 +245,14 @@ def sums(values: npt.NDArray[np.floating], bounds: Ids) -> npt.NDArray[np.floati
 
 
 class PassageMemory:
-    """Passages by text, the least recently used forgotten first. May be used by several threads at once."""
+    """Passages by text, at most `most` bytes of them, the least recently used forgotten first.
+
+    May be used by several threads at once.
+    """
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
+        self._size = 0
         self._known: OrderedDict[tuple[bool, str], Passages] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -257,7 +266,11 @@ class PassageMemory:
         fresh = [key for key in dict.fromkeys(keys) if key not in found]
         found |= zip(fresh, cut([text for _, text in fresh], table), strict=True)
         with self._lock:
-            self._known |= ((key, found[key]) for key in fresh)
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
+            for key in fresh:
+                # Another thread may have cut the same text meanwhile.
+                before = self._known.get(key)
+                self._known[key] = found[key]
+                self._size += found[key].size - (before.size if before is not None else 0)
+            while self._size > self._most:
+                self._size -= self._known.popitem(last=False)[1].size
         return [found[key] for key in keys]

@@ -22,7 +22,9 @@ from memory_tui.explain.counterfactuals import flips
 from memory_tui.explain.noise import ask_all, measure
 from memory_tui.explain.why_never import PastQuestion
 from memory_tui.plan import Options
+from memory_tui.search import second_stage
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.passages import PassageMemory
 from memory_tui.tune.judgments import Notebook
 
 
@@ -73,13 +75,20 @@ def under(engine: Engine, title: str, settings: Settings, count: int) -> None:
     show(f"why of a line with pairs, {title}", pairs, "<= 300 at 10,000 chunks, <= 1,000 at 100,000")
 
 
+VARIANTS = ("{}", "{}?", "what about {}", "do you remember {}", "tell me {}", "{} please", "when was {}", "{} again")
+"""How an agent asks the same thing in other words."""
+
+
 def replayed(engine: Engine) -> None:
-    """A batch of 200 different questions under another setting."""
-    asked = PastQuestions(7, (), Notebook(), tuple(PastQuestion(one, "logged") for one in questions(200)), 0)
+    """A batch of 200 different questions under another setting; then one like a log, where 25 come in variants."""
     after = engine.plan.settings.set("query.minScore", 0.2, "bench")
-    show(
-        "200 logged questions replayed", [once(lambda: replay_under(engine, asked, after))], "<= 2,000 at 10,000 chunks"
-    )
+    like_a_log = [variant.format(one) for variant in VARIANTS for one in questions(25)]
+    for title, asked in (("different", questions(200)), ("as a log repeats", like_a_log)):
+        second_stage._memory = PassageMemory()
+        past = PastQuestions(7, (), Notebook(), tuple(PastQuestion(one, "logged") for one in asked), 0)
+        run = partial(replay_under, engine, past, after)
+        show(f"200 logged questions replayed, {title}", [once(run)], "<= 2,000 at 10,000 chunks")
+        show(f"200 logged questions replayed, {title}, again", [once(run)], "<= 2,000 at 10,000 chunks")
 
 
 def measured(engine: Engine, count: int) -> None:

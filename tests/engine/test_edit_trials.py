@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui.core.errors import Cancelled
 from memory_tui.engine import edit_trials, past_questions
 from memory_tui.engine.edit_trials import EditsFound, NoEdit
 from memory_tui.engine.past_questions import PastQuestions
@@ -97,6 +98,31 @@ def test_where_no_edit_helps_all_that_were_tried_are_named(world: World) -> None
         report.check(false, case)
     assert len(report.untrue) == 1 + len(found.claims), "untrue claims are caught"
     assert {type(claim) for claim in found.claims} <= edits.KINDS
+
+
+def test_who_leaves_waits_for_one_question_at_most(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trying edits is the last step of a pane that a person may close: before each question it is asked to go on."""
+    went: list[str] = []
+    gather = edit_trials.gather
+    monkeypatch.setattr(edit_trials, "gather", lambda *given: went.append("asked") or gather(*given))
+    queries = world.engine.queries
+    settings = world.engine.plan.settings.set("query.maxResults", 2, "test")
+    answer = queries.why(queries.gather("which gateway do we have"), "MEMORY.md", 3, settings)
+    edit_trials.remedies(world.engine, answer, past("plumber at noon", "pears"), lambda *_: went.append("on"))
+    assert went.count("asked") > 6
+    assert "asked asked" not in " ".join(went)
+    count = went.count("on")
+    for stop in range(0, count, max(1, count // 5)):
+        went.clear()
+
+        def gone(_done: int, _of: int, stop: int = stop) -> None:
+            if went.count("on") == stop:
+                raise Cancelled
+            went.append("on")
+
+        with pytest.raises(Cancelled):
+            edit_trials.remedies(world.engine, answer, past("plumber at noon", "pears"), gone)
+        assert went.count("asked") <= stop
 
 
 def test_a_recalled_line_and_a_blank_one_need_no_edit(world: World) -> None:

@@ -193,11 +193,16 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytes
 
 
 def test_a_remembered_text_is_cut_once() -> None:
-    memory = passages.PassageMemory(2)
+    """As many as their bytes allow; a long text takes the room of several short ones."""
+    (first,) = passages.cut(["one"], None)
+    memory = passages.PassageMemory(3 * first.size)
     first = memory.of(["one"], None)[0]
     assert memory.of(["one"], None)[0] is first
-    memory.of(["two"], None)
-    memory.of(["three"], None)
+    memory.of(["two", "six"], None)
+    assert memory.of(["one"], None)[0] is first
+    memory.of(["ten"], None)
+    assert memory.of(["one"], None)[0] is first
+    memory.of(["word " * 20], None)
     assert memory.of(["one"], None)[0] is not first
 
 
