@@ -242,6 +242,8 @@ class MemoryApp(GlobalActions):
         """
         super()._end_batch()
         with suppress(ScreenStackError):
+            # It may be in front until a dialogue that is on its way covers it.
+            self.screen.check_idle()
             for screen in self._background_screens:
                 # The dialogue shows what is behind it as that was drawn last, so it is drawn after it.
                 screen.call_after_refresh(self.screen.refresh)

@@ -233,6 +233,21 @@ class NoteEdits(Part):
 
     @task("write", exclusive=False)
     async def _take_back(self) -> None:
+        """Take it back at once; where that does something to the trust of the note, that is shown first."""
+        number, _ = self._made[-1]
+
+        def answered(answer: str | None) -> None:
+            if answer == "yes":
+                self._write_back()
+
+        planned = await self.home.jobs.write(partial(note_changes.stepped, kind="undo", number=number))
+        if planned.change.notes:
+            self.view.app.push_screen(Preview(planned, "Undo"), answered)
+        else:
+            self._write_back()
+
+    @task("write", exclusive=False)
+    async def _write_back(self) -> None:
         number, remedy = self._made[-1]
 
         def work(engine: Engine) -> AppliedChange:
