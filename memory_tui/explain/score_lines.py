@@ -56,7 +56,8 @@ def product_shown(score: float, weight: float, points: float, digits: int) -> tu
 
 def made_of(values: Sequence[float], least: int, fits: Callable[[Sequence[float]], bool]) -> list[str]:
     """`values` with the fewest decimals with which what they come to `fits`; tiny ones as powers of ten."""
-    plain = [digits for digits in range(least, 7) if max(values) >= 10.0 ** (1 - digits)]
+    most = 9 if max(values) >= 0.01 else 6
+    plain = [digits for digits in range(least, most + 1) if max(values) >= 10.0 ** (1 - digits)]
     ways = [f".{digits}f" for digits in plain] + [f".{digits}e" for digits in range(2, 15)]
     shown: list[str] = []
     for way in ways:
