@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,7 @@ from memory_tui.workspace.annotations import Annotations
 if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Vectors
     from memory_tui.providers.serving import ServingProvider
+    from memory_tui.source.protocol import ChunkSource
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -150,6 +151,32 @@ class Age:
     basis: Sequence[Literal["name", "mtime", "evergreen"]]
 
 
+class TextsLater(Mapping[int, str]):
+    """The texts of chunks by rowid, each read when it is asked for."""
+
+    def __init__(self, store: ChunkSource) -> None:
+        self._store = store
+        self._known: dict[int, str] = {}
+
+    def read(self, rowids: Sequence[int]) -> None:
+        """Have these texts ready. Raises IndexDamaged."""
+        new = [rowid for rowid in rowids if rowid not in self._known]
+        found = self._store.texts(new) if new else {}
+        if len(found) < len(new):
+            raise self._store.damaged("chunks are missing")
+        self._known |= found
+
+    def __getitem__(self, rowid: int) -> str:
+        self.read([rowid])
+        return self._known[rowid]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One query's findings. `row` means a position in the index as it was at `generation`.
@@ -213,6 +240,13 @@ class Evidence:
     """What unrelated questions in the script of this one reach in these notes; None where nobody measured it."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
+
+    def texts_of(self, rows: Sequence[int]) -> list[str]:
+        """The texts of chunks; where texts are read later, all of them at once."""
+        rowids = [self.refs[row].rowid for row in rows]
+        if isinstance(self.texts, TextsLater):
+            self.texts.read(rowids)
+        return [self.texts[rowid] for rowid in rowids]
 
     @property
     def chunks(self) -> int:

@@ -25,7 +25,7 @@ from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.dates.question_dates import Time, time_in
-from memory_tui.search.evidence import Age, Evidence, Lexical, Rows
+from memory_tui.search.evidence import Age, Evidence, Lexical, Rows, TextsLater
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
@@ -166,7 +166,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
     if context.texts_later:
-        texts: Mapping[int, str] = _TextsLater(context.store)
+        texts: Mapping[int, str] = TextsLater(context.store)
     else:
         known = {rowid: read[rowid] for rowid in rowids if rowid in read}
         texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
@@ -217,27 +217,6 @@ def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
         return frozenset()
     days = ((i, dt.date.fromisoformat(own)) for i, own in enumerate(dates.days) if own)
     return frozenset(i for i, day in days if asked.holds(day))
-
-
-class _TextsLater(Mapping[int, str]):
-    """The texts of chunks by rowid, each read when it is asked for."""
-
-    def __init__(self, store: ChunkSource) -> None:
-        self._store = store
-        self._known: dict[int, str] = {}
-
-    def __getitem__(self, rowid: int) -> str:
-        if rowid not in self._known:
-            self._known |= self._store.texts([rowid])
-            if rowid not in self._known:
-                raise self._store.damaged("chunks are missing")
-        return self._known[rowid]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
 
 
 class _Refs(Mapping[int, ChunkRef]):

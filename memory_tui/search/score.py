@@ -289,7 +289,7 @@ def _stage(
             evidence.indexed,
             evidence.query,
             reference.tolist(),
-            lambda row: evidence.texts[evidence.refs[row].rowid],
+            evidence.texts_of,
             meaning=mode != "keywords only",
         )
     return found
