@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memory_tui.ltm.memories import Memories
+    from memory_tui.recalls.recall_log import RecallEntry
 
 _PAGE = 50
 Answer = tuple[Any, Iterable[str], int]
@@ -168,6 +169,22 @@ def _duplicates(memories: Memories, given: argparse.Namespace) -> Answer:
         for line in (f"{score:.3f}  {ltm_text.entry(one)}", f"       {ltm_text.entry(other)}", "")
     ]
     return {"pairs": data}, lines or ["No two entries are near each other."], 0
+
+
+def recalled_again(given: argparse.Namespace, entry: RecallEntry) -> int:
+    """What a logged recall of an agent got, and would get now."""
+    from memory_tui.ltm.memories import LIMIT, TOOL_MIN
+    from memory_tui.render import as_text, ltm_text
+
+    if hasattr(given, "why"):
+        raise QueryError(f"{entry.id} asked the long-term memories, not the notes.", "memory-tui ltm search says why.")
+    with _opened(given) as memories:
+        found = memories.search(entry.query, int(entry.requested.get("limit", LIMIT)), TOOL_MIN, explained=False)
+    if hasattr(given, "json"):
+        as_text.data(ltm_text.recalled_again_data(entry, found))
+    else:
+        as_text.text(ltm_text.recalled_again(entry, found))
+    return 0
 
 
 # --- changing ------------------------------------------------------------------------------------------------------

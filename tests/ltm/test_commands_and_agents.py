@@ -15,6 +15,7 @@ from memory_tui.ltm import agent_answers, entry
 from memory_tui.ltm.entry import EntryRefused
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import Handlers
+from memory_tui.recalls import recall_log
 from tests.ltm.conftest import TEXTS, Opened, bytes_of
 from tests.support.mcp import Wire, end_all
 
@@ -131,12 +132,12 @@ def test_tools_are_offered_by_the_slot_and_write_only_when_allowed(
     assert names == offered
 
 
-def test_a_server_recalls_and_stores(tmp_path: Path) -> None:
+def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run: Run, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n")
     place = str(tmp_path / "table")
     words = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--memories", place]
-    server = Wire([*words, "--allow-write"])
+    server = Wire([*words, "--allow-write", "--log-recalls"])
     server.greet()
 
     def call(number: int, name: str, **given: str) -> Any:
@@ -148,6 +149,14 @@ def test_a_server_recalls_and_stores(tmp_path: Path) -> None:
     assert refused["isError"]
     assert "pattern" in refused["content"][0]["text"]
     assert call(4, "memory_recall", question="tabs")["isError"]
+    log = recall_log.recall_log_path(tmp_path / "notes")
+    recalls = json.loads(run(*words, "recall-log", "--json")[1])["recalls"]
+    assert [(one["tool"], one["query"], len(one["hits"])) for one in recalls] == [("memory_recall", "tabs", 1)]
+    assert "prefer" not in log.read_text()
+    assert "tabs  1 memory" in run(*words, "recall-log")[1]
+    again = run(*words, "recall-log", recalls[0]["id"])[1]
+    assert "The same would come now, in the same order." in again
+    assert f"{recalls[0]['hits'][0]['path']}  then 1st with 0.698, now 1st with 0.698" in again
 
 
 # --- hooks ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 NOTE_READ = "The agent read a note here; there is no query to ask."
+MEMORIES_ASKED = "The agent asked its long-term memories here: gm, then / asks them again."
 NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
 
 
@@ -89,12 +90,11 @@ class RecallsView(View):
 
     def _question(self) -> RecallEntry | None:
         """The recall under the cursor, where it is a question; else why not is said."""
-        from memory_tui.openclaw.prompt import SEARCH
-
         entry = self.entry
-        if entry is not None and entry.tool == SEARCH:
+        if entry is not None and entry.asked == "notes":
             return entry
-        self.show_message("No recall is under the cursor." if entry is None else NOTE_READ)
+        other = MEMORIES_ASKED if entry is not None and entry.asked == "memories" else NOTE_READ
+        self.show_message("No recall is under the cursor." if entry is None else other)
         return None
 
     @on(RowList.Chosen)
@@ -161,8 +161,6 @@ def _log(engine: Engine) -> Log:
 
 def _got(entry: RecallEntry) -> tuple[str, str]:
     """What came back, in a few words, and its style."""
-    if entry.hits:
-        return plural(len(entry.hits), "hit"), ""
-    if entry.outcome:
-        return one_line(entry.outcome), "warn"
+    if entry.got:
+        return one_line(entry.got), "" if entry.hits else "warn"
     return ("read", "muted") if entry.tool == "memory_get" else ("no hit", "warn")
