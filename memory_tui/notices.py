@@ -122,6 +122,25 @@ class CutOtherwise(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class TrustUnread(Notice):
+    """OpenClaw's ledger cannot be read, so who a note is from is told by its path; `step` is what to do then."""
+
+    detail: str
+    step: str
+    code = "ledger_unread"
+
+    @property
+    def message(self) -> str:
+        """What is not known, and why."""
+        return f"Whether OpenClaw trusts these notes is not known. {self.detail}"
+
+    @property
+    def next_step(self) -> str:
+        """What the reader of the ledger said."""
+        return self.step
+
+
+@dataclass(frozen=True, slots=True)
 class NeverRecalledThere(Notice):
     """A project marker in the chunks at `citations` cannot be read, so the release of `profile` never recalls them."""
 

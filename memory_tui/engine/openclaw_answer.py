@@ -45,13 +45,14 @@ def own_answer(engine: Engine, query: str, database: Path) -> OwnAnswer:
     """Ask both indexes. Raises IndexUnavailable, QueryError, Cancelled."""
     ours = engine.queries.rank(engine.queries.gather(query), engine.plan.settings)
     identity = engine.queries.on_snapshot(lambda store: store.identity())
-    with own_rows.index_of(database, identity) as store:
-        corpus = Corpus.load(store)
+    with own_rows.index_of(database, identity) as own:
+        store, corpus = own.store, Corpus.load(own.store)
         space = corpus.identity
         provider = engine.providers.chain.of_space(space) if space is not None and space.dims else None
         if provider is not None and withheld_question(provider, query, engine.plan.settings):
             provider = None
-        context = SearchContext(store, corpus, Dates.of(corpus), provider, projects=engine.plan.projects)
+        dates, projects = Dates.of(corpus), engine.plan.projects
+        context = SearchContext(store, corpus, dates, provider, projects=projects, origins=own.origins)
         evidence = gather(query, context, engine.now())
         theirs = rank(evidence, engine.plan.with_profile(profiles.NEWEST))
     return OwnAnswer(query, theirs, ours, provider is None)

@@ -130,6 +130,8 @@ class Lexical:
     path_order: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Where the path of each file stands among all paths."""
     active: frozenset[str] = frozenset()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Who notes are from by OpenClaw's ledger, by path."""
 
     @classmethod
     def none(cls) -> Lexical:

@@ -23,6 +23,7 @@ from memory_tui.notices import (
     ReadAsTime,
     SearchedOtherwise,
     SettingIgnored,
+    TrustUnread,
     UnevenWeights,
     WordsUnknown,
     ZeroVectors,
@@ -255,9 +256,10 @@ def can_rank(evidence: Evidence, name: str) -> bool:
 def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
     """Those of `notices` that are true under `rules`, as they are true of the release."""
     for one in notices:
+        elsewhere = isinstance(one, SettingIgnored) and one.profile != rules.profile.name
         if isinstance(one, ZeroVectors) and rules.profile.exact_paths:
             yield replace(one, profile=rules.profile.name)
-        elif isinstance(one, SettingIgnored) and one.profile != rules.profile.name:
+        elif elsewhere or (isinstance(one, TrustUnread) and not rules.profile.exact_paths):
             continue
         elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise):
             yield one
@@ -500,7 +502,8 @@ class _Ranking:
             # The index was cut by the rules of another release, and its lexical search did not run.
             return None
         mtime = mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]
-        return Provenance(origin_class(ref.path), "unknown", int(mtime * 1000))
+        origin = origin_class(ref.path, self.evidence.lexical.origins)
+        return Provenance(origin, "unknown", int(mtime * 1000))
 
     def _lexical(self, i: int) -> LexicalPart | None:
         """How words and paths found a candidate; None where they did not, or under a profile without such a side."""

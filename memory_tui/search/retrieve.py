@@ -58,6 +58,8 @@ class SearchContext:
     first: bool = False
     projects: frozenset[str] = frozenset()
     """Keys of the projects that the agent works on."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Who notes are from by OpenClaw's ledger, by path: a class of it for each that it has."""
     lists: PostingLists | None = None
     reads_time: bool = True
     """Whether words of a query that name a time are read as one, and not searched."""
@@ -154,7 +156,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
     found, read = lexical.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
-    found = replace(found, active=context.projects)
+    found = replace(found, active=context.projects, origins=context.origins)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
     cosine, nearest = None, np.empty(0, dtype=np.int64)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from memory_tui import notices, plan
+from memory_tui.config import places
 from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import ProviderError, WorkspaceError
 from memory_tui.core.secret_finder import find as secrets_in
@@ -85,6 +86,15 @@ def _cut_otherwise(claim: notices.CutOtherwise, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
     with case.world.engine.queries.reader() as store:
         assert claim.chunking == store.chunking() != profiles.get(claim.profile).chunking
+
+
+@checks(notices.TrustUnread)
+def _unread(claim: notices.TrustUnread, case: NoticeCase) -> None:
+    assert profiles.get(case.trace.profile).exact_paths
+    file = places.state_database()
+    assert str(file) in claim.detail
+    assert not file.read_bytes().startswith(b"SQLite format 3")
+    assert "own database" in claim.next_step
 
 
 @checks(notices.NeverRecalledThere)
@@ -399,8 +409,8 @@ def told(place: Path, engine: Engine) -> Made:
         yield notice, NoticeCase(world, evidence, engine.plan.settings, trace)
 
 
-def of_openclaw(place: Path, _: pytest.MonkeyPatch) -> Made:
-    """First searches, words alone, vectors of zeros, chunks of another release, markers that do not close."""
+def of_openclaw(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """First searches, words alone, zero vectors, chunks of another release, markers that do not close, a bad ledger."""
     write(place / "notes", {**NOTES, "memory/unknown.md": "ᚠᚢᚦ ᚱᚲ\n"})
     with opened(place, "openclaw-2026.3", "none") as engine:
         engine.indexer.catch_up()
@@ -411,6 +421,8 @@ def of_openclaw(place: Path, _: pytest.MonkeyPatch) -> Made:
         yield from asked(place, engine, "router")
         yield from asked(place, engine, "router", engine.plan.with_profile("openclaw-2026.9"))
     write(place / "notes", {"MEMORY.md": "- the router omada <!-- project: \n- it stands there\n"})
+    patch.setenv("OPENCLAW_STATE_DIR", str(place / "openclaw"))
+    write(place / "openclaw" / "state", {"openclaw.sqlite": "this is no database " * 10})
     (place / "index.sqlite").unlink()
     with opened(place, "openclaw-2026.9") as engine:
         engine.indexer.sync()
@@ -555,6 +567,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.ZeroVectors,
         notices.CutOtherwise,
         notices.NeverRecalledThere,
+        notices.TrustUnread,
     },
     of_questions: {
         notices.WordsUnknown,

@@ -39,6 +39,8 @@ CREATE TABLE memory_index_chunks(chunk_rowid INTEGER PRIMARY KEY, id TEXT NOT NU
     model TEXT NOT NULL, text TEXT NOT NULL, embedding BLOB NOT NULL, updated_at INTEGER NOT NULL) STRICT;
 CREATE TABLE memory_index_chunk_recall_metadata(chunk_id TEXT PRIMARY KEY, importance INTEGER, triggers TEXT,
     project_key TEXT) STRICT;
+CREATE TABLE memory_index_chunk_provenance(chunk_id TEXT PRIMARY KEY, origin_class TEXT, session_kind TEXT,
+    observed_at INTEGER, supersedes_key TEXT) STRICT;
 CREATE TABLE memory_embedding_cache(hash TEXT PRIMARY KEY) STRICT;
 CREATE TABLE memory_index_state(id INTEGER PRIMARY KEY, revision INTEGER NOT NULL) STRICT;
 CREATE VIRTUAL TABLE memory_index_chunks_fts USING fts5(text);
@@ -102,6 +104,11 @@ def written(name: str, path: Path) -> Path:
                     row,
                 )
                 connection.execute("INSERT INTO memory_index_chunks_fts(text) VALUES (:text)", row)
+                connection.execute(
+                    "INSERT INTO memory_index_chunk_provenance VALUES (:id, :origin_class, :session_kind, "
+                    ":observed_at, :supersedes_key)",
+                    row,
+                )
             connection.execute("INSERT INTO memory_index_state VALUES (1, 7)")
     return path
 
@@ -239,9 +246,11 @@ def test_an_index_that_is_behind_answers_otherwise(
 ) -> None:
     database = written("w1-default", tmp_path / "agent.sqlite")
     change(database, "DELETE FROM memory_index_chunks WHERE path = 'MEMORY.md'")
+    change(database, "UPDATE memory_index_chunk_provenance SET origin_class = 'untrusted'")
     with engine_on(workspaces["oracle"], tmp_path) as engine:
         found = own_answer(engine, "MEMORY", database)
         assert not found.same
+        assert {hit.provenance.origin_class for hit in found.theirs.recalled if hit.provenance} == {"untrusted"}
         assert "MEMORY.md" not in {hit.chunk.path for hit in found.theirs.recalled}
     shared = ["--workspace", str(workspaces["oracle"]), "--index", str(tmp_path / "words.sqlite"), "--provider", "none"]
     assert main.main([*shared, "compare-index", str(database), "--query", "MEMORY"]) == 0
