@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memory_tui.source.protocol import ChunkSource
 
 Rows = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -145,12 +146,32 @@ class Lexical:
         return replace(self, hits=hits, said=said)
 
 
+Basis = Literal["name", "mtime", "evergreen"]
+DAY_SECONDS = 86_400.0
+
+
+class FileDates(Protocol):
+    """What files are aged from."""
+
+    def seconds(self, files: Integers) -> Floats:
+        """Epoch seconds of each of `files`, NaN for evergreen ones."""
+
+    def basis(self, file: int) -> Basis:
+        """What the age of a file is read from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Age:
-    """How old each file's notes are, in days (NaN for evergreen), and what the age was read from."""
+    """How old notes are at `now` (epoch seconds), `more` days later."""
 
-    days: Floats
-    basis: Sequence[Literal["name", "mtime", "evergreen"]]
+    dates: FileDates
+    now: float
+    more: float = 0.0
+
+    def days(self, files: Integers) -> Floats:
+        """The age of each of `files` in days, NaN for evergreen ones."""
+        found: Floats = (self.now - self.dates.seconds(files)) / DAY_SECONDS + self.more
+        return found
 
 
 class TextsLater(Mapping[int, str]):
@@ -261,9 +282,6 @@ class Evidence:
         return self.of_chunks or self.chunks
 
 
-DAY_SECONDS = 86_400.0
-
-
 def later(evidence: Evidence, days: float) -> Evidence:
     """The same findings as they will be `days` from now (before, when negative): every dated note is as much older.
 
@@ -274,7 +292,7 @@ def later(evidence: Evidence, days: float) -> Evidence:
         return evidence
 
     def aged(age: Age) -> Age:
-        return replace(age, days=age.days + days)
+        return replace(age, more=age.more + days)
 
     now = evidence.now + days * DAY_SECONDS
     # Of a question whose time is not read nothing moves.

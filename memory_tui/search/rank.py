@@ -532,8 +532,8 @@ class _Ranking:
             return AgePart(None, "off", 1.0, 0.0)
         file = int(self.evidence.file_of[self.numbers.rows[i]])
         return AgePart(
-            formulas.or_none(self.ages.days[file]),
-            self.ages.basis[file],
+            formulas.or_none(self.numbers.days[i]),
+            self.ages.dates.basis(file),
             float(self.scores.factor[0, i]),
             float(self.scores.recency[0, i]),
         )

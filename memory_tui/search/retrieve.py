@@ -37,7 +37,6 @@ from memory_tui.workspace import chunking_2026_9
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""
-_DAY_SECONDS = 86_400.0
 _ROUNDING = 1e-6
 """More than single precision loses in a cosine."""
 
@@ -195,12 +194,12 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         pointless=pointless,
         full_text=bool(full_text),
         texts=texts,
-        openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
-        recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
+        openclaw_age=Age(dates.openclaw, now),
+        recommended_age=Age(dates.shown, now),
         of_named_time=_of_time(dates, time_asked),
         lexical=found,
         chunking=chunking,
-        lexical_age=Age((now - dates.newest) / _DAY_SECONDS, dates.newest_basis),
+        lexical_age=Age(dates.newest, now),
         unsearchable=context.unsearchable,
         notices=tuple(notices),
         timings=clock.timings,
@@ -217,8 +216,7 @@ def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
     """The files whose name carries a day of the time that was asked about."""
     if asked is None:
         return frozenset()
-    days = ((i, dt.date.fromisoformat(own)) for i, own in enumerate(dates.days) if own)
-    return frozenset(i for i, day in days if asked.holds(day))
+    return frozenset(file for file, day in dates.days() if asked.holds(day))
 
 
 class _Refs(Mapping[int, ChunkRef]):

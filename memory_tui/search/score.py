@@ -257,7 +257,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         text_rank,
         text,
         text_scale,
-        age_of(evidence, profile).days[files],
+        age_of(evidence, profile).days(files),
         np.isin(files, list(evidence.of_named_time)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
         _levels(evidence, files, profile),
