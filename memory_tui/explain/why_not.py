@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from memory_tui.explain.verdicts import (
     Fate,
     LostInTheirIndex,
     ModelMismatch,
+    NoSuchFile,
     NotMatched,
     NoVector,
     NoWord,
@@ -48,6 +50,7 @@ from memory_tui.search.trace import (
     Trace,
 )
 from memory_tui.source.rows import CosineRank
+from memory_tui.workspace.roots import NoteMissing
 
 if TYPE_CHECKING:
     from memory_tui.source.protocol import ChunkSource
@@ -431,6 +434,19 @@ def parse(typed: str) -> tuple[str, int | None]:
     """`path:12`, `path:12-24`, or a citation `path#L12-L24`, as path and first line; a bare path has no line."""
     found = _LINE.match(typed)
     return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
+
+
+def named(roots: Roots, store: ChunkSource, typed: str) -> tuple[str, int | None]:
+    """The path and the line that were typed.
+
+    Raises NoteMissing where neither disk nor index knows the note: a name mistyped is no line that lost.
+    """
+    path, line = parse(typed)
+    found = locate(roots, store, path, line)
+    if isinstance(found.gate, NoSuchFile) and not found.chunks:
+        next_step = f"Check its name: memory-tui why-file {shlex.quote(path)}."
+        raise NoteMissing(f"There is no note {found.path}.", next_step)
+    return path, line
 
 
 def of_line(
