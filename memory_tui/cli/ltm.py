@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
@@ -216,18 +217,20 @@ def _edit(memories: Memories, given: argparse.Namespace) -> Answer:
 
 def _forget(memories: Memories, given: argparse.Namespace) -> Answer:
     from memory_tui.ltm import entry
+    from memory_tui.ltm.memories import COMMAND_MIN
     from memory_tui.render import ltm_text
 
     text = _word(given, "ID or QUERY")
     named = [memories.get(word).id for word in given.words] if all(map(entry.is_id, given.words)) else []
-    done = memories.forget(named) if named else memories.forget_by_query(text, by_words=True)
+    done = memories.forget(named) if named else memories.forget_by_query(text, COMMAND_MIN)
     data = {
         "action": "deleted" if done.entries else "candidates",
         "deleted": [one.as_dict() for one in done.entries],
         "candidates": [one.as_dict() for one in done.candidates],
         "change": done.change,
     }
-    return data, ltm_text.forgotten(done), 0
+    place = ["--memories", given.memories] if hasattr(given, "memories") else []
+    return data, ltm_text.forgotten(done, shlex.join(["memory-tui", *place, "ltm", "forget"])), 0
 
 
 def _undo(memories: Memories, given: argparse.Namespace) -> Answer:
