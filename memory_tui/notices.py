@@ -555,6 +555,20 @@ class NumpyCompares(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class ExtensionNotRun(Notice):
+    """The build of sqlite-vec that a configuration names is not run, because `reason`; the installed one serves."""
+
+    reason: str
+    code = "extension"
+    next_step = "To agree: memory-tui index --approve-extension."
+
+    @property
+    def message(self) -> str:
+        """Who asks for what, and what serves."""
+        return f"{self.reason}; the sqlite-vec that memory-tui was installed with serves, with the same answers."
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownSwitch(Notice):
     """The variable `switch` names a part of SQLite, `name`, that is none of `known`."""
 

@@ -413,6 +413,7 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
             env=_lookup(config),
             may_send=may_send,
             batches=_batches(choices),
+            threads=choices.settings.whole("local.threads"),
             shared=_shared(config),
         )
     dims = config.value("outputDimensionality")
@@ -435,6 +436,7 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
         env=_lookup(config),
         may_send=may_send,
         batches=_batches(choices),
+        threads=choices.settings.whole("local.threads"),
         shared=_shared(config),
     )
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from memory_tui.ltm.memories import Memories
     from memory_tui.openclaw.promotion import Promotions
     from memory_tui.openclaw.trust import FileTrust, Ledger, Trust, TrustReport
+    from memory_tui.providers.provider_options import DownloadProgress
     from memory_tui.source.last_text import LastText
 
 __all__ = ["Engine", "open_memory"]
@@ -215,7 +216,7 @@ class Engine:
         """What was decided when it was opened: settings, workspace, configuration."""
         self._listener = listener
         approvals = Approvals(plan.workspace)
-        chain = Chain(plans.settings(plan, approvals), self._provider_failed)
+        chain = Chain(replace(plans.settings(plan, approvals), on_progress=self._model_fetched), self._provider_failed)
         self.indexer = Indexer(plan, chain, approvals, self._emit)
         """Keeps the index up to date."""
         self.queries = Queries(plan, chain, self.indexer, self.now, self._notices, self._origins)
@@ -318,6 +319,7 @@ class Engine:
                 notices=with_provider_notice(self._notices(), supplied.who),
                 supplied=supplied,
                 paused=indexer.paused,
+                vec0_use=indexer.opener.vec0(),
             )
             indexer.index_changes.cost = time.monotonic() - began
             return found
@@ -355,6 +357,11 @@ class Engine:
         return {} if ledger is None else ledger.classes
 
     # --- events ----------------------------------------------------------------------------------------------------
+
+    def _model_fetched(self, progress: DownloadProgress) -> None:
+        from memory_tui.core.events import ModelFetching
+
+        self._emit(ModelFetching(time.time(), progress.name, progress.done, progress.total))
 
     def _emit(self, event: Event) -> None:
         from memory_tui.core.events import SyncFinished

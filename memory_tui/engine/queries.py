@@ -347,17 +347,21 @@ class Queries:
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
-        from memory_tui.search.index_in_memory import IndexInMemory
-
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 held.enter_context(store.snapshot())
                 known = self._known
                 index = self._indexer.opener.path
-                current = known.refresh(store) if known else IndexInMemory.load(store, index, once=self._plan.once)
+                current = known.refresh(store) if known else self._loaded(store)
                 self._known = current
                 if known is None and self._indexer.batches.resident and not current.corpus.mapped:
                     # Not now, because the file is large.
                     self._indexer.writer.submit(lambda _: current.save(index))
             yield current
+
+    def _loaded(self, store: Store) -> IndexInMemory:
+        from memory_tui.search.index_in_memory import IndexInMemory
+
+        light = self._plan.settings.on("store.vector.always")
+        return IndexInMemory.load(store, self._indexer.opener.path, once=self._plan.once, light=light)

@@ -228,6 +228,7 @@ def trace(value: Trace) -> dict[str, Any]:
         "mode": value.mode,
         "profile": value.profile,
         "generation": value.generation,
+        "nearestBy": value.nearest_by or None,
         "settings": {key: plain(item) for key, item in value.settings.values.items()},
         "words": list(value.plan.words),
         "dropped": list(value.plan.dropped),

@@ -18,6 +18,7 @@ import numpy as np
 
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.index import index_write, schema
+from memory_tui.index.abilities import UNUSED
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
@@ -75,7 +76,7 @@ def index_of(database: Path, identity: Identity | None) -> Iterator[OwnRows]:
             f"Rows of {database} make no sense: {error}.", "It was left as it is; let OpenClaw index again."
         ) from None
     with TemporaryDirectory(prefix="memory-tui-rows-") as folder:
-        store = Store.open(Path(folder) / "rows.sqlite", use_vec0=False)
+        store = Store.open(Path(folder) / "rows.sqlite", vec0=UNUSED)
         with closing(store):
             _fill(store, rows, _space(rows, identity))
             yield OwnRows(store, rows.origins)

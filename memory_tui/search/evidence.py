@@ -15,7 +15,7 @@ from memory_tui.search.answer_level import UnrelatedEvidence
 from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.rules_2026_9 import Hit
-from memory_tui.search.trace import ChunkRef, Elsewhere, QueryPlan, Unsearchable
+from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
@@ -237,6 +237,8 @@ class Evidence:
     unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
+    nearest_by: NearestBy = ""
+    """Who found the `nearest`."""
     withheld: Mapping[int, str] = field(default_factory=dict)
     """Chunks by rowid that were not sent to the provider, with the reason in words."""
     lexical: Lexical = field(default_factory=Lexical.none)

@@ -238,6 +238,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
+        nearest_by=evidence.nearest_by,
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,

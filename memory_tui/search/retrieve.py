@@ -30,7 +30,7 @@ from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.postings import PostingLists
-from memory_tui.search.trace import ChunkRef, Unsearchable
+from memory_tui.search.trace import NUMPY, SQLITE_VEC, ChunkRef, NearestBy, Unsearchable
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9
@@ -159,8 +159,10 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
     cosine, nearest = None, np.empty(0, dtype=np.int64)
+    found_by: NearestBy = ""
     if vector is not None:
-        cosine, nearest = _vector_side(context, vector, kept, matched, theirs.postings.rows[:MOST_CANDIDATES])
+        cosine, found_by = _cosine(context, vector, kept, matched)
+        nearest = _nearest(context, vector, cosine, theirs.postings.rows[:MOST_CANDIDATES])
         notices += _zero_vectors(corpus)
     clock.lap("vector")
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
@@ -188,6 +190,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         cosine=cosine,
         embedded=int(np.count_nonzero(corpus.embedded)),
         nearest=nearest,
+        nearest_by=found_by,
         openclaw=theirs,
         recommended=ours,
         keywords=single,
@@ -208,7 +211,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         uuid=corpus.uuid,
         source=source,
         # The places that a store knows are among all of its chunks.
-        vector=vector if not corpus.dims and not source else None,
+        vector=vector if found_by == SQLITE_VEC else None,
     )
 
 
@@ -279,33 +282,40 @@ def _embedded(asked: Sequence[Asked], wanted: Identity, provider: Provider) -> l
     ]
 
 
-def _vector_side(
-    context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int], by_words: Rows
-) -> tuple[Floats, Rows]:
-    """The cosine of every row, precise for the nearest and for `by_words`; and the nearest rows, greatest first."""
-    cosine = _cosine(context, vector, kept, matched)
+def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: Rows) -> Rows:
+    """The nearest rows, greatest first; makes the `cosine` of these and of `by_words` precise."""
     nearest = _best(cosine)
     precise = distinct(np.concatenate([nearest, by_words]))
     precise = precise[~np.isnan(cosine[precise])]
     cosine[precise] = formulas.cosine(vectors_of(context.store, context.corpus, precise), vector)
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
-    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
+    return nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
 
 
-def _cosine(context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]) -> Floats:
-    """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`."""
-    corpus = context.corpus
-    if not corpus.dims:
-        found = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, matched).astype(np.float64)
-        found[np.isneginf(found)] = np.nan
-    else:
+def _cosine(
+    context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]
+) -> tuple[Floats, NearestBy]:
+    """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
+
+    Also who found the nearest. Of one source numpy does, because vec0 knows the nearest of all.
+    """
+    corpus, found_by = context.corpus, NUMPY
+    if corpus.dims:
         found = cosines(corpus, vector).astype(np.float64)
+    elif kept is not None:
+        rows, found = np.flatnonzero(kept), np.full(len(corpus), np.nan)
+        found[rows] = vectors_of(context.store, corpus, rows) @ vector
+    else:
+        pointless = np.flatnonzero(corpus.embedded & ~corpus.has_vector)
+        scores, told = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, [*matched, *pointless])
+        found, found_by = scores.astype(np.float64), SQLITE_VEC if told else NUMPY
+        found[np.isneginf(found)] = np.nan
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     found[~corpus.embedded] = np.nan
     if kept is not None:
         found[~kept] = np.nan
-    return found
+    return found, found_by
 
 
 def _best(cosine: Floats) -> Rows:

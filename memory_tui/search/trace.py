@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from memory_tui.search.answer_level import AnswerLevel
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
+NearestBy = Literal["sqlite-vec", "numpy", ""]
+"""Who found the nearest vectors; empty where none were compared."""
+SQLITE_VEC: NearestBy = "sqlite-vec"
+NUMPY: NearestBy = "numpy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,3 +543,5 @@ class Trace:
     """Of the index that was searched."""
     level: AnswerLevel | None = None
     """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""
+    nearest_by: NearestBy = ""
+    """Who found the nearest vectors; the answer is the same by either."""

@@ -29,6 +29,7 @@ from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import (
     Event,
+    ModelFetching,
     ProviderChanged,
     RootsChanged,
     SyncFinished,
@@ -350,7 +351,15 @@ class MemoryApp(GlobalActions):
                         rebuilding=event.rebuilding,
                     )
                 case VectorsMade():
-                    self.progress = replace(self.progress or IndexingProgress(), asked=event.done, lacking=event.total)
+                    self.progress = replace(
+                        self.progress or IndexingProgress(),
+                        asked=event.done,
+                        lacking=event.total,
+                        pace=event.pace,
+                        fetching="",
+                    )
+                case ModelFetching() if self.progress is not None:
+                    self.progress = replace(self.progress, fetching=f"{event.name}: {event.progress}")
                 case SyncFinished():
                     self.progress = None
                 case _:

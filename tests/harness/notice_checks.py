@@ -24,7 +24,8 @@ from memory_tui.core.secret_finder import find as secrets_in
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.freshness_check import NotesVanished, RebuildWaits
-from memory_tui.index import database
+from memory_tui.engine.open_index import EXTENSION, named_extension
+from memory_tui.index import abilities
 from memory_tui.notices import Notice
 from memory_tui.plan import Options, choose
 from memory_tui.providers.chain_member import ChainMember
@@ -232,7 +233,7 @@ def _answered(claim: notices.AnsweredOtherwise, case: NoticeCase) -> None:
 def _no_full_text(claim: notices.NoFullText, case: NoticeCase) -> None:
     with case.world.engine.queries.reader() as store:
         assert not store.words.cut()
-    assert claim.reason == database.fts5()
+    assert claim.reason == abilities.fts5()
     if claim.by_text is not None:
         assert claim.by_text == (case.evidence.cosine is None)
 
@@ -336,7 +337,7 @@ def _no_trigrams(claim: notices.NoTrigrams, case: NoticeCase) -> None:
     with case.world.engine.queries.reader() as store:
         assert store.words.cut() == "unicode61"
     assert case.world.engine.plan.settings.word("store.fts.tokenizer") == "trigram"
-    assert claim.reason == database.trigram()
+    assert claim.reason == abilities.trigram()
 
 
 @checks(notices.NumpyCompares)
@@ -345,6 +346,16 @@ def _numpy(claim: notices.NumpyCompares, case: NoticeCase) -> None:
     assert not status.vector.available
     assert claim.reason == status.vector.load_error
     assert case.world.engine.plan.settings.on("store.vector.enabled")
+
+
+@checks(notices.ExtensionNotRun)
+def _extension(claim: notices.ExtensionNotRun, case: NoticeCase) -> None:
+    engine = case.world.engine
+    named, where = named_extension(engine.plan)
+    assert named in claim.reason
+    assert where in claim.reason
+    assert engine.providers.approvals.find(EXTENSION, named) is None
+    assert engine.status().vector.available, "the installed one serves"
 
 
 @checks(notices.UnknownSwitch)
@@ -542,14 +553,18 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
     """SQLite without its parts, a switch that names none of them, a configuration with a wrong value."""
     write(place / "notes", NOTES)
     for off in ("fts5", "trigram", "vec0 nonsense"):
-        patch.setenv(database.SWITCH, off.replace(" ", ","))
+        patch.setenv(abilities.SWITCH, off.replace(" ", ","))
         with opened(place, provider="scripted", changes={"store.fts.tokenizer": "trigram"}) as engine:
             engine.indexer.sync()
             yield from told(place, engine)
             yield from asked(place, engine, "router")
-    patch.delenv(database.SWITCH)
+    patch.delenv(abilities.SWITCH)
     config = place / "openclaw.json"
     config.write_text('{"agents": {"defaults": {"memorySearch": {"query": {"maxResults": "many"}}}}}')
+    with opened(place, provider="none", config=str(config)) as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
+    config.write_text('{"agents": {"defaults": {"memorySearch": {"store": {"vector": {"extensionPath": "vec0.so"}}}}}}')
     with opened(place, provider="none", config=str(config)) as engine:
         engine.indexer.sync()
         yield from told(place, engine)
@@ -586,6 +601,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.NoFullText,
         notices.NoTrigrams,
         notices.NumpyCompares,
+        notices.ExtensionNotRun,
         notices.UnknownSwitch,
         notices.ConfigProblem,
         notices.SettingIgnored,

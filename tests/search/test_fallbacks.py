@@ -9,7 +9,7 @@ import pytest
 from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why
-from memory_tui.index import database
+from memory_tui.index import abilities
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
 from memory_tui.providers.provider_protocol import Identity, identity_key
@@ -61,8 +61,8 @@ def codes(trace: Trace) -> set[str]:
 
 
 def test_everything_works_here() -> None:
-    assert (database.fts5(), database.trigram()) == ("", "")
-    assert database.tokenizer("trigram") == "trigram"
+    assert (abilities.fts5(), abilities.trigram()) == ("", "")
+    assert abilities.tokenizer("trigram") == "trigram"
 
 
 # --- no FTS5 -------------------------------------------------------------------------------------------------------
@@ -236,11 +236,11 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
     """Fault row 35."""
     with opened(place, index="with.sqlite") as engine:
         engine.indexer.sync()
-        if not database.ability().ready:
+        if not abilities.ability().ready:
             pytest.skip("sqlite-vec does not work here")
         before = engine.queries.search("router vlan")
-    monkeypatch.setattr(database, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
-    database._try_out.cache_clear()
+    monkeypatch.setattr(abilities, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
+    abilities._try_out.cache_clear()
     try:
         for index in ("with.sqlite", "without.sqlite"):
             with opened(place, index=index) as engine:
@@ -248,19 +248,19 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
                 after, status = engine.queries.search("router vlan"), engine.status()
             assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
             assert status.vector.available is ready
-            detail = status.vector.load_error or database.ability().detail
+            detail = status.vector.load_error or abilities.ability().detail
             assert told in detail
             assert ("vec0" in {notice.code for notice in status.notices}) is not ready
     finally:
-        database._try_out.cache_clear()
+        abilities._try_out.cache_clear()
 
 
 @pytest.mark.parametrize("lacks", ["fts5", "tokenize='trigram'"])
 def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypatch, lacks) -> None:
     """Fault row 36."""
-    real = database._try
+    real = abilities._try
     monkeypatch.setattr(
-        database, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
+        abilities, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
     )
     with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
         engine.indexer.sync()
@@ -268,7 +268,7 @@ def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypat
     assert trace.recalled
     every = " ".join(notice.message for notice in (*trace.notices, *status.notices))
     assert f"no such module: {lacks}" in every
-    assert bool(database.fts5()) == (lacks == "fts5")
+    assert bool(abilities.fts5()) == (lacks == "fts5")
 
 
 @pytest.mark.parametrize("dims", [256, 64])

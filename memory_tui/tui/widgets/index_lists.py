@@ -224,6 +224,8 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
         case events.VectorsMade():
             rest = "" if event.done == event.total else "; the rest is found by its words"
             return "vectors", f"asked for {event.done:,} of {plural(event.total, 'chunk')}{rest}", "muted"
+        case events.ModelFetching():
+            return "model", f"{event.name}: {event.progress}", "muted"
         case events.BatchNews():
             done = f"{event.done:,} of {plural(event.total, 'text')}"
             return "batch", f"{event.stage}: {done}{event.detail and '  '}{event.detail}", _BATCH[event.stage]
@@ -261,6 +263,10 @@ def _finished(event: events.SyncFinished) -> tuple[str, str, str] | None:
     return "sync", f"finished ({event.reason}): {said}", "muted"
 
 
+_COUNTING = (events.VectorsMade, events.ModelFetching)
+"""Events of which the newest takes the place of the one before."""
+
+
 class EventLog(RowList):
     """The log; it follows the newest event unless it is held still or the cursor is elsewhere."""
 
@@ -273,7 +279,7 @@ class EventLog(RowList):
         self.paused = False
         self._waiting: list[events.Event] = []
         self._provider: tuple[str, str, str] | None = None
-        self._vectors: int | None = None
+        self._counting: dict[type[events.Event], int] = {}
         self._title()
 
     def add(self, news: Sequence[events.Event]) -> None:
@@ -293,20 +299,20 @@ class EventLog(RowList):
                 self._write(event, (at, said[0], one_line(said[1]), said[2]))
         dropped = max(0, len(self._lines) - KEPT)
         del self._lines[:dropped]
-        if self._vectors is not None:
-            self._vectors = self._vectors - dropped if self._vectors >= dropped else None
+        self._counting = {kind: at - dropped for kind, at in self._counting.items() if at >= dropped}
         self.rows_changed(len(self._lines) - 1 if follows else max(0, self.cursor - dropped))
 
     def _write(self, event: events.Event, line: tuple[str, str, str, str]) -> None:
-        """A line more; how far the vectors of one sync are is one line, which goes on counting."""
-        if isinstance(event, events.VectorsMade) and self._vectors is not None:
-            self._lines[self._vectors] = line
+        """A line more; how far the vectors of one sync are, or one download, is one line, which goes on counting."""
+        counting = type(event)
+        if counting in _COUNTING and (at := self._counting.get(counting)) is not None:
+            self._lines[at] = line
         else:
             self._lines.append(line)
-        if isinstance(event, events.VectorsMade) and self._vectors is None:
-            self._vectors = len(self._lines) - 1
+        if counting in _COUNTING:
+            self._counting.setdefault(counting, len(self._lines) - 1)
         elif isinstance(event, events.SyncFinished):
-            self._vectors = None
+            self._counting.clear()
 
     def hold(self) -> str:
         """Hold the log still, or let it run; says which."""

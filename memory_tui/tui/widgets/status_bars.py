@@ -40,7 +40,8 @@ class IndexingProgress:
     """How far a sync is; `rate` in files a second, `seconds_left` None before there is an estimate.
 
     `rebuilding` tells that the old index answers until the new one is whole. Of `lacking` chunks, which are found by
-    their words already, the provider was asked for `asked`.
+    their words already, the provider was asked for `asked`, at a `pace` in words. `fetching` says which model is
+    downloaded, and how far that is.
     """
 
     done: int = 0
@@ -51,6 +52,8 @@ class IndexingProgress:
     rebuilding: bool = False
     asked: int = 0
     lacking: int = 0
+    pace: str = ""
+    fetching: str = ""
 
 
 DROPPED_LATER = 30
@@ -110,6 +113,10 @@ def _working(progress: IndexingProgress | None) -> Iterator[BarStatement]:
     if progress.lacking and progress.total:
         asked, lacking = f"{progress.asked:,}", f"{progress.lacking:,}"
         yield BarStatement(f"vectors for {asked} of {lacking} chunks", f"vectors {asked}/{lacking}", 72, "$quiet")
+        if progress.pace:
+            yield BarStatement(progress.pace, progress.pace.rpartition(", ")[2], 61, "$quiet")
+    if progress.fetching:
+        yield BarStatement(f"fetching {one_line(progress.fetching, 60)}", "fetching a model", 73, "$quiet")
 
 
 def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarStatement]:
