@@ -399,7 +399,7 @@ def status(
         notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
-        storage=disk_usage.files(store.path),
+        storage=disk_usage.files(store.path, plan.sibling),
         withheld=tuple(store.withheld()),
         refused=refused,
         links=supplied.links,

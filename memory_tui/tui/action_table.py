@@ -391,7 +391,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("undo", "undo", "whynot", "undo the last step", "Undo", ("undo",)),
     Action("left_side", "less", "side_by_side", "put another ranking on the left", "Left"),
     Action("right_side", "more", "side_by_side", "put another ranking on the right", "Right"),
-    Action("open", "do", "side_by_side", "read the note at the cited lines", "Read", NOTE),
+    Action("open", "do", "side_by_side", "read the note at the cited lines, or make the index a profile needs", "Read"),
     Action("open", "do", "injected", "type a message; on an entry, read it in its note", "Message"),
     Action("open", "do", "compare_qmd", "read the note at the cited lines; ask both a saved query", "Read"),
     Action("line", "why line", "compare_qmd", "why either lacks another line: type PATH:LINE", "Other line", ENGINE),

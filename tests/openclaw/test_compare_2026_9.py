@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.openclaw_answer import own_answer
+from memory_tui.engine.openclaw_answer import by_newest, own_answer
 from memory_tui.openclaw import compare
 from memory_tui.openclaw.compare import IndexComparison, Wanted
 from memory_tui.openclaw.host_index import HostProblem
@@ -259,6 +260,26 @@ def test_an_index_that_is_behind_answers_otherwise(
     assert "of words alone" in shown
     assert main.main([*shared, "--json", "compare-index", str(database), "--query", "MEMORY"]) == 0
     assert json.loads(capsys.readouterr().out)["byWords"] is True
+
+
+def test_an_older_profile_is_compared_by_the_index_of_2026_9(
+    workspaces: Mapping[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    older = Options(str(workspaces["oracle"]), provider="scripted", now=NOW, changes=(("profile", "openclaw-2026.3"),))
+    with Engine.open(older) as engine:
+        engine.indexer.sync()
+        found = own_answer(engine, "MEMORY", database)
+        assert found.ours.profile == "openclaw-2026.9"
+        assert found.same
+        assert engine.plan.sibling is not None
+        assert engine.plan.sibling.exists()
+    with Engine.open(replace(older, index=str(tmp_path / "named.sqlite"))) as engine:
+        engine.indexer.sync()
+        assert own_answer(engine, "MEMORY", database).ours.profile == "openclaw-2026.3"
+        with pytest.raises(IndexUnavailable, match="cut by other rules"), by_newest(engine):
+            pass
 
 
 def test_what_is_no_agent_database_has_no_answer(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
