@@ -180,6 +180,33 @@ class WordsUnknown(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageUnknown(Notice):
+    """The built-in table hardly knows the `language` of a question, or its script: only the share `known` of it."""
+
+    language: str
+    known: float
+    code = "unknown_language"
+
+    @property
+    def pill(self) -> str:
+        """What stands beside the question."""
+        return f"{'MOSTLY WORDS' if self.known else 'WORDS ONLY'} ({self.language})"
+
+    @property
+    def message(self) -> str:
+        """Which language, and what follows."""
+        if not self.known:
+            return f"{self.pill}: the built-in table does not know {self.language}, so meaning does not count."
+        share = f"{self.known:.0%} of this question"
+        return f"{self.pill}: the built-in table knows {share}, so meaning counts as much less."
+
+    @property
+    def next_step(self) -> str:
+        """Another provider."""
+        return "A provider that knows the language compares meaning as well: --provider."
+
+
+@dataclass(frozen=True, slots=True)
 class SearchedOtherwise(Notice):
     """A word was searched otherwise than it was asked."""
 

@@ -113,6 +113,7 @@ def components(value: Candidate) -> dict[str, Any]:
         "hybrid": value.hybrid,
         "age": plain(value.age),
         "datePoints": value.date_points,
+        **({"firstShare": value.first_share} if value.first_share != 1.0 else {}),
         **({"second": plain(value.second)} if value.second else {}),
         "mmr": plain(value.mmr) if value.mmr else None,
         **(terms if value.factors else {}),

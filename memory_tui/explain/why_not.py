@@ -294,7 +294,7 @@ class Inquest:
         for notice in evidence.notices:
             if notice.code == "model_mismatch":
                 return ModelMismatch(notice.message, text_gate)
-        if evidence.cosine is None:
+        if evidence.cosine is None or self.trace.mode == "keywords only":
             cause = self._why_no_vectors()
             return NoVector(cause, text_gate) if cause else text_gate
         place = self._vector_rank(row)
@@ -313,6 +313,8 @@ class Inquest:
         for notice in self.evidence.notices:
             if notice.code == "provider":
                 return notice.message.rstrip(".")
+        if self.evidence.language and self.trace.mode == "keywords only":
+            return f"the built-in table does not know {self.evidence.language}"
         return "the embedding model knows no word of the query" if self.evidence.pointless else ""
 
     def _vector_rank(self, row: int) -> int | None:

@@ -261,6 +261,10 @@ class Evidence:
     """How many chunks the index has, where this is the evidence of some of them alone."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Where words stand that no chunk was found to hold."""
+    language: str = ""
+    """That of the question, or its script, where the table that made the vectors hardly knows it."""
+    known: float = 1.0
+    """How much of such a question the table knows."""
     unrelated: UnrelatedEvidence | None = None
     """What unrelated questions in the script of this one reach in these notes; None where nobody measured it."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)

@@ -17,6 +17,7 @@ from memory_tui.notices import (
     CutOtherwise,
     EmptiedThere,
     FirstSearchThere,
+    LanguageUnknown,
     NeverRecalledThere,
     Notice,
     PassagesByWords,
@@ -39,6 +40,7 @@ from memory_tui.search.score import (
     Scores,
     Similarity,
     age_of,
+    compares,
     components,
     groups,
     keyword_hits,
@@ -198,7 +200,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     """`evidence` under `settings`: a frozen record with a verdict for every candidate."""
     began = time.perf_counter()
     mode = mode_of(evidence, settings)
-    rules = Rules.of(settings, mode)
+    rules = Rules.of(settings, mode, evidence.known)
     side = side_of(evidence, mode, rules)
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
@@ -231,7 +233,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *_weights_notice(settings, rules),
             *_meaning_alone(side, mode, ranking, recalled),
             *_waiting(evidence, recalled),
-            *_words_alone(evidence, recalled),
+            *_words_alone(evidence, rules.profile, recalled),
             *_no_table(numbers),
             *not_copied(evidence, mode, rules.profile),
         ),
@@ -300,8 +302,10 @@ def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notic
     return (WaitingHolds(evidence.elsewhere),) if recalled and evidence.elsewhere.held else ()
 
 
-def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
-    """That there are vectors, but the model made none of this query."""
+def _words_alone(evidence: Evidence, profile: Profile, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
+    """That there are vectors, but the model made none of this query, or too little of it to count."""
+    if evidence.language and profile.second_stage:
+        return (LanguageUnknown(evidence.language, evidence.known),)
     return (WordsUnknown(len(recalled)),) if evidence.pointless else ()
 
 
@@ -482,7 +486,8 @@ class _Ranking:
             level=int(numbers.level[i]),
             provenance=self._provenance(i, ref),
             annotations=evidence.lexical.said.get(int(numbers.rows[i]), NOTHING_SAID),
-            second=second_part(numbers, scores, rules, i),
+            second=second_part(numbers, scores, i),
+            first_share=float(scores.first[0, 0]),
         )
 
     def _factors(self, i: int) -> tuple[Factor, ...]:
@@ -545,7 +550,7 @@ def _funnel(ranking: _Ranking, nearest: int, matched: Rows) -> Funnel:
     return Funnel(
         chunks=evidence.chunks,
         files=evidence.files,
-        vector_matches=0 if evidence.cosine is None else evidence.embedded,
+        vector_matches=evidence.embedded if compares(evidence, ranking.rules.profile) else 0,
         vector_pool=nearest,
         text_matches=ranking.numbers.text_matches if len(matched) else 0,
         text_pool=len(set(matched.tolist())),

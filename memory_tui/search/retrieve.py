@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -165,6 +167,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         nearest = _nearest(context, vector, cosine, theirs.postings.rows[:MOST_CANDIDATES])
         notices += _zero_vectors(corpus)
     clock.lap("vector")
+    language, share = _hardly_known(asked, corpus.identity) if vector is not None or pointless else ("", 1.0)
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
@@ -210,6 +213,8 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         first=context.first,
         uuid=corpus.uuid,
         source=source,
+        language=language,
+        known=0.0 if pointless else share,
         # The places that a store knows are among all of its chunks.
         vector=vector if found_by == SQLITE_VEC else None,
     )
@@ -280,6 +285,30 @@ def _embedded(asked: Sequence[Asked], wanted: Identity, provider: Provider) -> l
         replace(one, vector=vector) if vector.any() else replace(one, pointless=True)
         for one, vector in zip(asked, vectors, strict=True)
     ]
+
+
+_KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.15
+"""How much of a question the built-in table has to know for meaning to count in full, and at all. Questions in English
+and German have 0.9 or more, those in other scripts less than 0.6, those in other alphabets next to nothing."""
+_SPOKEN = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "CJK": "Chinese"}
+"""The language of a script that one language is written in; of characters that several share, the commonest."""
+
+
+def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
+    """The language of `query`, or its script, where the built-in table hardly knows it; and how much of it that knows.
+
+    An empty language and 1 where it knows enough, and of vectors that another provider made.
+    """
+    if identity is None or identity.provider != "builtin" or query.isascii():
+        return "", 1.0
+    from memory_tui.providers.wires.builtin import static_table
+
+    known = static_table().known(query)
+    if known >= _KNOWN_LANGUAGE:
+        return "", 1.0
+    scripts = Counter(unicodedata.name(one, "unknown").split()[0] for one in query if one.isalpha())
+    first = next((own for own in _SPOKEN if own in scripts), max(scripts, key=scripts.__getitem__))
+    return _SPOKEN.get(first, first.title()), known if known >= _LEAST_KNOWN else 0.0
 
 
 def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: Rows) -> Rows:

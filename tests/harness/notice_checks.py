@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -118,6 +119,16 @@ def _never(claim: notices.NeverRecalledThere, case: NoticeCase) -> None:
 def _unknown(claim: notices.WordsUnknown, case: NoticeCase) -> None:
     assert not static_table().vectors([case.evidence.query])[0].any()
     assert claim.recalled == len(case.trace.recalled)
+
+
+@checks(notices.LanguageUnknown)
+def _language(claim: notices.LanguageUnknown, case: NoticeCase) -> None:
+    assert case.evidence.provider == "builtin"
+    languages = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
+    scripts = {unicodedata.name(one).split()[0] for one in case.evidence.query if one.isalpha()}
+    assert claim.language in {languages.get(one, one.title()) for one in scripts}
+    assert claim.known == (static_table().known(case.evidence.query) if claim.known else 0.0) < 0.75
+    assert claim.known or all(not hit.vector.points for hit in case.trace.recalled)
 
 
 @checks(notices.SearchedOtherwise)
@@ -446,6 +457,8 @@ def of_questions(place: Path, _: pytest.MonkeyPatch) -> Made:
     with opened(place) as engine:
         engine.indexer.sync()
         yield from asked(place, engine, "ᚠᚢᚦ")
+        yield from asked(place, engine, "ᚠᚢᚦ", engine.plan.with_profile("openclaw-2026.3"))
+        yield from asked(place, engine, "喜欢什么书")
         yield from asked(place, engine, "omdaa routr")
         yield from asked(place, engine, "giraffe walrus")
         words = (f"word{number}" for number in range(tokens.MOST_ALTERNATIVES + 5))
@@ -586,6 +599,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
     },
     of_questions: {
         notices.WordsUnknown,
+        notices.LanguageUnknown,
         notices.SearchedOtherwise,
         notices.LongQuestion,
         notices.ReadAsTime,

@@ -11,6 +11,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import why
 from memory_tui.index import abilities
 from memory_tui.index.store import Store
+from memory_tui.notices import LanguageUnknown
 from memory_tui.plan import Options
 from memory_tui.providers.provider_protocol import Identity, identity_key
 from memory_tui.providers.wires import scripted
@@ -58,6 +59,49 @@ def paths(trace: Trace) -> list[str]:
 
 def codes(trace: Trace) -> set[str]:
     return {notice.code for notice in trace.notices}
+
+
+def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None:
+    with opened(place, provider="builtin", profile="recommended") as engine:
+        engine.indexer.sync()
+        found = engine.queries.search("私の犬の名前は")
+    (said,) = (notice for notice in found.notices if isinstance(notice, LanguageUnknown))
+    assert said.pill == "MOSTLY WORDS (Japanese)"
+    assert 0.15 <= said.known < 0.5
+    assert found.recalled
+    for hit in found.recalled:
+        assert hit.vector.weight == pytest.approx(0.4 * said.known)
+        assert hit.text.weight == pytest.approx(1 - 0.4 * said.known)
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("喜欢什么书", "Chinese"),
+        ("わたしのいぬのなまえは", "Japanese"),
+        ("내 개 이름이 뭐야", "Korean"),
+        ("Как зовут собаку", "Cyrillic"),
+        ("مرحبا كلبي", "Arabic"),
+        ("what router", ""),
+        ("Wie heißt mein Hund?", ""),
+        ("LanceDB 的 schema 是什么", ""),
+    ],
+)
+def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, question: str, language: str) -> None:
+    (place / "notes" / "memory" / "书.md").write_text("他在周末喜欢读书和散步。\n昨天买了苹果。\n")
+    with opened(place, provider="builtin", profile="recommended") as engine:
+        engine.indexer.sync()
+        found = engine.queries.search(question)
+        theirs = engine.queries.rank(engine.queries.gather(question), engine.plan.with_profile("openclaw-2026.3"))
+    said = [notice for notice in found.notices if isinstance(notice, LanguageUnknown)]
+    assert [one.pill for one in said] == ([f"WORDS ONLY ({language})"] if language else [])
+    assert all(not hit.vector.points for hit in found.recalled) or not language
+    if language == "Chinese":
+        assert paths(found)[0] == "memory/书.md"
+        shown = why.explain(found.recalled[0], found)
+        assert "does not know this language" in shown[0].detail
+    assert theirs.mode == "hybrid", "a release counts the vector whatever the language"
+    assert not any(isinstance(notice, LanguageUnknown) for notice in theirs.notices)
 
 
 def test_everything_works_here() -> None:

@@ -137,13 +137,15 @@ class Scatter(Widget, can_focus=True):
         best = max((one.hybrid for one in self.seen), default=0.0)
         if trace.settings.on(DECAY):
             multiplies = profiles.get(trace.profile).age == "multiply"
+            ageless = max((one.score - one.age.points for one in self.seen), default=0.0)
+            added = trace.settings.number("recency.weight") * next((one.share for one in self.seen), 1.0)
             right = self._right
             for x in range(LEFT, LEFT + right + 1):
                 days = math.expm1((x - LEFT) / right * math.log1p(self._oldest))
                 share = 0.5 ** (days / half)
-                score = best * share if multiplies else best + trace.settings.number("recency.weight") * share
+                score = best * share if multiplies else ageless + added * share
                 grid[x, self._row(score)] = ("·", "$added")
-            self._label(grid, "decay", LEFT + right // 8, self._row(best * 0.5 if multiplies else best) + 1)
+            self._label(grid, "decay", LEFT + right // 8, self._row(best * 0.5 if multiplies else ageless) + 1)
         over = any(isinstance(one.verdict, BeyondLimit) for one in self.seen)
         if trace.recalled and over:
             limit = trace.settings.whole("query.maxResults")
