@@ -87,6 +87,9 @@ def _index(given: argparse.Namespace) -> int:
             as_text.approval(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
+        if outcome.indexed and not outcome.error:
+            # Told before, because only the next processes gain by it.
+            engine.queries.keep_chunks()
         return 1 if outcome.error else 0
 
 

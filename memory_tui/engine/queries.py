@@ -344,6 +344,19 @@ class Queries:
         except IndexUnavailable:
             return frozenset(every)
 
+    def keep_chunks(self) -> None:
+        """Write the chunks into the file that other processes map, unless there is one that serves.
+
+        Raises IndexUnavailable, Cancelled.
+        """
+        from memory_tui.search.index_in_memory import IndexInMemory
+
+        with self.reader_or_none() as store:
+            if store is not None:
+                known = IndexInMemory.load(store, self._indexer.opener.path, once=False)
+                if not known.corpus.mapped:
+                    known.save(self._indexer.opener.path)
+
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:
         """One state of the index for everything that is read inside, with its chunks in memory."""

@@ -302,7 +302,7 @@ class Store(Database):
         """The texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged for one that changed."""
         wanted = _json(rowids)
         rows = self.query("SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
-        if any(not isinstance(text, str) or sha256_hex(text) != digest for _, text, digest in rows):
+        if not all(isinstance(text, str) and sha256_hex(text) == digest for _, text, digest in rows):
             raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,12 @@ _MOST_CHUNKS, _MOST_DIMS = 100_000_000, 100_000
 """More than this no index has: a number above is damage."""
 _FEW = 2000
 """Chunks whose vectors are read faster than a store searches them."""
+
+
+_MANY = 1000
+"""Rowids from which a table of all is made, so that none is searched for."""
+_SPARSE = 4
+"""Rowids for each chunk, above which such a table would be mostly empty."""
 
 
 class ChunkIds:
@@ -210,8 +217,23 @@ class Corpus:
         wanted = np.asarray(rowids, np.int64)
         if not len(self):
             return np.full(len(wanted), -1, np.int64)
+        if len(wanted) >= _MANY and (known := self._row_of) is not None:
+            # Several times as quick as a search for each.
+            at = wanted - self.rowids[0]
+            inside = (at >= 0) & (at < len(known))
+            return np.where(inside, known[np.where(inside, at, 0)], -1).astype(np.int64)
         at = np.minimum(np.searchsorted(self.rowids, wanted), len(self) - 1)
         return np.where(self.rowids[at] == wanted, at, -1)
+
+    @cached_property
+    def _row_of(self) -> Integers | None:
+        """The row of each rowid from the first one on, -1 for one that is not here; None where that would be large."""
+        span = int(self.rowids[-1] - self.rowids[0]) + 1
+        if span > _SPARSE * len(self):
+            return None
+        rows = np.full(span, -1, np.int32)
+        rows[self.rowids - self.rowids[0]] = np.arange(len(self), dtype=np.int32)
+        return rows
 
     @classmethod
     def load(cls, store: ChunkSource, *, vectors: bool = True) -> Corpus:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
 
 from memory_tui.core.sanitize import safe
@@ -79,9 +80,11 @@ class WhyPane(RowList):
         if (width, cursor) != (self._laid_out, self.cursor):
             self.refresh()
             return
-        for line in range(max(len(before), len(self._rows))):
-            if before[line : line + 1] != self._rows[line : line + 1]:
-                self.refresh_line(line)
+        top, size = self.scroll_offset.y, self.size
+        lines = range(top, min(top + size.height, max(len(before), len(self._rows))))
+        changed = [line for line in lines if before[line : line + 1] != self._rows[line : line + 1]]
+        if changed:
+            self.refresh(*(Region(0, line - top, size.width, 1) for line in changed))
 
     def lay_out(self, width: int) -> None:
         """Write the rows for this width."""
