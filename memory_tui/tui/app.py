@@ -149,8 +149,11 @@ class MemoryApp(GlobalActions):
     ]
     ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "#top, KeyHints, WhichKey"
     ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = MEANINGS["commands"].keys[-1]
 
-    def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
+    def __init__(
+        self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = (), doubt: str = ""
+    ) -> None:
         self.set_reactive(GlobalActions.theme, first_theme())
         super().__init__()
         self.stylesheet = LastingStyles(self.get_css_variables())
@@ -172,6 +175,8 @@ class MemoryApp(GlobalActions):
         """Who ends the app when a signal comes; None where it runs without a terminal."""
         self.last_words = ""
         """What became of unsaved text when the app ended unasked."""
+        self.doubt = doubt
+        """Why something of the user's own, such as keys.toml, is not used."""
         self._query = query
         self._told_facts = self._gathered_facts = 0.0
         self._provider: ProviderChanged | None = None
@@ -313,6 +318,8 @@ class MemoryApp(GlobalActions):
         for view in self.views:
             view.engine_opened()
         self.jobs.report(partial(left_over, event.engine))
+        if self.doubt:
+            self.show_message(self.doubt)
 
     @on(workers.EngineRefused)
     def _refused(self, event: workers.EngineRefused) -> None:
@@ -460,15 +467,17 @@ def opener_of(options: Options) -> Opener:
     return opener
 
 
-def run(options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
-    """Open the app on a workspace, with the first steps where it `leads`.
+def run(
+    options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False, doubt: str = ""
+) -> int:
+    """Open the app on a workspace, with the first steps where it `leads`, and with a `doubt` to be said.
 
     Returns the exit code, and says on stderr why it could not.
     """
     from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions)
+    app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions, doubt=doubt)
     if leads:
         app.do_first_steps()
     with signals.heard(app) as heard, signals.screen_alone():

@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import after_prefix, find, why_nothing
 from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View, sentence_of
@@ -103,7 +104,10 @@ class GlobalActions(App[int]):
         self.first_steps = before.after(name) if before is not None else None
         if self.first_steps is None:
             # The view that the last step leads to is in front only in a moment.
-            sentence = "That was the last of the first steps. ? explains each pane, : finds any command."
+            sentence = (
+                f"That was the last of the first steps. {key_of('help')} explains each "
+                f"pane, {key_of('commands')} finds any command."
+            )
             self.call_later(self.show_message, sentence)
         if self.first_steps != before:
             self._show_steps()
@@ -276,7 +280,7 @@ class GlobalActions(App[int]):
                 self.view.ask_again(question)
                 self.show_message(sentence)
             else:
-                self.show_message("Your text is not saved yet. Press ctrl+s, then ask again.")
+                self.show_message(f"Your text is not saved yet. Press {key_of('save')}, then ask again.")
 
         self.typed_ahead.when_drawn(go)
 
@@ -300,7 +304,7 @@ class GlobalActions(App[int]):
             self.first_steps = None
             self._show_steps()
         else:
-            self.show_message("Nothing to go back to; q quits.")
+            self.show_message(f"Nothing to go back to; {key_of('leave')} quits.")
 
     def do_leave(self) -> None:
         """One step back, from another view to the notes, and from there out."""
@@ -323,13 +327,17 @@ class GlobalActions(App[int]):
             self.push_screen(
                 Confirm(
                     "Quit without saving?",
-                    "Your text is not in the note yet. Press esc to go back, ctrl+s to save it.",
+                    f"Your text is not in the note yet. Press esc to go back, {key_of('save')} to save it.",
                     "Throw it away",
                 ),
                 answered,
             )
         else:
             self.exit(0)
+
+    async def action_quit(self) -> None:
+        """What Textual's own key for it does, where keys.toml has another one."""
+        self.do_leave_app()
 
     def do_remember(self) -> None:
         """Add a line to today's log."""
@@ -379,7 +387,7 @@ class GlobalActions(App[int]):
 
     def action_help_quit(self) -> None:
         """What ctrl+c says when nothing is selected."""
-        self.show_message("ctrl+c copies what the mouse selected; q quits.")
+        self.show_message(f"ctrl+c copies what the mouse selected; {key_of('leave')} quits.")
 
     def _back(self) -> bool:
         if self.screen.maximized is not None:

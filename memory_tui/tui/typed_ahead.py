@@ -10,6 +10,8 @@ from textual import events
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 
+from memory_tui.tui.grammar import MEANINGS
+
 if TYPE_CHECKING:
     from textual.app import App
 
@@ -19,7 +21,7 @@ LOOKS_AGAIN = 0.25
 
 HELD_SECONDS = 3.0
 """How long keys wait at most for a screen that is not ready for them yet."""
-LEAVING = ("escape", "ctrl+q", "ctrl+c")
+LEAVING = ("escape", "ctrl+c", *MEANINGS["quit"].keys)
 """Keys that nobody has to wait with."""
 
 

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event
 from memory_tui.core.formatting import plural
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, statements
@@ -78,7 +79,7 @@ class IndexView(View):
                 engine.indexer.resume()
                 return "Indexing resumed."
             engine.indexer.pause()
-            return "Indexing is paused. Searches still work. Press P to resume."
+            return f"Indexing is paused. Searches still work. Press {key_of('pause')} to resume."
 
         self.home.jobs.report(turn)
 
@@ -117,7 +118,7 @@ class IndexView(View):
             return (
                 "The watcher is on: it indexes files when they are saved."
                 if on
-                else "The watcher is off: r looks for changed files."
+                else f"The watcher is off: {key_of('look again')} looks for changed files."
             )
 
         self.home.jobs.report(switch)
