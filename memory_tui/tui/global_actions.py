@@ -37,6 +37,7 @@ class GlobalActions(App[int]):
     """Suggestions of the inbox that are neither kept nor put off, as far as somebody looked."""
     first_steps: FirstSteps | None = None
     """Where somebody new stands; None where nobody is led."""
+    shares: dict[str, float]
     _prefix = ""
     """The key that waits for its second letter."""
     facts: Facts | None
@@ -122,6 +123,32 @@ class GlobalActions(App[int]):
 
         self.first_steps = FirstSteps()
         self._show_steps()
+
+    def do_narrower(self) -> None:
+        """Where there are no panes side by side."""
+        self.show_message("This view has one pane.")
+
+    do_wider = do_narrower
+
+    @task("shares", exclusive=False)
+    async def keep_share(self, place: str) -> None:
+        """Write down the part of the width that the first pane of the view at `place` was given."""
+        from memory_tui.tui.widgets.panes import SCOPE, SHARES
+
+        share = round(self.shares[place], 4)
+        await self.jobs.write(lambda _: SHARES.of(SCOPE).put(place, share))
+
+    @task("shares")
+    async def read_shares(self) -> None:
+        """Read how wide panes were left, and have them follow."""
+        from memory_tui.tui.widgets.panes import Panes, read_shares
+
+        found = await self.jobs.attempt(lambda _: read_shares())
+        if isinstance(found, dict):
+            self.shares.update(found)
+            for view in self.views:
+                for panes in view.query(Panes):
+                    panes.follow(self.shares)
 
     def action_prefix(self, prefix: str) -> None:
         """Wait for the second letter of a key such as `gt`; after a moment, list what there is."""

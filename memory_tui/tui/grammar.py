@@ -60,6 +60,8 @@ _MEANINGS: dict[str, Meaning] = {
     "commands": Meaning((":", "ctrl+p"), "find any command by words"),
     "zoom": Meaning(("+",), "show one pane alone"),
     "unzoom": Meaning(("_",), "show all panes"),
+    "narrower": Meaning(("<",), "this pane narrower"),
+    "wider": Meaning((">",), "this pane wider; views remember it"),
     "return": Meaning(("-",), "back to where a link or a jump began"),
     "remember": Meaning(("a",), "remember a line in today's log"),
     "new note": Meaning(("A",), "begin a topic note"),

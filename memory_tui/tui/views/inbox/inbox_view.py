@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -78,7 +77,7 @@ class InboxView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """Queue and proposal."""
-        with Horizontal(id="panes"):
+        with self.panes():
             yield self.queue
             yield self.proposal
 

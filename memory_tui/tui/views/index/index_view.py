@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
@@ -32,7 +32,7 @@ class IndexView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """State above what needs attention, events beside or below."""
-        with Horizontal(id="panes"):
+        with self.panes():
             with Vertical(id="state-column"):
                 yield Statements("State", id="state")
                 yield Attention()

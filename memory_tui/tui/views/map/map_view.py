@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
@@ -128,7 +127,7 @@ class MapView(View):
         plane = Plane()
         plane.display = False
         yield plane
-        with Horizontal(id="panes"):
+        with self.panes():
             yield self.forgotten
             yield self.often
 

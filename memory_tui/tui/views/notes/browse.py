@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -49,7 +49,7 @@ class BrowseView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """The list with its filter, and the reader."""
-        with Horizontal(id="panes"):
+        with self.panes():
             with Vertical(id="files"):
                 yield FilterInput()
                 yield FileTree()
@@ -280,7 +280,7 @@ class ReaderView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """The reader alone."""
-        with Horizontal(id="panes"):
+        with self.panes():
             yield from self.pane.compose()
 
     def on_mount(self) -> None:

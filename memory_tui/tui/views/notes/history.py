@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 
@@ -112,7 +111,7 @@ class HistoryView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """List and difference."""
-        with Horizontal(id="panes"):
+        with self.panes():
             yield Changes()
             yield DiffList(id="difference")
 
