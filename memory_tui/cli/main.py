@@ -79,9 +79,13 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
             "This terminal cannot show the app: TERM is dumb.",
             "Use a command such as memory-tui search, or another terminal.",
         )
+    from memory_tui.config import places
+    from memory_tui.tui import grammar
+
+    doubt = grammar.load_keys(places.own_path().with_name("keys.toml"))
     from memory_tui.tui.app import run
 
-    return run(chosen, query, suggestions, leads=leads)
+    return run(chosen, query, suggestions, leads=leads, doubt=doubt)
 
 
 def _declare_help(parser: argparse.ArgumentParser) -> None:

@@ -93,6 +93,8 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("previous_pane", "previous pane", "everywhere", "previous pane", palette=False),
     Action("zoom", "zoom", "everywhere", "enlarge this pane to the whole screen"),
     Action("unzoom", "unzoom", "everywhere", "back to all panes", needs=("zoomed",)),
+    Action("narrower", "narrower", "everywhere", "make this pane narrower"),
+    Action("wider", "wider", "everywhere", "make this pane wider; each view remembers it"),
     Action("jump", "jump", "everywhere", "label each pane with a letter; press one to go there", palette=False),
     Action("sync", "look again", "everywhere", "look for changed files and index them", "Sync", ("rest", "engine")),
     Action(

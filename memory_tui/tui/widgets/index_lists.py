@@ -15,6 +15,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.state import Facts
 from memory_tui.tui.widgets.file_tree import SIGNS
@@ -47,7 +48,11 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ("words", facts.text.detail, ""),
         ("provider", _provider(facts), "" if status.who.fine else "warn" if status.who.answers else "bad"),
         ("watcher", *_watched(facts)),
-        *([("indexing", "paused: saved files wait; press P to resume", "warn")] if status.paused else []),
+        *(
+            [("indexing", f"paused: saved files wait; press {key_of('pause')} to resume", "warn")]
+            if status.paused
+            else []
+        ),
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
         *([("indexer", f"{facts.keeper}; this app takes over when it ends", "")] if facts.keeper else []),
         ("notes in", home(status.workspace_dir) + ("  (read-only)" if status.read_only else ""), ""),
@@ -79,7 +84,7 @@ def _watched(facts: Facts) -> tuple[str, str]:
     if facts.status.watching:
         return ("on", "") if detail in ("on", "") else (f"on, {detail}", "warn")
     cause = "" if detail == "off" else f": {detail}"
-    return f"off{cause}; r looks for changes, P on this row switches it on", "warn"
+    return f"off{cause}; {key_of('look again')} looks for changes, {key_of('pause')} on this row switches it on", "warn"
 
 
 def _provider(facts: Facts) -> str:
@@ -321,7 +326,9 @@ class EventLog(RowList):
         if not self.paused:
             self.add(waiting)
         self._title()
-        return "The event log is paused. Press P to resume." if self.paused else "The event log is live."
+        return (
+            f"The event log is paused. Press {key_of('pause')} to resume." if self.paused else "The event log is live."
+        )
 
     def _title(self) -> None:
         self.border_title = f"Events (paused, {len(self._waiting)} waiting)" if self.paused else "Events"

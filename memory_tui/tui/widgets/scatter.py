@@ -20,6 +20,7 @@ from memory_tui.render.hit_text import age_of
 from memory_tui.render.score_bar import DECAY, perfect
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled
 from memory_tui.tui.draw import fit, fit_path
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import bindings
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Scatter(Widget, can_focus=True):
         self.at = next((at for at, one in enumerate(self.seen) if one.chunk.id == chunk), 0)
         self.border_title = f"Score against age, {len(self.seen):,} of {len(trace.recalled) + len(trace.lost):,} chunks"
         self.border_subtitle = (
-            f"{RECALLED} recalled  {LOST} not  {FOCUS} in focus   H L move minScore: changes the ranking"
+            f"{RECALLED} recalled  {LOST} not  {FOCUS} in focus   {key_of('less fine')} "
+            f"{key_of('more fine')} move minScore: changes the ranking"
         )
         self.refresh()
 

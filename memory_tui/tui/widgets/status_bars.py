@@ -18,7 +18,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
 from memory_tui.tui.action import Action, Context
 from memory_tui.tui.draw import fit_path, wrapped
-from memory_tui.tui.grammar import MEANINGS, PREFIXES
+from memory_tui.tui.grammar import MEANINGS, PREFIXES, key_of
 from memory_tui.tui.keymap import LAST, hints
 from memory_tui.tui.navigation import NUMBERED, NumberedView
 from memory_tui.tui.state import Facts
@@ -123,7 +123,9 @@ def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarState
     """What is otherwise than a person may expect."""
     status, provider = facts.status, facts.provider
     if status.paused:
-        yield BarStatement("indexing paused; press 3, then P to resume", "paused", 88, "$warn")
+        yield BarStatement(
+            f"indexing paused; press {key_of('view 3')}, then {key_of('pause')} to resume", "paused", 88, "$warn"
+        )
     if facts.shrink:
         yield BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$bad")
     if facts.index_moved:
@@ -307,8 +309,8 @@ class TabLine(Widget):
     def _text(self, row: NumberedView, *, short: bool) -> str:
         badge = self._badges.get(row.key, "")
         if short:
-            return f" {row.number}{row.label[0]}{badge} "
-        return f" {row.number} {row.label}{badge and ' '}{badge} "
+            return f" {row.keys}{row.label[0]}{badge} "
+        return f" {row.keys} {row.label}{badge and ' '}{badge} "
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         """As wide as the tabs."""

@@ -10,6 +10,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import fit
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
@@ -113,7 +114,11 @@ class RecallsView(View):
         self.home.turn(tuning.to(then))
         turned = self.home.tuning is not tuning
         self.app.pop_screen()
-        knobs = "The knobs are as they were then; u undoes it." if turned else "The knobs are as they were then."
+        knobs = (
+            f"The knobs are as they were then; {key_of('undo')} undoes it."
+            if turned
+            else "The knobs are as they were then."
+        )
         self.home.ask_for(entry.query, f"{claim(got_then(entry))} {knobs}")
 
     @task("replay")
