@@ -56,10 +56,10 @@ def panics(folder: Path) -> None:
 
 
 def aborts(folder: Path) -> None:
-    """A data file claims some four billion columns: the library asks for that much memory, and ends the process."""
+    """A data file claims some four billion buffers: the library asks for that much memory, and ends the process."""
     [file] = (folder / "memories.lance" / "data").iterdir()
     data = bytearray(file.read_bytes())
-    data[-9] = 255
+    data[-13] = 255
     file.write_bytes(data)
 
 
