@@ -41,8 +41,10 @@ _MANIFEST_END, _LENGTH = struct.Struct("<Q4s4s"), struct.Struct("<I")
 _DATA_END = struct.Struct("<QQQIIHH4s")
 _ROW = 16
 """Bytes of a place with its length."""
-_SINCE = 2
-"""The first version of the files of data that end so."""
+_SINCE = (0, 3)
+"""The first version of the files of data that end so; it is called 2.0 elsewhere."""
+_WRITTEN = "2.0"
+"""The version of the files of new tables: the library of OpenClaw's plug-in panics over those of 2.2."""
 _HALF = 1 << 63
 _DAMAGE = "magic|notfound|invalidrange|filesizeistoosmall|corrupt|panic|manifest|decode|protobuf|lanceerror"
 
@@ -95,7 +97,8 @@ def made(location: TableLocation, schema: Any) -> Any:  # noqa: ANN401 - a schem
     except ValueError as error:
         if NOT_FOUND not in str(error):
             raise
-        table = connection.create_table(location.table, schema=schema)
+        options = {**location.options, "new_table_data_storage_version": _WRITTEN}
+        table = connection.create_table(location.table, schema=schema, storage_options=options)
     key = schema.names[0]
     if key in table.schema.names and not is_key(table.schema.field(key)):
         table.set_unenforced_primary_key(key)
@@ -201,12 +204,12 @@ def _whole_data(file: Path) -> bool:
             return False
         opened.seek(size - _DATA_END.size)
         end = opened.read()
-    columns_at, offsets_at, buffers_at, buffers, columns, major, _minor, mark = _DATA_END.unpack(end)
+    columns_at, offsets_at, buffers_at, buffers, columns, major, minor, mark = _DATA_END.unpack(end)
     if mark != _MARK:
         return False
     room = size - _DATA_END.size
     tables = columns_at <= offsets_at <= buffers_at <= room and buffers_at + buffers * _ROW <= room
-    return bool(major < _SINCE or (tables and offsets_at + columns * _ROW <= buffers_at))
+    return bool((major, minor) < _SINCE or (tables and offsets_at + columns * _ROW <= buffers_at))
 
 
 def _reason(text: str) -> str:
