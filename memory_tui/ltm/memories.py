@@ -166,7 +166,7 @@ class Memories:
     def table(self) -> EntryTable:
         """The table, opened when first needed. Raises TableMissing."""
         with self._lock:
-            if self._table is None:
+            if self._table is None or self._table.closed:
                 self._table = EntryTable.open(self.location)
             return self._table
 

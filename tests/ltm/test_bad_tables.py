@@ -47,7 +47,33 @@ def no_data(folder: Path) -> None:
     shutil.rmtree(folder / "memories.lance" / "data")
 
 
-@pytest.mark.parametrize("damage", [zeroed, cut, junk_manifest, no_versions, no_data])
+def panics(folder: Path) -> None:
+    """The places of the last tables of a data file are gone: the library panics on a thread of its own."""
+    [file] = (folder / "memories.lance" / "data").iterdir()
+    data = bytearray(file.read_bytes())
+    data[-92:-28] = bytes(64)
+    file.write_bytes(data)
+
+
+def aborts(folder: Path) -> None:
+    """A data file claims some four billion buffers: the library asks for that much memory, and ends the process."""
+    [file] = (folder / "memories.lance" / "data").iterdir()
+    data = bytearray(file.read_bytes())
+    data[-13] = 255
+    file.write_bytes(data)
+
+
+def begins_in_the_middle(folder: Path) -> None:
+    [file] = (folder / "memories.lance" / "_versions").glob("*.manifest")
+    data = bytearray(file.read_bytes())
+    data[-16:-8] = (300).to_bytes(8, "little")
+    file.write_bytes(data)
+
+
+DAMAGES = [zeroed, cut, panics, aborts, begins_in_the_middle, junk_manifest, no_versions, no_data]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_is_a_sentence_and_stays_as_it_is(
     damage: Callable[[Path], None], copied: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -125,7 +151,28 @@ def test_another_table_is_no_memory(opened: Opened, tmp_path: Path) -> None:
         opened(tmp_path / "other").table()
 
 
-def test_a_panic_is_a_sentence(opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_panic_is_a_sentence_and_a_closed_table(opened: Opened, copied: Path, tmp_path: Path) -> None:
+    import lancedb
+
+    whole = shutil.copytree(copied, tmp_path / "whole")
+    panics(copied)
+    with pytest.raises(BaseException, match="panicked") as real:
+        lancedb.connect(str(copied)).open_table("memories").search().to_arrow()
+    assert type(real.value).__name__ in lance._PANICS
+    memories = opened(copied)
+    table = memories.table()
+    with pytest.raises(MemoriesUnavailable, match="is damaged") as told:
+        table.page(1)
+    assert ".rs" not in told.value.message
+    assert table.closed
+    shutil.rmtree(copied)
+    shutil.move(whole, copied)
+    assert len(memories.table().page(10)) == 4
+
+
+def test_a_panic_that_is_no_exception_is_a_sentence(
+    opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = opened(copied).table()
 
     class PanicException(BaseException):
@@ -138,7 +185,6 @@ def test_a_panic_is_a_sentence(opened: Opened, copied: Path, monkeypatch: pytest
     with pytest.raises(MemoriesUnavailable, match="index out of bounds") as told:
         table.page(1)
     assert ".rs" not in told.value.message
-    assert len(opened(copied).table().page(10)) == 4
 
 
 def test_a_store_that_cannot_be_reached_is_said_in_time(

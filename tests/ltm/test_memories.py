@@ -146,6 +146,13 @@ def test_a_column_of_another_program_travels_with_its_row(opened: Opened, tmp_pa
         memories.store("The printer is upstairs")
 
 
+def test_new_tables_are_of_a_version_that_older_clients_read(opened: Opened, tmp_path: Path) -> None:
+    opened().store("I prefer tabs")
+    [file] = (tmp_path / "memories" / "memories.lance" / "data").iterdir()
+    # Version 2.0, as its files say it: OpenClaw's LanceDB 0.26 panics over those of 2.2.
+    assert file.read_bytes()[-8:] == b"\x00\x00\x03\x00LANC"
+
+
 def test_forgetting_by_a_query_needs_one_clear_hit(opened: Opened) -> None:
     memories = opened()
     for text in ("I prefer tabs", "The router is in the cellar", "The cellar is damp"):
