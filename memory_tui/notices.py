@@ -536,6 +536,20 @@ class NumpyCompares(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class MediaNotRead(Notice):
+    """Images and sounds are asked for and not read, because `reason`."""
+
+    reason: str
+    code = "media"
+    next_step = "Set provider, model and fallback so, or multimodal.enabled to false; the notes are searched as ever."
+
+    @property
+    def message(self) -> str:
+        """What they need, and what was found."""
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True)
 class ExtensionNotRun(Notice):
     """The build of sqlite-vec that a configuration names is not run, because `reason`; the installed one serves."""
 

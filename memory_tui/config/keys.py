@@ -67,7 +67,6 @@ def _alternatives(names: Sequence[str]) -> str:
 
 _NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
 _NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself"
-_NOTES_ONLY = "none here: only Markdown is indexed"
 _NO_AGENT = "none here: it is about what the running agent does; memory-tui runs none"
 _NO_BRIDGE = "none here: memory-tui runs the program qmd itself and needs no bridge to it"
 
@@ -88,9 +87,9 @@ SEARCH: tuple[Key, ...] = (
         "recall earlier conversations too (2026.8)",
         "none here: from 2026.8 on OpenClaw keeps conversations in its own database, which is not searched here",
     ),
-    Key("multimodal.enabled", "switch", False, "embed images and sound below extraPaths", _NOTES_ONLY),
-    Key("multimodal.modalities", "choices", ("all",), "which of them", _NOTES_ONLY, choices=("image", "audio", "all")),
-    Key("multimodal.maxFileBytes", "whole", 10_485_760, "larger files are left out", _NOTES_ONLY, low=1),
+    Key("multimodal.enabled", "switch", False, "embed images and sounds below extraPaths, by Gemini"),
+    Key("multimodal.modalities", "choices", ("all",), "which of them", choices=("image", "audio", "all")),
+    Key("multimodal.maxFileBytes", "whole", 10_485_760, "larger files are left out", low=1),
     Key("experimental.sessionMemory", "switch", False, "allow transcripts as a source"),
     Key("provider", "text", "auto", "who turns text into vectors"),
     Key("remote.baseUrl", "text", None, "address of the provider"),

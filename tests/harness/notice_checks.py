@@ -338,6 +338,17 @@ def _numpy(claim: notices.NumpyCompares, case: NoticeCase) -> None:
     assert case.world.engine.plan.settings.on("store.vector.enabled")
 
 
+@checks(notices.MediaNotRead)
+def _media(claim: notices.MediaNotRead, case: NoticeCase) -> None:
+    plan = case.world.engine.plan
+    assert plan.config.value("multimodal.enabled") is True
+    assert plan.roots.media is None
+    assert plan.provider != "gemini"
+    assert claim.reason == (
+        f"Images and sounds need the provider gemini, not {plan.provider}, with the model gemini-embedding-2."
+    )
+
+
 @checks(notices.ExtensionNotRun)
 def _extension(claim: notices.ExtensionNotRun, case: NoticeCase) -> None:
     engine = case.world.engine
@@ -552,6 +563,10 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
     with opened(place, provider="none", config=str(config)) as engine:
         engine.indexer.sync()
         yield from told(place, engine)
+    config.write_text('{"agents": {"defaults": {"memorySearch": {"multimodal": {"enabled": true}}}}}')
+    with opened(place, provider="none", config=str(config)) as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
     config.write_text('{"agents": {"defaults": {"memorySearch": {"store": {"vector": {"extensionPath": "vec0.so"}}}}}}')
     with opened(place, provider="none", config=str(config)) as engine:
         engine.indexer.sync()
@@ -589,6 +604,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.NoTrigrams,
         notices.NumpyCompares,
         notices.ExtensionNotRun,
+        notices.MediaNotRead,
         notices.UnknownSwitch,
         notices.ConfigProblem,
         notices.SettingIgnored,
