@@ -161,6 +161,23 @@ class WordsUnknown(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class NotTranslated(Notice):
+    """No note holds the `words`, which are in another script, and the built-in vectors do not translate."""
+
+    words: tuple[str, ...]
+    code = "translation"
+    next_step = "A multilingual provider finds them by meaning: memory-tui help providers."
+
+    @property
+    def message(self) -> str:
+        """Which words, and what cannot be done."""
+        named = ", ".join(self.words)
+        return (
+            f"No note holds {named}, and the built-in vectors do not translate: they find no note in another language."
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class SearchedOtherwise(Notice):
     """A word was searched otherwise than it was asked."""
 

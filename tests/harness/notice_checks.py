@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -108,6 +109,14 @@ def _never(claim: notices.NeverRecalledThere, case: NoticeCase) -> None:
 def _unknown(claim: notices.WordsUnknown, case: NoticeCase) -> None:
     assert not static_table().vectors([case.evidence.query])[0].any()
     assert claim.recalled == len(case.trace.recalled)
+
+
+@checks(notices.NotTranslated)
+def _translated(claim: notices.NotTranslated, case: NoticeCase) -> None:
+    assert case.evidence.provider == "builtin"
+    letters = [word for word in re.findall(r"\w+", case.evidence.query) if unicodedata.name(word[0]).startswith("CJK")]
+    assert list(claim.words) == letters
+    assert not any(word in text for word in claim.words for text in case.world.texts.values())
 
 
 @checks(notices.SearchedOtherwise)
@@ -558,6 +567,10 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
             yield from told(place, engine)
             yield from asked(place, engine, "router")
     patch.delenv(abilities.SWITCH)
+    with opened(place, provider="builtin", changes={"query.minScore": "0"}) as engine:
+        engine.indexer.sync()
+        yield from asked(place, engine, "香蕉 router")
+    (place / "index.sqlite").unlink()
     config = place / "openclaw.json"
     config.write_text('{"agents": {"defaults": {"memorySearch": {"query": {"maxResults": "many"}}}}}')
     with opened(place, provider="none", config=str(config)) as engine:
@@ -603,6 +616,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.NoFullText,
         notices.NoTrigrams,
         notices.NumpyCompares,
+        notices.NotTranslated,
         notices.ExtensionNotRun,
         notices.MediaNotRead,
         notices.UnknownSwitch,
