@@ -207,6 +207,23 @@ class LanguageUnknown(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class NotTranslated(Notice):
+    """No note holds the `words`, which are in another script, and the built-in vectors do not translate."""
+
+    words: tuple[str, ...]
+    code = "translation"
+    next_step = "A multilingual provider finds them by meaning: memory-tui help providers."
+
+    @property
+    def message(self) -> str:
+        """Which words, and what cannot be done."""
+        named = ", ".join(self.words)
+        return (
+            f"No note holds {named}, and the built-in vectors do not translate: they find no note in another language."
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class SearchedOtherwise(Notice):
     """A word was searched otherwise than it was asked."""
 
@@ -579,6 +596,20 @@ class NumpyCompares(Notice):
     def message(self) -> str:
         """What compares the vectors instead."""
         return f"sqlite-vec is not used ({self.reason}): numpy compares the vectors, with the same answers."
+
+
+@dataclass(frozen=True, slots=True)
+class MediaNotRead(Notice):
+    """Images and sounds are asked for and not read, because `reason`."""
+
+    reason: str
+    code = "media"
+    next_step = "Set provider, model and fallback so, or multimodal.enabled to false; the notes are searched as ever."
+
+    @property
+    def message(self) -> str:
+        """What they need, and what was found."""
+        return self.reason
 
 
 @dataclass(frozen=True, slots=True)

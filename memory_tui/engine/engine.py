@@ -21,10 +21,20 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
-from memory_tui.notices import BatchWaits, ConfigProblem, IndexRemark, Notice, RootLost, TrustUnread, without_effect
+from memory_tui.notices import (
+    BatchWaits,
+    ConfigProblem,
+    IndexRemark,
+    MediaNotRead,
+    Notice,
+    RootLost,
+    TrustUnread,
+    without_effect,
+)
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
 from memory_tui.workspace import root_state
+from memory_tui.workspace.media import hindrance
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 
@@ -329,6 +339,8 @@ class Engine:
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""
         found: list[Notice] = [ConfigProblem(str(problem), problem.key) for problem in self.plan.config.found]
+        if reason := hindrance(self.plan.config, self.plan.provider):
+            found.append(MediaNotRead(reason))
         found += without_effect(self.plan.chosen, self.plan.settings)
         found += map(IndexRemark, self.indexer.opener.notices)
         lost = root_state.lost(self.indexer.root_watch.states())

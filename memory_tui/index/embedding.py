@@ -28,8 +28,11 @@ from memory_tui.index import index_write
 from memory_tui.index.abilities import UNUSED
 from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
-from memory_tui.providers.failures import OF_THE_TEXT, ProviderFailure, state_of
-from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
+from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
+from memory_tui.providers.provider_protocol import Identity, MediaText, Provider, Vectors
+from memory_tui.workspace import roots
+from memory_tui.workspace.media import MediaDocument, path_in
+from memory_tui.workspace.roots import Roots
 
 SECONDS = 86_400.0
 """How long a refusal counts: who refuses a text today may have another model tomorrow."""
@@ -202,7 +205,7 @@ class Embedder:
     """Finds or makes vectors in the space of `identity`; `check` raises Cancelled when the work is given up.
 
     A provider that fails is not asked again; `error` says why. A text that it does not take is passed over, and
-    remembered.
+    remembered. Media files are read below the roots that are `known`.
     """
 
     def __init__(
@@ -212,6 +215,7 @@ class Embedder:
         provider: Provider | None,
         check: Callable[[], None],
         manner: EmbeddingMode = HERE,
+        known: Roots | None = None,
     ) -> None:
         self.embedded = 0
         """Texts that the provider was asked for."""
@@ -225,6 +229,7 @@ class Embedder:
         self._provider = provider
         self._check = check
         self._manner = manner
+        self._roots = known
         if provider is not None and not manner.withheld:
             forgive(store)
 
@@ -310,7 +315,12 @@ class Embedder:
     def _asking(self, batch: Sequence[str], texts: Mapping[str, str]) -> Answer:
         """Asks for the vectors of `batch` when it is called."""
         assert self._provider is not None
-        return partial(self._provider.embed, [texts[digest] for digest in batch], "document")
+        return partial(self._provider.embed, [self._input(digest, texts[digest]) for digest in batch], "document")
+
+    def _input(self, digest: str, text: str) -> str:
+        """What the provider gets for a chunk: its text, or the media file whose label that is."""
+        path = path_in(text, digest) if self._roots is not None and self._roots.media is not None else ""
+        return _media_text(self._roots, path, text, digest) if path and self._roots is not None else text
 
     def _take(self, batch: Sequence[str], texts: Mapping[str, str], answer: Answer) -> dict[str, int]:
         """Store what comes back for `batch`; of a call that fails what was made before."""
@@ -345,6 +355,21 @@ class Embedder:
             self.error = error.message
             return {}
         return index_write.add_embeddings(self._store, self._identity, [batch[place] for place in places], vectors)
+
+
+def _media_text(known: Roots, path: str, label: str, digest: str) -> MediaText:
+    """What is sent of the media file at `path`, read at the last moment; it has to be what `digest` was made of."""
+
+    def load() -> tuple[str, bytes]:
+        try:
+            read = roots.read(roots.located(known, path))
+        except MemoryTuiError as error:
+            raise ProviderFailure(Cause.NO_VECTOR, error.message) from None
+        if not isinstance(read, MediaDocument) or read.hash != digest:
+            raise ProviderFailure(Cause.NO_VECTOR, f"{path} has changed since it was indexed.")
+        return read.mime, read.data
+
+    return MediaText(label, known.media.most_bytes if known.media else 0, load)
 
 
 class _Ahead:

@@ -135,7 +135,7 @@ def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_by
     return Recipe(
         identity=identity,
         sources=roots.sources,
-        scope_hash=schema.scope_hash(roots.extra, roots.patterns),
+        scope_hash=schema.scope_hash(roots.extra, roots.patterns, roots.media),
         chunk_tokens=settings.whole("chunking.tokens"),
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),

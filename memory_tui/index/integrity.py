@@ -35,6 +35,7 @@ from memory_tui.index.database import Rows
 from memory_tui.index.index_file import SIDES
 from memory_tui.index.schema import APPLICATION_ID
 from memory_tui.index.store import Store
+from memory_tui.workspace.media import path_in
 
 _PAGE = 2000
 _UNIT = 0.01
@@ -78,7 +79,7 @@ def _counts(store: Store) -> list[str]:
 def _contents(store: Store) -> list[str]:
     """Texts that are not what was hashed, and vectors that are none: flipped bits inside sound pages."""
     texts = sum(
-        sha256_hex(text) != digest
+        sha256_hex(text) != digest and not path_in(text, digest)
         for page in _pages(store, "SELECT id, text, hash FROM chunks WHERE id > ? ORDER BY id LIMIT ?")
         for _, text, digest in page
     )

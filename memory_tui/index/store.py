@@ -37,6 +37,7 @@ from memory_tui.source.rows import (
     Withheld,
     unit_rows,
 )
+from memory_tui.workspace.media import path_in
 from memory_tui.workspace.scan import Found, Settled
 
 FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
@@ -302,7 +303,7 @@ class Store(Database):
         """The texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged for one that changed."""
         wanted = _json(rowids)
         rows = self.query("SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
-        if not all(isinstance(text, str) and sha256_hex(text) == digest for _, text, digest in rows):
+        if not all(isinstance(text, str) and _holds(text, digest) for _, text, digest in rows):
             raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
 
@@ -489,6 +490,11 @@ class Store(Database):
                 (identity.provider, identity.model, identity.key, json.dumps(list(hashes)), identity.dims),
             )
         )
+
+
+def _holds(text: str, digest: str) -> bool:
+    """Whether a chunk's text is what was hashed; the hash of a media file is of more than its label."""
+    return sha256_hex(text) == digest or bool(path_in(text, digest))
 
 
 def _json(rowids: Sequence[int] | RowIds) -> str:

@@ -127,7 +127,7 @@ class SyncRun:
         self._recipe = recipe
         self._options = options
         self._tell = options.listener
-        self.embedder = Embedder(store, recipe.identity, provider, options.stop.check, options.manner)
+        self.embedder = Embedder(store, recipe.identity, provider, options.stop.check, options.manner, options.roots)
         self._waiting: list[NewFile] = []
         self._waiting_rows = 0
         self._touching: list[IndexedNote] = []
@@ -255,7 +255,8 @@ class SyncRun:
 
     def give_vectors(self, reading: Iterator[None] | None = None) -> None:
         """Make the missing vectors, or leave them to batch jobs; a slow provider works while notes are read."""
-        space, terms = None, self._options.terms
+        # A batch service takes texts alone.
+        space, terms = None, self._options.terms if self._options.roots.media is None else None
         if terms or not self._options.manner.later:
             for _ in reading or ():
                 self._options.stop.check()

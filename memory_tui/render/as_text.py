@@ -207,6 +207,11 @@ def _warn(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def problem(text: str) -> None:
+    """What went wrong beside an answer."""
+    _warn(f"memory-tui: {one_line(text)}")
+
+
 def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     """What an `index` run did."""
     from memory_tui.explain import trace_json
@@ -231,17 +236,28 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
 class CommandProgress:
     """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
 
-    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none.
+    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none. With
+    `each_file` every file that is indexed has a line.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, each_file: bool = False) -> None:
+        self._each_file = each_file
         self._live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._since = time.monotonic()
         self._drawn = 0.0
 
     def __call__(self, event: Event) -> None:
         """Tell `event`, on the thread that made it."""
-        from memory_tui.core.events import BatchNews, ModelFetching, SyncFinished, SyncProgress, VectorsMade
+        from memory_tui.core.events import (
+            BatchNews,
+            FileFailed,
+            FileIndexed,
+            FileRemoved,
+            ModelFetching,
+            SyncFinished,
+            SyncProgress,
+            VectorsMade,
+        )
 
         match event:
             case BatchNews():
@@ -259,8 +275,18 @@ class CommandProgress:
                 self._draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
             case SyncFinished():
                 self.clear()
+            case FileIndexed() if self._each_file:
+                self._line(f"indexed {event.path}: {plural(event.chunks, 'chunk')}, {event.embedded:,} embedded")
+            case FileRemoved() if self._each_file:
+                self._line(f"removed {event.path}")
+            case FileFailed() if self._each_file:
+                self._line(f"failed {event.path}: {event.reason}")
             case _:
                 pass
+
+    def _line(self, line: str) -> None:
+        self.clear()
+        _warn(one_line(line))
 
     def _draw(self, line: str) -> None:
         now = time.monotonic()

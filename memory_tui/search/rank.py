@@ -20,6 +20,7 @@ from memory_tui.notices import (
     LanguageUnknown,
     NeverRecalledThere,
     Notice,
+    NotTranslated,
     PassagesByWords,
     ReadAsTime,
     SearchedOtherwise,
@@ -303,10 +304,25 @@ def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notic
 
 
 def _words_alone(evidence: Evidence, profile: Profile, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
-    """That there are vectors, but the model made none of this query, or too little of it to count."""
+    """That there are vectors, but the model made none of this query, too little to count, or none across languages."""
     if evidence.language and profile.second_stage:
         return (LanguageUnknown(evidence.language, evidence.known),)
-    return (WordsUnknown(len(recalled)),) if evidence.pointless else ()
+    return ((WordsUnknown(len(recalled)),) if evidence.pointless else ()) + _not_translated(evidence)
+
+
+def _not_translated(evidence: Evidence) -> tuple[Notice, ...]:
+    """That words in another script than the Latin one are in no note, and have no meaning in another language here."""
+    asked = dict.fromkeys(word for word in tokens.WORD.findall(evidence.query) if _LETTERS.search(word))
+    if evidence.provider != _BUILTIN or not asked:
+        return ()
+    sides = (evidence.openclaw, evidence.recommended)
+    held = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
+    return () if held else (NotTranslated(tuple(asked)),)
+
+
+_LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
+"""A letter of another script than the Latin one."""
+_BUILTIN = "builtin"
 
 
 def _no_table(numbers: Components) -> tuple[Notice, ...]:

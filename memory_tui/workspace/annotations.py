@@ -102,6 +102,11 @@ def _project(text: str) -> str:
     return _joined(keys)
 
 
+def active_project(written: str) -> str:
+    """The key of a project that the agent works on, as a person writes it."""
+    return project_key(jsstring.trim(written))
+
+
 def project_key(key: str) -> str:
     """`key` as it is compared: a path as it stands, else with its host in lower case."""
     if key.startswith("path:"):

@@ -131,6 +131,14 @@ def _language(claim: notices.LanguageUnknown, case: NoticeCase) -> None:
     assert claim.known or all(not hit.vector.points for hit in case.trace.recalled)
 
 
+@checks(notices.NotTranslated)
+def _translated(claim: notices.NotTranslated, case: NoticeCase) -> None:
+    assert case.evidence.provider == "builtin"
+    letters = [word for word in re.findall(r"\w+", case.evidence.query) if unicodedata.name(word[0]).startswith("CJK")]
+    assert list(claim.words) == letters
+    assert not any(word in text for word in claim.words for text in case.world.texts.values())
+
+
 @checks(notices.SearchedOtherwise)
 def _searched(claim: notices.SearchedOtherwise, case: NoticeCase) -> None:
     one, texts = claim.correction, case.world.texts.values()
@@ -359,6 +367,17 @@ def _numpy(claim: notices.NumpyCompares, case: NoticeCase) -> None:
     assert case.world.engine.plan.settings.on("store.vector.enabled")
 
 
+@checks(notices.MediaNotRead)
+def _media(claim: notices.MediaNotRead, case: NoticeCase) -> None:
+    plan = case.world.engine.plan
+    assert plan.config.value("multimodal.enabled") is True
+    assert plan.roots.media is None
+    assert plan.provider != "gemini"
+    assert claim.reason == (
+        f"Images and sounds need the provider gemini, not {plan.provider}, with the model gemini-embedding-2."
+    )
+
+
 @checks(notices.ExtensionNotRun)
 def _extension(claim: notices.ExtensionNotRun, case: NoticeCase) -> None:
     engine = case.world.engine
@@ -572,8 +591,16 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
             yield from told(place, engine)
             yield from asked(place, engine, "router")
     patch.delenv(abilities.SWITCH)
+    with opened(place, provider="builtin", changes={"query.minScore": "0"}) as engine:
+        engine.indexer.sync()
+        yield from asked(place, engine, "香蕉 router")
+    (place / "index.sqlite").unlink()
     config = place / "openclaw.json"
     config.write_text('{"agents": {"defaults": {"memorySearch": {"query": {"maxResults": "many"}}}}}')
+    with opened(place, provider="none", config=str(config)) as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
+    config.write_text('{"agents": {"defaults": {"memorySearch": {"multimodal": {"enabled": true}}}}}')
     with opened(place, provider="none", config=str(config)) as engine:
         engine.indexer.sync()
         yield from told(place, engine)
@@ -615,7 +642,9 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.NoFullText,
         notices.NoTrigrams,
         notices.NumpyCompares,
+        notices.NotTranslated,
         notices.ExtensionNotRun,
+        notices.MediaNotRead,
         notices.UnknownSwitch,
         notices.ConfigProblem,
         notices.SettingIgnored,

@@ -64,7 +64,8 @@ def compiled() -> str:
             return f"{_PLACE} ({(_PLACE / _DONE).read_text()})"
         site, began, spent = _PLACE / "site", time.monotonic(), _cpu()
         shutil.rmtree(site, ignore_errors=True)
-        flags = ["--quiet", "--python", sys.executable, "--target", str(site)]
+        # Without this checkout's configuration, which leaves it out.
+        flags = ["--quiet", "--no-config", "--python", sys.executable, "--target", str(site)]
         try:
             run = subprocess.run(
                 ["uv", "pip", "install", *flags, f"llama-cpp-python[server]=={VERSION}"],
@@ -72,11 +73,12 @@ def compiled() -> str:
                 capture_output=True,
                 text=True,
                 timeout=_COMPILE_SECONDS,
+                cwd=_PLACE,
                 env={**os.environ, "CMAKE_ARGS": _CMAKE},
             )
         except subprocess.TimeoutExpired:
             return f"not compiled, it took more than {_COMPILE_SECONDS} seconds"
-        if run.returncode != 0:
+        if run.returncode != 0 or not (site / "llama_cpp").is_dir():
             return f"not compiled: {' '.join(run.stderr.split())[-300:]}"
         took = f"compiled in {time.monotonic() - began:.0f} s, {_cpu() - spent:.0f} s of CPU"
         (_PLACE / _DONE).write_text(took)
