@@ -72,7 +72,10 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "suggestion": ("suggestion", "There is no suggestion under the cursor."),
         "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
         "moves": ("moves", "There is nothing to merge, move or rename here."),
-        "edits": ("edits", "Only a promoted entry is edited here. Press e to open the note in your editor."),
+        "edits": (
+            "edits",
+            "Only a promoted entry or a contradicted line is edited here. Press e to open the note in your editor.",
+        ),
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),
         "flips": ("flips", "No change to apply. Press w to see what was found."),
