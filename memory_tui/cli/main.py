@@ -182,7 +182,7 @@ COMMANDS: dict[str, Row] = {
     "doctor": Row(_ADMIN, "examine machine, notes, index, provider and settings; exit code 1 when something failed"),
     "inbox": Row(
         "memory_tui.cli.inbox:COMMANDS",
-        "list notes that need a decision: repeats, secrets, passed dates, dead paths, junk",
+        "list notes that need a decision: repeats, secrets, contradictions, passed dates, dead paths, junk",
     ),
     "connect": Row(_CONNECT, "make an agent use this memory: openclaw, claude-code or codex; proves that it answers"),
     "disconnect": Row(_CONNECT, "bring a host's files back to what they were before connect"),

@@ -164,6 +164,37 @@ class CloseInMeaning(InboxClaim):
 
 
 @dataclass(frozen=True, slots=True)
+class SaidOtherwise(InboxClaim):
+    """The passage `twin` (`path:line`) of another lasting note gives `subject` the value `other`; this one `value`."""
+
+    subject: str
+    value: str
+    twin: str
+    other: str
+
+    @property
+    def sentence(self) -> str:
+        """Both values, and where the other one stands."""
+        return f"“{self.subject}” is {self.value} here, and {self.other} in {self.twin}."
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated(InboxClaim):
+    """The log at `twin` (`path:line`), of `day` (ISO), gives `subject` the value `other`; this older line `value`."""
+
+    subject: str
+    value: str
+    twin: str
+    other: str
+    day: str
+
+    @property
+    def sentence(self) -> str:
+        """Both values, and the day of the newer one."""
+        return f"“{self.subject}” is {self.value} here, and {self.other} in {self.twin}, of {self.day}."
+
+
+@dataclass(frozen=True, slots=True)
 class DayPassed(InboxClaim):
     """The passage announces `day` (ISO), which was `ago` days before today."""
 

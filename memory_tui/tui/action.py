@@ -74,7 +74,8 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "moves": ("moves", "There is nothing to merge, move or rename here."),
         "edits": (
             "edits",
-            f"Only a promoted entry is edited here. Press {key_of('edit')} to open the note in your editor.",
+            "Only a promoted entry or a contradicted line is edited here. "
+            f"Press {key_of('edit')} to open the note in your editor.",
         ),
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),

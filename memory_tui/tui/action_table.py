@@ -154,7 +154,7 @@ INBOX_ACTIONS: tuple[Action, ...] = (
         "edit_entry",
         "write",
         "inbox",
-        "edit a promoted entry in its line",
+        "edit the line: a promoted entry, one that another line contradicts",
         "",
         ("writable", "suggestion", "edits"),
     ),

@@ -104,8 +104,11 @@ class InboxActions(Part):
             if new and new != words:
                 self._rewrite(one, new)
 
-        said = f"{one_line(str(one.place))}. Its marker stays; OpenClaw's counts in brackets may go."
-        self.view.app.push_screen(LineDialog("Edit the promoted entry", said, "Go on", value=words), typed)
+        said, name = f"{one_line(str(one.place))}: {one_line(one.reason)}", "Edit the line"
+        if one.kind == "promotion":
+            said = f"{one_line(str(one.place))}. Its marker stays; OpenClaw's counts in brackets may go."
+            name = "Edit the promoted entry"
+        self.view.app.push_screen(LineDialog(name, said, "Go on", value=words), typed)
 
     @task("plan")
     async def _rewrite(self, one: Suggestion, words: str) -> None:

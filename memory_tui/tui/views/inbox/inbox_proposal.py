@@ -100,7 +100,7 @@ def words(one: Suggestion, action: Action) -> str:
         "archive note": "move the note to the archive",
         "restore": "bring them back, beside what is there now",
         "move back": "take it out of MEMORY.md, and back to its daily note",
-        "edit": "edit this entry; its marker stays",
+        "edit": "edit this entry; its marker stays" if one.kind == "promotion" else f"edit {lines}",
         "keep": "accept it as it is" if one.kind == "promotion" else "keep it as it is, and never ask again",
         "snooze": "ask again later",
     }[action]
