@@ -122,6 +122,25 @@ class CutOtherwise(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class TrustUnread(Notice):
+    """OpenClaw's ledger cannot be read, so who a note is from is told by its path; `step` is what to do then."""
+
+    detail: str
+    step: str
+    code = "ledger_unread"
+
+    @property
+    def message(self) -> str:
+        """What is not known, and why."""
+        return f"Whether OpenClaw trusts these notes is not known. {self.detail}"
+
+    @property
+    def next_step(self) -> str:
+        """What the reader of the ledger said."""
+        return self.step
+
+
+@dataclass(frozen=True, slots=True)
 class NeverRecalledThere(Notice):
     """A project marker in the chunks at `citations` cannot be read, so the release of `profile` never recalls them."""
 
@@ -158,6 +177,33 @@ class WordsUnknown(Notice):
     def message(self) -> str:
         """That nothing was compared by meaning."""
         return f"The embedding model knows no word of the query{': found by words alone' if self.recalled else ''}."
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageUnknown(Notice):
+    """The built-in table hardly knows the `language` of a question, or its script: only the share `known` of it."""
+
+    language: str
+    known: float
+    code = "unknown_language"
+
+    @property
+    def pill(self) -> str:
+        """What stands beside the question."""
+        return f"{'MOSTLY WORDS' if self.known else 'WORDS ONLY'} ({self.language})"
+
+    @property
+    def message(self) -> str:
+        """Which language, and what follows."""
+        if not self.known:
+            return f"{self.pill}: the built-in table does not know {self.language}, so meaning does not count."
+        share = f"{self.known:.0%} of this question"
+        return f"{self.pill}: the built-in table knows {share}, so meaning counts as much less."
+
+    @property
+    def next_step(self) -> str:
+        """Another provider."""
+        return "A provider that knows the language compares meaning as well: --provider."
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,6 +579,20 @@ class NumpyCompares(Notice):
     def message(self) -> str:
         """What compares the vectors instead."""
         return f"sqlite-vec is not used ({self.reason}): numpy compares the vectors, with the same answers."
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionNotRun(Notice):
+    """The build of sqlite-vec that a configuration names is not run, because `reason`; the installed one serves."""
+
+    reason: str
+    code = "extension"
+    next_step = "To agree: memory-tui index --approve-extension."
+
+    @property
+    def message(self) -> str:
+        """Who asks for what, and what serves."""
+        return f"{self.reason}; the sqlite-vec that memory-tui was installed with serves, with the same answers."
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,11 @@ class Plan(Choices):
     once: bool
 
     @property
+    def has_ledger(self) -> bool:
+        """Whether the profile is of a release that keeps a ledger of who notes are from."""
+        return profiles.get(self.settings.word("profile")).exact_paths
+
+    @property
     def projects(self) -> frozenset[str]:
         """Keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
         return frozenset(project_key(jsstring.trim(key)) for key in self.asked.projects)
@@ -408,6 +413,7 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
             env=_lookup(config),
             may_send=may_send,
             batches=_batches(choices),
+            threads=choices.settings.whole("local.threads"),
             shared=_shared(config),
         )
     dims = config.value("outputDimensionality")
@@ -430,6 +436,7 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
         env=_lookup(config),
         may_send=may_send,
         batches=_batches(choices),
+        threads=choices.settings.whole("local.threads"),
         shared=_shared(config),
     )
 

@@ -22,6 +22,11 @@ def _declare_index(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="read every file again")
     parser.add_argument("--dry-run", action="store_true", help="show what would be sent where, and send nothing")
     parser.add_argument("--yes", action="store_true", help="approve that the provider gets the notes of this workspace")
+    parser.add_argument(
+        "--approve-extension",
+        action="store_true",
+        help="approve that the build of sqlite-vec is run which the configuration names, and say which that is",
+    )
     parser.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished at once")
 
 
@@ -75,6 +80,9 @@ def _index(given: argparse.Namespace) -> int:
             from memory_tui.cli import provider
 
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
+        if hasattr(given, "approve_extension"):
+            library, named_by = engine.indexer.opener.approve_extension("index --approve-extension")
+            as_text.approved_extension(library, named_by)
         if hasattr(given, "yes"):
             as_text.approval(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))

@@ -35,6 +35,11 @@ def _declare_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--edits", action="store_true", help="also look for the smallest edits of the note that get the line recalled"
     )
+    parser.add_argument(
+        "--heat",
+        action="store_true",
+        help="also what the cosine loses without each sentence, where a provider elsewhere has to embed them",
+    )
     parser.add_argument("--apply", type=positive, metavar="N", help="make edit N of those, after its preview")
     parser.add_argument("--yes", action="store_true", help="with --apply: write without asking")
     parser.add_argument("--dry-run", action="store_true", help="with --apply: show the difference and write nothing")
@@ -84,7 +89,8 @@ def _why(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         engine.indexer.catch_up()
-        path, line = why_not.parse(given.place)
+        with engine.queries.reader() as store:
+            path, line = why_not.named(engine.plan.roots, store, given.place)
         answer = engine.queries.why(engine.queries.gather(given.query), path, line)
         if hasattr(given, "openclaw_index"):
             answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
@@ -92,7 +98,8 @@ def _why(given: argparse.Namespace) -> int:
         saved = past_questions.saved_effect(engine)
         changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.queries.gather, saved)
         theirs = engine.backend.why(given.query, answer.place.path, line or 0)
-        found = shares_of(engine.queries.reader, engine.providers.chain.of_space, answer.best, answer.trace)
+        chain, send = engine.providers.chain, hasattr(given, "heat")
+        found = shares_of(engine.queries.reader, chain.of_space, answer.best, answer.trace, send=send)
         edits = _edits(given, engine, answer)
         if hasattr(given, "apply"):
             return _apply_edit(given, engine, edits)
@@ -153,7 +160,9 @@ def _why_never(given: argparse.Namespace) -> int:
             else:
                 as_text.text([past_text.reach(found), *map(past_text.lines_place, found.lines)])
             return 0
-        told = past_questions.never_of(engine, asked, *why_not.parse(given.place))
+        with engine.queries.reader() as store:
+            place = why_not.named(engine.plan.roots, store, given.place)
+        told = past_questions.never_of(engine, asked, *place)
     if hasattr(given, "json"):
         as_text.data({**past_text.never_data(told), "leftOut": asked.left_out})
     else:

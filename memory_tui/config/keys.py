@@ -126,8 +126,7 @@ SEARCH: tuple[Key, ...] = (
         "store.vector.extensionPath",
         "path",
         None,
-        "another build of sqlite-vec",
-        "none here: a library is a program, and only the sqlite-vec that memory-tui was installed with is run",
+        "another build of sqlite-vec, once you agreed to run it: memory-tui index --approve-extension",
     ),
     Key(
         "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from memory_tui.search.trace import Candidate
@@ -81,9 +81,10 @@ def _quotient(shown: Sequence[float], score: float, digits: int) -> bool:
 def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
     """What the second stage found inside of the chunk, and what both stages count; nothing where none ran."""
     part = candidate.second
-    if part is None:
-        return []
     share = ScoreLine("first", "share of the first stage", "x", candidate.first_share, digits)
+    if part is None:
+        beside = "share beside what is added, so that scores end at 1"
+        return [] if candidate.first_share == 1.0 else [replace(share, detail=beside)]
     if not part.measures:
         nothing = "not among the first candidates, so the second stage adds nothing"
         return [share, ScoreLine("second", nothing, "+", 0.0, digits)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import Counter, defaultdict
+import threading
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -12,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_tui.core import profiles, tokens
+from memory_tui.core.cancel import Stop
+from memory_tui.explain.matched_words import Span, sentences
 from memory_tui.explain.why_not import Account
 from memory_tui.providers import registry
 from memory_tui.providers.provider_protocol import Identity, Provider
@@ -27,8 +31,10 @@ BUILTIN = "builtin"
 """The provider whose vectors are sums of the vectors of tokens, so that a cosine falls into parts."""
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6
 """FTS5's constants of bm25."""
-_MOST_LINES = 40
-"""Lines of a chunk that are left out, one at a time."""
+_MOST_SENTENCES = 40
+"""Sentences of a chunk that are left out, one at a time."""
+_REMEMBERED = 64
+"""Chunks of which it is remembered what their cosine loses."""
 _CLOSES_BM25, _CLOSES_COSINE = 1e-9, 2e-5
 """How near the parts have to come to the whole, relative to bm25, and to a cosine, whose vectors have 32 bits."""
 
@@ -81,11 +87,19 @@ class CosineShare:
     points: float
 
 
-@dataclass(frozen=True, slots=True)
-class WithoutLine:
-    """Without line `line` of its note the cosine of the chunk is lower by `points`, higher where they are below 0."""
+Piece = tuple[int, int, int]
+"""A part of a line: the number of the line in its note, first character, the one behind the last."""
 
-    line: int
+
+@dataclass(frozen=True, slots=True)
+class WithoutSentence:
+    """Without the sentence `text`, which stands at `pieces`, the cosine of the chunk is lower by `points`, or higher.
+
+    One sentence is left out at a time: what they give does not add up.
+    """
+
+    text: str
+    pieces: tuple[Piece, ...]
     points: float
 
 
@@ -93,13 +107,13 @@ class WithoutLine:
 class Shares:
     """What bm25 and the cosine of one chunk are made of; empty where they do not fall into parts that add up.
 
-    `without` are there for providers whose cosines do not, but that embed on this machine.
+    `without` are there for providers whose cosines do not: for one on this machine, for others where somebody asks.
     """
 
     words: tuple[WordShare, ...] = ()
     tokens: tuple[CosineShare, ...] = ()
     lines: tuple[CosineShare, ...] = ()
-    without: tuple[WithoutLine, ...] = ()
+    without: tuple[WithoutSentence, ...] = ()
     boosts: tuple[BoostShare, ...] = ()
 
     @property
@@ -108,7 +122,7 @@ class Shares:
         return (*self.words, *self.boosts, *self.tokens, *self.lines, *self.without)
 
 
-ShareClaim = WordShare | BoostShare | CosineShare | WithoutLine
+ShareClaim = WordShare | BoostShare | CosineShare | WithoutSentence
 
 
 def shares_of(
@@ -116,21 +130,30 @@ def shares_of(
     of_space: Callable[[Identity], Provider | None],
     account: Account | None,
     trace: Trace,
+    *,
+    send: bool = False,
+    stop: Stop | None = None,
 ) -> Shares:
-    """The parts of the chunk of `account`, which `reader` reads; a provider embeds here or is not asked.
+    """The parts of the chunk of `account`, which `reader` reads; a provider elsewhere is asked where `send` says so.
 
     Raises Cancelled, IndexUnavailable, ProviderError.
     """
     if account is None:
         return Shares()
     with reader() as source, source.snapshot():
-        space = source.identity()
-        here = space is not None and not registry.sends(space.provider)
-        return shares(source, account, trace, of_space(space) if space is not None and here else None)
+        space, found = source.identity(), shares(source, account, trace)
+    cosine = account.candidate.vector.cosine if account.candidate is not None else None
+    if space is None or cosine is None or trace.provider == BUILTIN or (registry.sends(space.provider) and not send):
+        return found
+    # The index is let go before a provider is asked, which can take seconds.
+    provider = of_space(space)
+    if provider is None or provider.identity != space:
+        return found
+    return replace(found, without=without_sentences(provider, trace.query, account, stop or Stop()))
 
 
-def shares(source: ChunkSource, account: Account, trace: Trace, provider: Provider | None) -> Shares:
-    """The parts of both sides of a chunk, greatest first; without the table `provider` embeds it line by line."""
+def shares(source: ChunkSource, account: Account, trace: Trace) -> Shares:
+    """The parts of both sides of a chunk, greatest first; those of the cosine where its vector is made of the table."""
     part = account.candidate
     if part is None:
         return Shares()
@@ -138,10 +161,8 @@ def shares(source: ChunkSource, account: Account, trace: Trace, provider: Provid
     if not by_word or not math.isclose(-sum(one.points for one in by_word), part.text.bm25 or 0, rel_tol=_CLOSES_BM25):
         by_word = ()
     found = Shares(by_word, boosts=_of_boost(account, trace))
-    if part.vector.cosine is None or (trace.provider != BUILTIN and provider is None):
+    if part.vector.cosine is None or trace.provider != BUILTIN:
         return found
-    if trace.provider != BUILTIN and provider is not None:
-        return replace(found, without=_left_out(provider, trace.query, account))
     from memory_tui.providers.wires.builtin import static_table
 
     by_token, by_line = _of_cosine(static_table(), trace.query, account)
@@ -226,20 +247,59 @@ def _of_cosine(
     return _greatest(by_word), _greatest([one for one in by_line if one.times])
 
 
-def _left_out(provider: Provider, query: str, account: Account) -> tuple[WithoutLine, ...]:
-    """How much lower the cosine is without each line, the most first."""
-    lines = account.text.split("\n")
-    kept = [at for at, line in enumerate(lines) if line.strip()][:_MOST_LINES]
-    if len(kept) < 2:
+_lock = threading.Lock()
+_known: OrderedDict[tuple[Identity, str, str], list[float]] = OrderedDict()
+"""Cosines by space, question and text: of the whole, then without each sentence."""
+
+
+def without_sentences(provider: Provider, query: str, account: Account, stop: Stop) -> tuple[WithoutSentence, ...]:
+    """How much lower the cosine is without each sentence, the most first; none where there is only one part.
+
+    `provider` gets all of these texts in one call, once. Raises ProviderError, Cancelled.
+    """
+    text = account.text
+    spans = _parts(text)[:_MOST_SENTENCES]
+    if len(spans) < 2:
         return ()
-    texts = [account.text, *("\n".join(lines[:at] + lines[at + 1 :]) for at in kept)]
-    asked = provider.embed([query], "query")[0].astype(np.float64)
-    cosines = provider.embed(texts, "document").astype(np.float64) @ asked
+    key = provider.identity, query, text
+    with _lock:
+        cosines = _known.get(key)
+    if cosines is None:
+        stop.check()
+        asked = provider.embed([query], "query")[0].astype(np.float64)
+        stop.check()
+        texts = [text, *(text[:first] + text[last:] for first, last in spans)]
+        cosines = (provider.embed(texts, "document").astype(np.float64) @ asked).tolist()
+        with _lock:
+            _known[key] = cosines
+            while len(_known) > _REMEMBERED:
+                _known.popitem(last=False)
     found = [
-        WithoutLine(account.chunk.start_line + at, float(cosines[0] - one))
-        for at, one in zip(kept, cosines[1:], strict=True)
+        WithoutSentence(text[first:last], _pieces(text, first, last, account.chunk.start_line), cosines[0] - one)
+        for (first, last), one in zip(spans, cosines[1:], strict=True)
     ]
     return tuple(sorted(found, key=lambda one: -one.points))
+
+
+def _parts(text: str) -> list[Span]:
+    """The sentences of `text`; where nothing ends one, its lines that hold a word."""
+    found = sentences(text)
+    if len(found) > 1:
+        return found
+    ends = itertools.accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
+    lines = ((begin, begin + len(line)) for begin, line in zip(ends, text.split("\n"), strict=False))
+    return [(first, last) for first, last in lines if any(map(str.isalnum, text[first:last]))]
+
+
+def _pieces(text: str, first: int, last: int, number: int) -> tuple[Piece, ...]:
+    """Where characters `first` to `last` of a chunk stand, whose lines begin with `number`."""
+    found, begin = [], 0
+    for at, line in enumerate(text.split("\n"), number):
+        a, b = max(first, begin) - begin, min(last - begin, len(line))
+        if a < b:
+            found.append((at, a, b))
+        begin += len(line) + 1
+    return tuple(found)
 
 
 def _sum(table: StaticTable, word: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

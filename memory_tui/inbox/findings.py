@@ -19,6 +19,11 @@ class InboxClaim(ABC):
     def sentence(self) -> str:
         """The claim in words."""
 
+    @property
+    def group(self) -> str:
+        """What of its kind it belongs to, for a heading; empty where a kind is one group."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class SecretFound(InboxClaim):
@@ -60,6 +65,11 @@ class PromotedThere(InboxClaim):
         """When, and what it counted."""
         said = f"OpenClaw promoted it{f' on {self.night}' if self.night else ''}"
         return f"{said}{f': {self.counted}' if self.counted else '; it keeps no counts of it'}."
+
+    @property
+    def group(self) -> str:
+        """The night."""
+        return f"on {self.night}" if self.night else ""
 
 
 @dataclass(frozen=True, slots=True)

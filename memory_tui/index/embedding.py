@@ -25,6 +25,7 @@ import numpy as np
 
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
+from memory_tui.index.abilities import UNUSED
 from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
 from memory_tui.providers.failures import OF_THE_TEXT, ProviderFailure, state_of
@@ -118,8 +119,8 @@ class EmbeddingMode:
 
 HERE = EmbeddingMode()
 """A provider that takes no time."""
-SLOW = EmbeddingMode(later=True)
-"""A model on this machine."""
+SLOW = EmbeddingMode(16, later=True)
+"""A model on this machine: a call takes seconds, and after each one it is told how far the work is."""
 SERVER = EmbeddingMode(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests as large as it takes."""
 
@@ -131,7 +132,7 @@ def vectors_of(sibling: Path, identity: Identity, hashes: Sequence[str]) -> dict
     """
     if not hashes or not sibling.exists():
         return {}
-    with closing(Store.open(sibling, read_only=True, use_vec0=False)) as other:
+    with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
         found = other.query(
             f"SELECT hash, embedding FROM embedding_cache WHERE {_SPACE} AND dims = ? "
             "AND hash IN (SELECT value FROM json_each(?))",
@@ -146,7 +147,7 @@ def shared_hashes(sibling: Path | None, identity: Identity, hashes: Set[str]) ->
     if sibling is None or not sibling.exists():
         return set()
     try:
-        with closing(Store.open(sibling, read_only=True, use_vec0=False)) as other:
+        with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
             return other.known_hashes(identity.provider, identity.model, identity.key, list(hashes))
     except IndexUnavailable:
         # The run that embeds them reads it again, and says why it cannot.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from memory_tui.core.errors import IndexDamaged, QueryError
 from memory_tui.core.tokens import and_query, or_query, tokens
-from memory_tui.index import database
+from memory_tui.index import abilities
 from memory_tui.index.database import Database, explained
 from memory_tui.source.protocol import making_sense
 from memory_tui.source.rows import ChunkCounts, Form, Matches, RowIds
@@ -32,7 +32,7 @@ class FullText:
 
     def cut(self) -> Literal["unicode61", "trigram", ""]:
         """Say how OpenClaw's full-text table cuts words; empty where there is no full-text search."""
-        if database.fts5():
+        if abilities.fts5():
             return ""
         match self._index.value("SELECT value FROM meta WHERE key = 'full_text'"):
             case None | "":
@@ -45,7 +45,7 @@ class FullText:
 
     def missing(self) -> str:
         """Say why this machine has no full-text search; empty where it has."""
-        return database.fts5()
+        return abilities.fts5()
 
     def match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
         """Find the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""

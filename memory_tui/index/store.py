@@ -20,7 +20,8 @@ import numpy as np
 from memory_tui.core.files import unmoved
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.core.tokens import tokens
-from memory_tui.index.database import Database, Rows, Vec0
+from memory_tui.index.abilities import Vec0
+from memory_tui.index.database import Database, Rows
 from memory_tui.index.full_text import FullText
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.providers.provider_protocol import Identity, Vectors
@@ -170,6 +171,8 @@ _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
 _LIVE_WITH_VECTOR = (
     f"{_LIVE}, e.embedding FROM chunks c LEFT JOIN embedding_cache e ON e.id = c.embedding_id WHERE c.occurrence = 0"
 )
+_LIVE_IN_VEC0 = f"{_LIVE}, c.id IN (SELECT rowid FROM chunks_vec_rowids) FROM chunks c WHERE c.occurrence = 0"
+"""Reads which vectors can be compared in the place of the vectors: vec0 holds none that is all zeros."""
 UNCLAIMED = (
     "NOT EXISTS (SELECT 1 FROM batch_texts t JOIN batch_jobs j ON j.id = t.job WHERE t.hash = chunks.hash "
     "AND j.provider = ? AND j.model = ? AND j.provider_key = ?)"
@@ -413,7 +416,8 @@ class Store(Database):
 
     def _page(self, which: str, values: Sequence[Any], *, vectors: bool) -> ChunkPage:
         identity = self.identity() if vectors else None
-        rows = self.query(f"{_LIVE_WITH_VECTOR if vectors else _LIVE_ALONE} AND {which}", values)
+        live = _LIVE_WITH_VECTOR if vectors else _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
+        rows = self.query(f"{live} AND {which}", values)
         with making_sense(self.damaged):
             return ChunkPage.of(rows, identity.dims if identity else 0)
 

@@ -67,6 +67,7 @@ class EntryTable:
     @classmethod
     def open(cls, location: TableLocation) -> EntryTable:
         """The table, which is only read. Raises TableMissing, MemoriesUnavailable; makes no folder."""
+        lance.require()
         if not location.remote:
             _require_folder(location)
 

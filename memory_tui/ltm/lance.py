@@ -26,6 +26,7 @@ LOCAL_SECONDS, REMOTE_SECONDS = 600.0, 30.0
 """How long one call of the library may take, on this machine and over the network."""
 NOT_FOUND = "was not found"
 """What the library says of a table that is not there."""
+_EXTRA = "Install the extra: uv tool install 'memory-tui[lancedb]', or pip install 'memory-tui[lancedb]'."
 _LOADING = threading.Lock()
 _LONGEST_REASON = 200
 _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
@@ -47,9 +48,10 @@ class TableMissing(MemoriesUnavailable):
     code = "memories_missing"
 
 
-def installed() -> bool:
-    """Whether the library is there, found without loading it."""
-    return importlib.util.find_spec("lancedb") is not None
+def require() -> None:
+    """Find the library without loading it. Raises MemoriesUnavailable where it is not there."""
+    if importlib.util.find_spec("lancedb") is None:
+        raise MemoriesUnavailable("LanceDB, which keeps the memories, is not installed.", _EXTRA)
 
 
 def library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without types
@@ -65,10 +67,7 @@ def library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without ty
             importlib.import_module("lancedb")
             return importlib.import_module(name)
         except ImportError as error:
-            raise MemoriesUnavailable(
-                f"LanceDB cannot be loaded: {one_line(str(error))}.",
-                "Install the extra: uv tool install 'memory-tui[lancedb]', or pip install 'memory-tui[lancedb]'.",
-            ) from error
+            raise MemoriesUnavailable(f"LanceDB cannot be loaded: {one_line(str(error))}.", _EXTRA) from error
 
 
 def connected(location: TableLocation) -> Any:  # noqa: ANN401 - a connection of LanceDB

@@ -241,7 +241,7 @@ class CommandProgress:
 
     def __call__(self, event: Event) -> None:
         """Tell `event`, on the thread that made it."""
-        from memory_tui.core.events import BatchNews, SyncFinished, SyncProgress, VectorsMade
+        from memory_tui.core.events import BatchNews, ModelFetching, SyncFinished, SyncProgress, VectorsMade
 
         match event:
             case BatchNews():
@@ -253,7 +253,10 @@ class CommandProgress:
             case SyncProgress():
                 self._draw(progress(event))
             case VectorsMade():
-                self._draw(f"Embedding {event.done:,} of {event.total:,} chunks")
+                pace = f", {event.pace}" if event.pace else ""
+                self._draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
+            case ModelFetching():
+                self._draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
             case SyncFinished():
                 self.clear()
             case _:
@@ -288,6 +291,14 @@ def approval(made: Approval | None, *, as_json: bool) -> None:
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
         _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
+
+
+def approved_extension(library: str, named_by: str) -> None:
+    """Which build of sqlite-vec may be run, and who named it; beside the answer, which may be JSON."""
+    _warn(
+        f"Approved: {one_line(library)} is run as sqlite-vec, which {one_line(named_by)} names. "
+        "To withdraw: memory-tui provider --revoke sqlite-vec."
+    )
 
 
 def search(
@@ -406,7 +417,7 @@ def _losers(trace: Trace) -> None:
     _print(
         f"\n{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
         f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
-        f"(profile {trace.profile}, {trace.mode})"
+        f"(profile {trace.profile}, {trace.mode}{f'; nearest by {trace.nearest_by}' if trace.nearest_by else ''})"
     )
     for loser in trace.lost[:10]:
         _print(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")

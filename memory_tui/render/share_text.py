@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any, assert_never
 
 from memory_tui.core import tokens
+from memory_tui.core.sanitize import one_line
 from memory_tui.explain import trace_json
-from memory_tui.explain.shares import BoostShare, CosineShare, ShareClaim, Shares, WithoutLine, WordShare
+from memory_tui.explain.shares import BoostShare, CosineShare, ShareClaim, Shares, WithoutSentence, WordShare
 from memory_tui.search.rank import matches
 
 _SHOWN = 6
@@ -33,8 +34,8 @@ def share(said: ShareClaim) -> str:
             return f"{said.word}  {said.points:+.4f}{f' ({said.times}x)' if said.times > 1 else ''}"
         case CosineShare():
             return f"line {said.line}  {said.points:+.4f}"
-        case WithoutLine():
-            return f"without line {said.line}  {-said.points:+.4f}"
+        case WithoutSentence():
+            return f'without line {said.pieces[0][0]} "{one_line(said.text, 40)}"  {-said.points:+.4f}'
         case _ as never:
             assert_never(never)
 
@@ -55,7 +56,7 @@ def share_lines(found: Shares) -> Iterator[str]:
         top = max(one.points for one in found.lines)
         yield from (f"    {heat(one.points, top)} {share(one)}" for one in found.lines[:_SHOWN])
     if found.without:
-        yield "Cosine with one line left out:"
+        yield "Cosine with one sentence left out at a time:"
         top = max(one.points for one in found.without)
         yield from (f"    {heat(one.points, top)} {share(one)}" for one in found.without[:_SHOWN])
 
@@ -73,8 +74,16 @@ Heat = tuple[int, int, str]
 """A span of a line, and the sign of how much its word gives, against the word that gives most."""
 
 
-def cosine_heat(line: str, found: Shares) -> list[Heat]:
-    """Where words of `line` stand that raise the cosine by a fifth of the greatest or more, each place by its part."""
+def cosine_heat(line: str, number: int, found: Shares) -> list[Heat]:
+    """Where words of `line` stand that raise the cosine by a fifth of the greatest or more, each place by its part.
+
+    Where a cosine does not fall into words it is the sentences of line `number` without which it is lower.
+    """
+    if found.without:
+        most = found.without[0].points
+        each_piece = ((one.points, piece) for one in found.without for piece in one.pieces if piece[0] == number)
+        said = sorted((first, min(last, len(line)), heat(points, most)) for points, (_, first, last) in each_piece)
+        return [one for one in said if one[2] not in _HEAT[:2]]
     each = {one.word: one.points / one.times for one in found.tokens}
     top = max(each.values(), default=0.0)
     signs = ((word.start(), word.end(), heat(each.get(word[0].lower(), 0.0), top)) for word in _WORD.finditer(line))
@@ -96,5 +105,5 @@ def share_data(found: Shares) -> dict[str, Any]:
         "boostByWord": trace_json.plain(found.boosts),
         "cosineByWord": [{"word": one.word, "times": one.times, "points": one.points} for one in found.tokens],
         "cosineByLine": [{"line": one.line, "points": one.points} for one in found.lines],
-        "cosineWithoutLine": trace_json.plain(found.without),
+        "cosineWithoutSentence": trace_json.plain(found.without),
     }

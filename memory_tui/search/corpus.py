@@ -269,6 +269,11 @@ class Corpus:
         many = sum(row.chunks for row in store.known().values()) > _FEW
         return cls.load(store, vectors=not (many and store.finds_nearest()))
 
+    @classmethod
+    def load_light(cls, store: ChunkSource) -> Corpus:
+        """Without vectors in memory, however few they are, where the store finds the nearest."""
+        return cls.load(store, vectors=not store.finds_nearest())
+
     def refresh(self, store: ChunkSource) -> Corpus:
         """The corpus as it is now: this one if nothing changed, else another whose making costs what changed.
 
@@ -344,21 +349,21 @@ def cosines_of_nearest(
     query: Vectors,
     count: int,
     also: Indices | Sequence[int] = (),
-) -> Vectors:
+) -> tuple[Vectors, bool]:
     """Like `cosines`, but only of the `count` nearest rows and of those in `also`; minus infinity elsewhere.
 
-    For commands that ask once: it reads few vectors. The scores are those of `cosines` to 1e-6.
+    It reads few vectors. The scores are those of `cosines` to 1e-6. Also whether the store told which are the nearest;
+    where it could not, every row is compared.
     """
     scores = np.full(len(corpus), -np.inf, np.float32)
-    found = store.nearest(query, count)
+    found = store.nearest(query, count) if store.finds_nearest() else None
     if found is None:
-        # The store cannot tell them: all are compared one by one.
         rows = np.arange(len(corpus))
     else:
         near = corpus.rows_of(found)
         rows = distinct(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
     scores[rows] = vectors_of(store, corpus, rows) @ query
-    return scores
+    return scores, found is not None
 
 
 def vectors_of(store: ChunkSource, corpus: Corpus, rows: Indices) -> Vectors:

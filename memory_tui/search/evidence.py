@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -15,12 +15,13 @@ from memory_tui.search.answer_level import UnrelatedEvidence
 from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.rules_2026_9 import Hit
-from memory_tui.search.trace import ChunkRef, Elsewhere, QueryPlan, Unsearchable
+from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Vectors
     from memory_tui.providers.serving import ServingProvider
+    from memory_tui.source.protocol import ChunkSource
 
 Rows = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -130,6 +131,8 @@ class Lexical:
     path_order: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Where the path of each file stands among all paths."""
     active: frozenset[str] = frozenset()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Who notes are from by OpenClaw's ledger, by path."""
 
     @classmethod
     def none(cls) -> Lexical:
@@ -171,6 +174,32 @@ class Age:
         return found
 
 
+class TextsLater(Mapping[int, str]):
+    """The texts of chunks by rowid, each read when it is asked for."""
+
+    def __init__(self, store: ChunkSource) -> None:
+        self._store = store
+        self._known: dict[int, str] = {}
+
+    def read(self, rowids: Sequence[int]) -> None:
+        """Have these texts ready. Raises IndexDamaged."""
+        new = [rowid for rowid in rowids if rowid not in self._known]
+        found = self._store.texts(new) if new else {}
+        if len(found) < len(new):
+            raise self._store.damaged("chunks are missing")
+        self._known |= found
+
+    def __getitem__(self, rowid: int) -> str:
+        self.read([rowid])
+        return self._known[rowid]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One query's findings. `row` means a position in the index as it was at `generation`.
@@ -208,6 +237,8 @@ class Evidence:
     unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
+    nearest_by: NearestBy = ""
+    """Who found the `nearest`."""
     withheld: Mapping[int, str] = field(default_factory=dict)
     """Chunks by rowid that were not sent to the provider, with the reason in words."""
     lexical: Lexical = field(default_factory=Lexical.none)
@@ -230,10 +261,21 @@ class Evidence:
     """How many chunks the index has, where this is the evidence of some of them alone."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Where words stand that no chunk was found to hold."""
+    language: str = ""
+    """That of the question, or its script, where the table that made the vectors hardly knows it."""
+    known: float = 1.0
+    """How much of such a question the table knows."""
     unrelated: UnrelatedEvidence | None = None
     """What unrelated questions in the script of this one reach in these notes; None where nobody measured it."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
+
+    def texts_of(self, rows: Sequence[int]) -> list[str]:
+        """The texts of chunks; where texts are read later, all of them at once."""
+        rowids = [self.refs[row].rowid for row in rows]
+        if isinstance(self.texts, TextsLater):
+            self.texts.read(rowids)
+        return [self.texts[rowid] for rowid in rowids]
 
     @property
     def chunks(self) -> int:

@@ -128,22 +128,25 @@ class IndexInMemory:
     """What of an index stays in memory between queries, all of one generation.
 
     A command that asks `once` has no `lists`: it lets FTS5 weigh the matches, and need not read the chunks' lengths.
+    With `light` no vectors are in memory where the store finds the nearest.
     """
 
     corpus: Corpus
     dates: Dates
     lists: PostingLists | None
+    light: bool = False
 
     @classmethod
-    def load(cls, store: ChunkSource, index: Path | None = None, *, once: bool) -> IndexInMemory:
+    def load(cls, store: ChunkSource, index: Path | None = None, *, once: bool, light: bool = False) -> IndexInMemory:
         """Read it all, with the chunks from the corpus file beside `index` where it is of use.
 
         Raises IndexUnavailable, Cancelled.
         """
-        corpus = corpus_file.load(corpus_file.path_of(index), store) if index else None
+        by_store = light and store.finds_nearest()
+        corpus = corpus_file.load(corpus_file.path_of(index), store) if index and not by_store else None
         if corpus is None:
-            corpus = Corpus.load_once(store) if once else Corpus.load(store)
-        return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store))
+            corpus = Corpus.load_light(store) if light else Corpus.load_once(store) if once else Corpus.load(store)
+        return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store), light)
 
     def save(self, index: Path) -> None:
         """Write the chunks into the corpus file beside `index`, for the next process."""
@@ -151,7 +154,12 @@ class IndexInMemory:
 
     def refresh(self, store: ChunkSource) -> IndexInMemory:
         """The same as it is now: this one if nothing changed, else another whose making costs what changed."""
-        corpus, lists = self.corpus.refresh(store), self.lists.refresh(store) if self.lists else None
+        # The table of the store comes with the first index, and goes where the vectors become others.
+        heavy = self.corpus.dims > 0 or self.corpus.identity is None
+        again = self.light and self.corpus.generation != store.generation() and heavy == store.finds_nearest()
+        corpus = Corpus.load_light(store) if again else self.corpus.refresh(store)
+        lists = self.lists.refresh(store) if self.lists else None
         if corpus is self.corpus and lists is self.lists:
             return self
-        return IndexInMemory(corpus, self.dates if corpus is self.corpus else Dates.of(corpus, self.dates), lists)
+        dates = self.dates if corpus is self.corpus else Dates.of(corpus, self.dates)
+        return IndexInMemory(corpus, dates, lists, self.light)

@@ -5,6 +5,7 @@ They are cut once for each text and remembered, as arrays, so that a question is
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import threading
@@ -26,10 +27,13 @@ REMEMBERED = 48_000_000
 
 Ids = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.unsignedinteger[Any]]
+Small = npt.NDArray[np.signedinteger[Any]]
 
 
 class TokenTable(Protocol):
     """A static table of token vectors, as the built-in provider has: a text means the sum of its tokens."""
+
+    def __hash__(self) -> int: ...
 
     def ids(self, text: str) -> Sequence[int]:
         """The token ids of `text`."""
@@ -80,9 +84,105 @@ def stems_of(word: str) -> list[str]:
     return [word] if tokens.is_cjk(word) else tokens.tokens(word, stemmed=True)
 
 
-_stem_memory = tokens.WordMemory(
-    lambda words: [tuple(map(hash, tokens.tokens(tokens.segmented(word), stemmed=True))) for word in words]
-)
+_LONG = 64
+"""Characters of a word between spaces, mostly Chinese, beyond which it is not likely to come again."""
+_REMEMBERED_CHARACTERS = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What words are cut into, one word behind the other: word i has `values[ends[i]:ends[i + 1]]`."""
+
+    values: Ids
+    ends: Ids
+
+    @classmethod
+    def of(cls, parts: Sequence[Sequence[int]]) -> _Parts:
+        """The parts of as many words."""
+        values = np.fromiter(itertools.chain.from_iterable(parts), np.int64)
+        return cls(values, np.array([0, *itertools.accumulate(map(len, parts))], dtype=np.int64))
+
+    def followed_by(self, more: _Parts) -> _Parts:
+        """These, and `more`."""
+        ends = np.concatenate([self.ends, more.ends[1:] + len(self.values)])
+        return _Parts(np.concatenate([self.values, more.values]), ends)
+
+    def spread(self, words: Ids) -> tuple[Ids, Ids]:
+        """The parts of `words` in their order, and where each word begins among them, with the end."""
+        first, counts = self.ends[words], self.ends[words + 1] - self.ends[words]
+        begins = np.concatenate([[0], np.cumsum(counts)])
+        return self.values[np.repeat(first - begins[:-1], counts) + np.arange(begins[-1])], begins
+
+
+_NOTHING = _Parts(np.zeros(0, np.int64), np.zeros(2, np.int64))
+"""One word without parts."""
+
+
+class _Words:
+    """Stems and tokens of texts, put together of those of their words, each of which is mostly cut once.
+
+    Neither a token of FTS5 nor one of BERT reaches over a space. Safe to call from several threads: numbers stay what
+    they are, and a full memory is replaced, not emptied.
+    """
+
+    def __init__(self, table: TokenTable | None) -> None:
+        self._table = table
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        # A line end is the first word. It has no parts.
+        self._known: tuple[dict[str, int], list[tuple[_Parts, _Parts]]] = {"\n": 0}, [(_NOTHING, _NOTHING)]
+        self._characters = 0
+
+    def of(self, text: str) -> tuple[tuple[Ids, Ids], tuple[Ids, Ids]]:
+        """The stems and the token ids of `text`, each with where its lines begin among them."""
+        words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
+        numbers, parts = self._known
+        try:
+            found = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
+            stems, ids = parts[0]
+        except KeyError:
+            found, stems, ids = self._with_new(words)
+        lines = np.concatenate([[0], np.flatnonzero(found == 0)])
+        (stem, stem_from), (token, id_from) = stems.spread(found), ids.spread(found)
+        return (stem, stem_from[lines]), (token, id_from[lines])
+
+    def _with_new(self, words: Sequence[str]) -> tuple[Ids, _Parts, _Parts]:
+        """The numbers of `words`, of which some are new, with the parts of all words; long ones are not remembered."""
+        with self._lock:
+            numbers, parts = self._known
+            new = list({word for word in words if word not in numbers})
+            short = [word for word in new if len(word) <= _LONG]
+            stems, ids = (a.followed_by(b) for a, b in zip(parts[0], self._cut(short), strict=True))
+            # Who knows a number finds its parts: they are there first.
+            parts[0] = stems, ids
+            numbers.update(zip(short, itertools.count(len(numbers))))
+            self._characters += sum(map(len, short))
+            if self._characters > _REMEMBERED_CHARACTERS:
+                self._forget()
+        if len(short) == len(new):
+            return np.fromiter(map(numbers.__getitem__, words), np.int64, len(words)), stems, ids
+        long = [word for word in new if len(word) > _LONG]
+        stems, ids = (a.followed_by(b) for a, b in zip((stems, ids), self._cut(long), strict=True))
+        here = {word: at for at, word in enumerate(long, len(stems.ends) - 1 - len(long))}
+        found = (here[word] if word in here else numbers[word] for word in words)
+        return np.fromiter(found, np.int64, len(words)), stems, ids
+
+    def _cut(self, words: Sequence[str]) -> tuple[_Parts, _Parts]:
+        stems = [tuple(map(hash, tokens.tokens(tokens.segmented(word), stemmed=True))) for word in words]
+        if self._table is None or not words:
+            return _Parts.of(stems), _Parts.of([()] * len(words))
+        ids = np.array(self._table.line_ids("\n".join(words)), dtype=np.int64)
+        ends = np.flatnonzero(ids == tokens.END_OF_LINE)
+        begins = np.concatenate([[0], ends - np.arange(len(ends)), [len(ids) - len(ends)]])
+        return _Parts.of(stems), _Parts(ids[ids != tokens.END_OF_LINE], begins)
+
+
+@functools.lru_cache(maxsize=2)
+def _words(table: TokenTable | None) -> _Words:
+    return _Words(table)
+
 
 _APART = re.compile(r"[\W_]+")
 _CJK_FROM = 0x2E80
@@ -137,9 +237,12 @@ def gram_counts(wanted: Ids, texts: Sequence[Codes]) -> Floats:
     # Characters that no wanted key has count 0, the others from 1 in their order, so that few numbers are compared.
     mask = (1 << _SHIFT) - 1
     parts = np.stack([wanted >> 2 * _SHIFT, (wanted >> _SHIFT) & mask, wanted & mask])
-    number = np.zeros(max(int(codes.max()), int(parts.max())) + 1, np.int64)
     used = np.flatnonzero(np.bincount(parts.ravel()))
     used = used[used > 0]
+    # Few different characters make small numbers, which are quick to go through.
+    number: Small = np.zeros(
+        max(int(codes.max()), int(parts.max())) + 1, np.int32 if (len(used) + 1) ** 3 < 1 << 31 else np.int64
+    )
     number[used] = np.arange(1, len(used) + 1)
     base, own = len(used) + 1, number[parts]
     numbers = number.take(codes)
@@ -175,11 +278,8 @@ def cut(texts: Sequence[str], table: TokenTable | None, window: int = WINDOW) ->
     # From each line of all texts to the next one there; between the lines of one text nothing stands.
     first = [0, *itertools.accumulate(map(len, every))]
     bounds = np.array([first[text] + at for text, own in enumerate(lines) for at in own], dtype=np.int64)
-    joined = "\n".join(texts)
-    stems, stem_from = _by_line(_stem_memory.of(joined), bounds)
-    ids, id_from = np.empty(0, np.int64), np.zeros(len(bounds) + 1, np.int64)
-    if table is not None:
-        ids, id_from = _by_line(table.line_ids(joined), bounds)
+    (stems, stem_from), (ids, id_from) = _words(table).of("\n".join(texts))
+    stem_from, id_from = np.append(stem_from[bounds], len(stems)), np.append(id_from[bounds], len(ids))
     words = np.diff(stem_from).tolist()
     begin = [0, *itertools.accumulate(map(len, lines))]
     windows = [_windows(words[begin[text] : begin[text + 1]], window) for text in range(len(texts))]
@@ -204,14 +304,6 @@ def cut(texts: Sequence[str], table: TokenTable | None, window: int = WINDOW) ->
         )
         seen += len(window_from) - 1
     return found
-
-
-def _by_line(numbers: Sequence[int], lines: Ids) -> tuple[Ids, Ids]:
-    """`numbers` without the line ends, and where in them each of `lines` begins, with the end; others have none."""
-    found = np.array(numbers, dtype=np.int64)
-    ends = np.flatnonzero(found == tokens.END_OF_LINE)
-    begins = np.concatenate([[0], ends - np.arange(len(ends))])
-    return found[found != tokens.END_OF_LINE], np.append(begins[lines], len(found) - len(ends))
 
 
 def _windows(words: Sequence[int], most: int) -> list[int]:

@@ -342,25 +342,30 @@ COMPOUNDS = 4.0
 """How much more letters count in German notes, where a word of the question is a part of a longer one."""
 
 
-def weights(*, words: bool, meaning: bool, german: bool = False) -> Floats:
-    """The weight of each measure, together 1; those that nothing was measured by count nothing."""
-    raw = np.array([one.weight if {"words": words, "meaning": meaning}[one.by] else 0.0 for one in MEASURES])
+def weights(*, words: bool, meaning: float, german: bool = False) -> Floats:
+    """The weight of each measure, together 1; those that nothing was measured by count nothing.
+
+    `meaning` is how much of the question the table knows.
+    """
+    raw = np.array([one.weight * {"words": float(words), "meaning": meaning}[one.by] for one in MEASURES])
     raw[[one.name == "letters" for one in MEASURES]] *= COMPOUNDS if german else 1.0
     return np.asarray(raw / raw.sum(), dtype=np.float64) if raw.any() else raw
 
 
 @functools.cache
 def _function_words() -> tuple[Rows, Rows]:
-    """The stems of German function words, and of English ones."""
+    """The stems of function words that German and English do not share, rising; 1 for German ones, -1 for English."""
     german, english = (stem_keys([stem for word in own for stem in stems_of(word)]) for own in (GERMAN, ENGLISH))
-    return german, english
+    keys = np.setxor1d(german, english)
+    return keys, np.where(np.isin(keys, german), 1, -1)
 
 
 def is_german(texts: Sequence[Passages]) -> bool:
     """Whether `texts` hold more German function words than English ones."""
     stems = np.concatenate([*(one.stems for one in texts), np.empty(0, dtype=np.int64)])
-    german, english = (np.count_nonzero(np.isin(stems, own)) for own in _function_words())
-    return bool(german > english)
+    keys, sides = _function_words()
+    at = np.minimum(np.searchsorted(keys, stems), len(keys) - 1)
+    return bool(sides[at[keys[at] == stems]].sum() > 0)
 
 
 _memory = PassageMemory()
@@ -375,9 +380,9 @@ def passage_table() -> StaticTable:
 class SecondStage:
     """What a question finds inside of chunks; each is measured when a ranking puts it among its first candidates.
 
-    `reference` are the rows that idf of trigrams and mean lengths are of, which no knob changes. `text` gives the text
-    at a row. Without `meaning` words alone count, as they do where there is a `problem` with the table. May be used by
-    several threads at once.
+    `reference` are the rows that idf of trigrams and mean lengths are of, which no knob changes. `texts` gives those
+    of rows. Meaning counts by how much of the question the table knows: at 0 words alone count, as they do where there
+    is a `problem` with the table. May be used by several threads at once.
     """
 
     def __init__(
@@ -387,9 +392,9 @@ class SecondStage:
         chunks: int,
         query: str,
         reference: Sequence[int],
-        text: Callable[[int], str],
+        texts: Callable[[Sequence[int]], Sequence[str]],
         *,
-        meaning: bool,
+        meaning: float,
     ) -> None:
         table, vector, self.problem = None, None, ""
         try:
@@ -401,15 +406,16 @@ class SecondStage:
             length = float(np.sqrt(summed @ summed))
             vector = summed / np.float32(length) if length > 0 else None
         self._table = table if vector is not None else None
-        self._text = text
+        self._texts = texts
         self._pairs = is_cjk(query)
         self._known: dict[int, Best] = {}
         self._reference = tuple(reference)
-        first = _memory.of([text(row) for row in reference], self._table)
+        first = _memory.of(texts(reference), self._table)
         self._grams = grams_of(words)
         grams = self._counted(first)
         self.asked = query_of(words, frequency, chunks, vector, first, grams, self._table)
-        self.weights = weights(words=bool(words), meaning=vector is not None, german=is_german(first))
+        known = meaning if vector is not None else 0.0
+        self.weights = weights(words=bool(words), meaning=known, german=is_german(first))
         self._keep(reference, first, grams)
 
     def _counted(self, passages: Sequence[Passages]) -> Floats:
@@ -433,7 +439,7 @@ class SecondStage:
 
     def windows(self, rows: Sequence[int]) -> list[list[Window]]:
         """Every window of each of `rows`."""
-        passages = _memory.of([self._text(row) for row in rows], self._table)
+        passages = _memory.of(self._texts(rows), self._table)
         return windows_of(self.asked, passages, self._table, self.weights)
 
     def best(self, row: int) -> Best:
@@ -444,7 +450,7 @@ class SecondStage:
     def measured(self, rows: Sequence[int]) -> Floats:
         """The measures of each of `rows`: (rows, measures)."""
         if new := [row for row in rows if row not in self._known]:
-            passages = _memory.of([self._text(row) for row in new], self._table)
+            passages = _memory.of(self._texts(new), self._table)
             self._keep(new, passages, self._counted(passages))
         return np.array([self._known[row].values for row in rows], dtype=np.float64).reshape(len(rows), len(MEASURES))
 
@@ -453,12 +459,14 @@ class SecondStage:
 class SecondScores:
     """What the second stage gives candidates: arrays of (rules, candidates), `best` of (rules, measures).
 
-    `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1. `beside` is the better
+    `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1, of which `weight` (rules,
+    1) counts. `beside` is the better
     candidate for whose sake one loses `lost` points, -1 where it loses none.
     """
 
     inside: Flags
     score: Floats
+    weight: Floats
     best: Floats
     lost: Floats
     beside: Rows

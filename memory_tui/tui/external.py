@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ async def _keep(view: View, begun: ExternalEdit, path: str, problem: str) -> Non
 
 def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if done is not None:
-        kept = f"{one_line(done.change.title)}: kept as change {done.entry.id}; u undoes it."
+        kept = f"{one_line(done.change.title)}: kept as change {done.entry.id}; {key_of('undo')} undoes it."
         return f"{kept} {one_line(done.untold)}".strip()
     if name in _AT_ONCE:
         return f"{name} does not wait for its window: what is saved there is not in the journal."

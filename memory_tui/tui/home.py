@@ -49,6 +49,8 @@ class Home(Protocol):
     """Open suggestions of the inbox."""
     failing_agents: int
     """Connected agents whose server did not answer, or whose files lost the connection, when they were last asked."""
+    shares: dict[str, float]
+    """The part of the width that the first pane of a view was given, by the view's place."""
     started: float
     """When the app was opened, in epoch seconds."""
 
@@ -70,6 +72,9 @@ class Home(Protocol):
 
     def turn(self, tuning: Tuning | None) -> None:
         """Turn the knobs to `tuning`; every view that shows an answer follows."""
+
+    def keep_share(self, place: str) -> None:
+        """Write down the part of the width that the first pane of the view at `place` was given."""
 
     def show_message(self, sentence: str) -> None:
         """Show a sentence in the message line of the view in front."""

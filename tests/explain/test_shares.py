@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from memory_tui.explain.shares import CosineShare, Shares, WithoutLine, WordShare, shares, shares_of
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled
+from memory_tui.explain.shares import CosineShare, Shares, WithoutSentence, WordShare, shares, shares_of
 from memory_tui.providers.wires.builtin import Builtin
 from memory_tui.render import share_text
 from memory_tui.search.rank import rank
+from memory_tui.tui.views.search.explaining import find_heat
 from memory_tui.tui.widgets.quote import heat_rows
 from tests.harness.claims import Report, World, adversarial, open_world
 from tests.harness.share_checks import ShareCase
+from tests.support.provider_server import Play, serving, status
 
 Opened = Callable[[str, str], World]
 BUILTIN = Builtin().identity
@@ -85,12 +90,97 @@ def test_keywords_that_were_looked_for_alone_fall_into_words_too(opened: Opened)
     assert [one.word for one in found[-1].words] == ["router", "router"]
 
 
-def test_another_provider_leaves_out_a_line_at_a_time(opened: Opened) -> None:
+def test_another_provider_here_leaves_out_a_sentence_at_a_time(opened: Opened) -> None:
     world, report = opened("recommended", "scripted"), Report()
     found = [own for query in QUESTIONS[:2] for own in parts(world, query, report)]
     assert report.untrue == []
-    assert report.counts["WithoutLine"] > 3
+    assert report.counts["WithoutSentence"] > 3
     assert not any(own.tokens for own in found)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[tuple[World, Play]]:
+    """A workspace whose vectors a server makes, in the wire format of OpenAI."""
+    questions = adversarial(tmp_path / "notes")
+    (tmp_path / "notes" / "MEMORY.md").write_text(
+        "# Router\n\nThe router is an Omada. Anna put it\ninto the closet. Is it dusty?\n\n"
+        "- The password is in a book\n"
+    )
+    with serving(Play()) as play:
+        section = {"provider": "openai", "remote": {"baseUrl": play.url, "apiKey": "sk-shares-0123456789"}}
+        config = tmp_path / "openclaw.json"
+        config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+        world = open_world(
+            "elsewhere", tmp_path / "notes", tmp_path / "i.sqlite", "recommended", "openai", questions, config
+        )
+        yield world, play
+        world.engine.close()
+
+
+def test_a_provider_elsewhere_embeds_a_chunk_without_each_sentence_when_asked(elsewhere: tuple[World, Play]) -> None:
+    world, play = elsewhere
+    engine = world.engine
+    evidence = engine.queries.gather("router anna")
+    answer = engine.queries.why(evidence, "MEMORY.md", 1)
+    chain, best, row = engine.providers.chain, answer.best, answer.row
+    assert best is not None
+    assert best.candidate is not None
+    assert row is not None
+    asked, calls = len(play.asked), chain.members()[0].calls
+    assert not shares_of(engine.queries.reader, chain.of_space, best, answer.trace).without
+    assert len(play.asked) == asked, "nothing is sent unless somebody asks"
+    stopped = Stop()
+    stopped.set()
+    with pytest.raises(Cancelled):
+        shares_of(engine.queries.reader, chain.of_space, best, answer.trace, send=True, stop=stopped)
+    assert len(play.asked) == asked
+    own, sentence = find_heat(answer.trace, best.candidate, engine, Stop())
+    assert own is not None
+    text = best.text
+    assert [asked.texts for asked in play.asked[asked:]] == [
+        ["router anna"],
+        [text, *(text.replace(one, "", 1) for one in sorted((one.text for one in own.without), key=text.index))],
+    ], "the question, then one request with all of them"
+    assert {one.path for one in play.asked[asked:]} == {"/embeddings"}
+    assert chain.members()[0].calls == calls + 2
+    assert f"openai embedded {2 + len(own.without)} texts" in sentence
+    assert sorted(one.text for one in own.without) == [
+        "# Router",
+        "- The password is in a book",
+        "Anna put it\ninto the closet.",
+        "Is it dusty?",
+        "The router is an Omada.",
+    ]
+    report = Report()
+    case = ShareCase(
+        world, evidence, engine.plan.settings, answer.trace, row, shares=own, provider=chain.of_space(BUILTIN)
+    )
+    for claim in own.claims:
+        report.check(claim, case)
+    assert report.untrue == []
+    report.check(dataclasses.replace(own.without[0], points=own.without[0].points + 0.01), case)
+    assert len(report.untrue) == 1
+    asked = len(play.asked)
+    again, sentence = find_heat(answer.trace, best.candidate, engine, Stop())
+    assert again == own
+    assert len(play.asked) == asked
+    assert "nothing was sent again" in sentence
+    raised = {number for one in own.without if one.points > 0 for number, _, _ in one.pieces}
+    bars = [row for row in heat_rows(text, best.chunk.start_line, 70, own) if row[0][0] == "  w/o "]
+    assert 0 < len(bars) <= len(raised)
+
+
+def test_a_provider_that_fails_leaves_the_words_and_the_reason(elsewhere: tuple[World, Play]) -> None:
+    world, play = elsewhere
+    answer = world.engine.queries.why(world.engine.queries.gather("omada dusty"), "MEMORY.md", 3)
+    assert answer.best is not None
+    assert answer.best.candidate is not None
+    play.usual = status(401, {"error": {"message": "no such key"}})
+    own, sentence = find_heat(answer.trace, answer.best.candidate, world.engine, Stop())
+    assert own is not None
+    assert own.words
+    assert not own.without
+    assert "401" in sentence or "key" in sentence
 
 
 def test_an_untrue_part_is_caught(opened: Opened) -> None:
@@ -100,7 +190,7 @@ def test_an_untrue_part_is_caught(opened: Opened) -> None:
     answer = engine.queries.why(evidence, "memory/same-0.md", 3)
     assert answer.best is not None
     with engine.queries.reader() as store:
-        own = shares(store, answer.best, answer.trace, None)
+        own = shares(store, answer.best, answer.trace)
     assert answer.row is not None
     settings = engine.plan.settings
     case = ShareCase(world, answer.evidence, settings, answer.trace, answer.row, shares=own, provider=Builtin())
@@ -108,7 +198,7 @@ def test_an_untrue_part_is_caught(opened: Opened) -> None:
     for claim in (
         dataclasses.replace(own.words[0], points=own.words[0].points + 0.01),
         dataclasses.replace(own.tokens[0], times=99),
-        WithoutLine(3, 0.9),
+        WithoutSentence("the router omada", ((3, 0, 16),), 0.9),
     ):
         report.check(claim, case)
     assert len(report.untrue) == 3
@@ -134,7 +224,7 @@ def test_the_heat_of_a_text_stands_below_the_words_that_give_it() -> None:
         (CosineShare("router,", 0, 1, 0.4), CosineShare("anna", 0, 2, 0.4), CosineShare("the", 0, 1, 0.01)),
     )
     line = "the router, 路由器 anna"
-    assert share_text.cosine_heat(line, found) == [(4, 11, "█"), (16, 20, "▄")]
+    assert share_text.cosine_heat(line, 7, found) == [(4, 11, "█"), (16, 20, "▄")]
     assert share_text.bm25_heat(line, found) == [(4, 10, "█"), (16, 20, "▄")]
     rows = list(heat_rows(line, 7, 60, found))
     drawn = ["".join(text for text, _ in row) for row in rows]

@@ -204,7 +204,7 @@ def check_formula(formula: str) -> None:
     sums, sign, floor = re.split(" (>=|<) ", formula)
     assert (float(sums.rpartition(" ")[2]) >= float(floor.split()[0])) == (sign == ">="), formula
     first, *rest = sums.split(" = ")
-    if " second" in first:
+    if " first" in first:
         _check_steps([first, *rest], formula)
         return
     one, other = (float(a) * float(b) for a, b in re.findall(rf"{NUMBER} x {NUMBER}", first))

@@ -98,11 +98,24 @@ class World:
     """Saved questions, by which changes are measured."""
 
 
-def open_world(name: str, folder: Path, index: Path, profile: str, provider: str, questions: list[str]) -> World:
+def open_world(
+    name: str,
+    folder: Path,
+    index: Path,
+    profile: str,
+    provider: str,
+    questions: list[str],
+    config: Path | None = None,
+) -> World:
     """Open and index `folder` under `profile`."""
     engine = Engine.open(
         Options(
-            workspace=str(folder), index=str(index), provider=provider, now=NOW, changes=(("profile", profile), *STILL)
+            workspace=str(folder),
+            config=str(config) if config else None,
+            index=str(index),
+            provider=provider,
+            now=NOW,
+            changes=(("profile", profile), *STILL),
         )
     )
     engine.indexer.sync()

@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,13 +18,15 @@ from typing import Any
 import pytest
 
 from memory_tui import notices, plan
+from memory_tui.config import places
 from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import ProviderError, WorkspaceError
 from memory_tui.core.secret_finder import find as secrets_in
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.freshness_check import NotesVanished, RebuildWaits
-from memory_tui.index import database
+from memory_tui.engine.open_index import EXTENSION, named_extension
+from memory_tui.index import abilities
 from memory_tui.notices import Notice
 from memory_tui.plan import Options, choose
 from memory_tui.providers.chain_member import ChainMember
@@ -87,6 +90,15 @@ def _cut_otherwise(claim: notices.CutOtherwise, case: NoticeCase) -> None:
         assert claim.chunking == store.chunking() != profiles.get(claim.profile).chunking
 
 
+@checks(notices.TrustUnread)
+def _unread(claim: notices.TrustUnread, case: NoticeCase) -> None:
+    assert profiles.get(case.trace.profile).exact_paths
+    file = places.state_database()
+    assert str(file) in claim.detail
+    assert not file.read_bytes().startswith(b"SQLite format 3")
+    assert "own database" in claim.next_step
+
+
 @checks(notices.NeverRecalledThere)
 def _never(claim: notices.NeverRecalledThere, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
@@ -107,6 +119,16 @@ def _never(claim: notices.NeverRecalledThere, case: NoticeCase) -> None:
 def _unknown(claim: notices.WordsUnknown, case: NoticeCase) -> None:
     assert not static_table().vectors([case.evidence.query])[0].any()
     assert claim.recalled == len(case.trace.recalled)
+
+
+@checks(notices.LanguageUnknown)
+def _language(claim: notices.LanguageUnknown, case: NoticeCase) -> None:
+    assert case.evidence.provider == "builtin"
+    languages = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
+    scripts = {unicodedata.name(one).split()[0] for one in case.evidence.query if one.isalpha()}
+    assert claim.language in {languages.get(one, one.title()) for one in scripts}
+    assert claim.known == (static_table().known(case.evidence.query) if claim.known else 0.0) < 0.75
+    assert claim.known or all(not hit.vector.points for hit in case.trace.recalled)
 
 
 @checks(notices.SearchedOtherwise)
@@ -222,7 +244,7 @@ def _answered(claim: notices.AnsweredOtherwise, case: NoticeCase) -> None:
 def _no_full_text(claim: notices.NoFullText, case: NoticeCase) -> None:
     with case.world.engine.queries.reader() as store:
         assert not store.words.cut()
-    assert claim.reason == database.fts5()
+    assert claim.reason == abilities.fts5()
     if claim.by_text is not None:
         assert claim.by_text == (case.evidence.cosine is None)
 
@@ -326,7 +348,7 @@ def _no_trigrams(claim: notices.NoTrigrams, case: NoticeCase) -> None:
     with case.world.engine.queries.reader() as store:
         assert store.words.cut() == "unicode61"
     assert case.world.engine.plan.settings.word("store.fts.tokenizer") == "trigram"
-    assert claim.reason == database.trigram()
+    assert claim.reason == abilities.trigram()
 
 
 @checks(notices.NumpyCompares)
@@ -335,6 +357,16 @@ def _numpy(claim: notices.NumpyCompares, case: NoticeCase) -> None:
     assert not status.vector.available
     assert claim.reason == status.vector.load_error
     assert case.world.engine.plan.settings.on("store.vector.enabled")
+
+
+@checks(notices.ExtensionNotRun)
+def _extension(claim: notices.ExtensionNotRun, case: NoticeCase) -> None:
+    engine = case.world.engine
+    named, where = named_extension(engine.plan)
+    assert named in claim.reason
+    assert where in claim.reason
+    assert engine.providers.approvals.find(EXTENSION, named) is None
+    assert engine.status().vector.available, "the installed one serves"
 
 
 @checks(notices.UnknownSwitch)
@@ -399,8 +431,8 @@ def told(place: Path, engine: Engine) -> Made:
         yield notice, NoticeCase(world, evidence, engine.plan.settings, trace)
 
 
-def of_openclaw(place: Path, _: pytest.MonkeyPatch) -> Made:
-    """First searches, words alone, vectors of zeros, chunks of another release, markers that do not close."""
+def of_openclaw(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """First searches, words alone, zero vectors, chunks of another release, markers that do not close, a bad ledger."""
     write(place / "notes", {**NOTES, "memory/unknown.md": "ᚠᚢᚦ ᚱᚲ\n"})
     with opened(place, "openclaw-2026.3", "none") as engine:
         engine.indexer.catch_up()
@@ -411,6 +443,8 @@ def of_openclaw(place: Path, _: pytest.MonkeyPatch) -> Made:
         yield from asked(place, engine, "router")
         yield from asked(place, engine, "router", engine.plan.with_profile("openclaw-2026.9"))
     write(place / "notes", {"MEMORY.md": "- the router omada <!-- project: \n- it stands there\n"})
+    patch.setenv("OPENCLAW_STATE_DIR", str(place / "openclaw"))
+    write(place / "openclaw" / "state", {"openclaw.sqlite": "this is no database " * 10})
     (place / "index.sqlite").unlink()
     with opened(place, "openclaw-2026.9") as engine:
         engine.indexer.sync()
@@ -423,6 +457,8 @@ def of_questions(place: Path, _: pytest.MonkeyPatch) -> Made:
     with opened(place) as engine:
         engine.indexer.sync()
         yield from asked(place, engine, "ᚠᚢᚦ")
+        yield from asked(place, engine, "ᚠᚢᚦ", engine.plan.with_profile("openclaw-2026.3"))
+        yield from asked(place, engine, "喜欢什么书")
         yield from asked(place, engine, "omdaa routr")
         yield from asked(place, engine, "giraffe walrus")
         words = (f"word{number}" for number in range(tokens.MOST_ALTERNATIVES + 5))
@@ -530,14 +566,18 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
     """SQLite without its parts, a switch that names none of them, a configuration with a wrong value."""
     write(place / "notes", NOTES)
     for off in ("fts5", "trigram", "vec0 nonsense"):
-        patch.setenv(database.SWITCH, off.replace(" ", ","))
+        patch.setenv(abilities.SWITCH, off.replace(" ", ","))
         with opened(place, provider="scripted", changes={"store.fts.tokenizer": "trigram"}) as engine:
             engine.indexer.sync()
             yield from told(place, engine)
             yield from asked(place, engine, "router")
-    patch.delenv(database.SWITCH)
+    patch.delenv(abilities.SWITCH)
     config = place / "openclaw.json"
     config.write_text('{"agents": {"defaults": {"memorySearch": {"query": {"maxResults": "many"}}}}}')
+    with opened(place, provider="none", config=str(config)) as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
+    config.write_text('{"agents": {"defaults": {"memorySearch": {"store": {"vector": {"extensionPath": "vec0.so"}}}}}}')
     with opened(place, provider="none", config=str(config)) as engine:
         engine.indexer.sync()
         yield from told(place, engine)
@@ -555,9 +595,11 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.ZeroVectors,
         notices.CutOtherwise,
         notices.NeverRecalledThere,
+        notices.TrustUnread,
     },
     of_questions: {
         notices.WordsUnknown,
+        notices.LanguageUnknown,
         notices.SearchedOtherwise,
         notices.LongQuestion,
         notices.ReadAsTime,
@@ -573,6 +615,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.NoFullText,
         notices.NoTrigrams,
         notices.NumpyCompares,
+        notices.ExtensionNotRun,
         notices.UnknownSwitch,
         notices.ConfigProblem,
         notices.SettingIgnored,

@@ -7,7 +7,7 @@ from typing import get_args
 
 from memory_tui.core import profiles
 from memory_tui.core.tokens import lowered, words_of
-from memory_tui.explain.shares import BoostShare, CosineShare, ShareClaim, Shares, WithoutLine, WordShare
+from memory_tui.explain.shares import BoostShare, CosineShare, ShareClaim, Shares, WithoutSentence, WordShare
 from memory_tui.providers.provider_protocol import Provider
 from tests.harness.claims import Case, checks
 
@@ -68,8 +68,16 @@ def _cosine_share(claim: CosineShare, case: ShareCase) -> None:
         assert [word.lower() for word in case.text.split()].count(claim.word) == claim.times
 
 
-@checks(WithoutLine)
-def _without_line(claim: WithoutLine, case: ShareCase) -> None:
+@checks(WithoutSentence)
+def _without_sentence(claim: WithoutSentence, case: ShareCase) -> None:
+    """The lines of the chunk hold the sentence at its pieces, and the chunk without them has the lower cosine."""
     lines = case.text.split("\n")
-    del lines[claim.line - case.chunk.start_line]
-    assert abs(case.cosine(case.text) - case.cosine("\n".join(lines)) - claim.points) < _HAIR
+    (top, first, _), (bottom, _, last) = claim.pieces[0], claim.pieces[-1]
+    assert [number for number, _, _ in claim.pieces] == list(range(top, bottom + 1))
+    start, end = top - case.chunk.start_line, bottom - case.chunk.start_line
+    rows = [lines[start][first:], *lines[start + 1 : end + 1]]
+    rows[-1] = rows[-1][: last - first if top == bottom else last]
+    assert "\n".join(rows) == claim.text
+    assert [own[a:b] for own, (_, a, b) in zip(lines[start : end + 1], claim.pieces, strict=True)] == rows
+    rest = "\n".join([*lines[:start], lines[start][:first] + lines[end][last:], *lines[end + 1 :]])
+    assert abs(case.cosine(case.text) - case.cosine(rest) - claim.points) < _HAIR

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
 from memory_tui.search import passages, second_stage
@@ -49,7 +50,9 @@ def test_every_measure_is_that_of_the_plain_reference(
     frequency = dict.fromkeys(words[:2], held)
     reference = texts[: max(1, len(texts) // 2)]
     query = " ".join(words)
-    stage = SecondStage(words, frequency, 40, query, range(len(reference)), lambda row: texts[row], meaning=meaning)
+    stage = SecondStage(
+        words, frequency, 40, query, range(len(reference)), lambda rows: [texts[row] for row in rows], meaning=meaning
+    )
     found = stage.measured(range(len(texts)))
     expected = plain.measures(query, words, frequency, 40, texts, reference)
     for at, measure in enumerate(MEASURES):
@@ -109,7 +112,10 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evid
     place = {ref.rowid: at for at, ref in enumerate(proposed)}
     reference = sorted(every(usual), key=lambda one: (-one.hybrid, place[one.chunk.rowid]))[:30]
     added = {one.chunk.rowid: one.age.points + one.date_points for one in every(trace)}
-    first = sorted(every(trace), key=lambda one: (-one.hybrid - added[one.chunk.rowid], place[one.chunk.rowid]))[:30]
+    share = 1 / (1 + recency(chosen))
+    first = sorted(
+        every(trace), key=lambda one: (-share * one.hybrid - added[one.chunk.rowid], place[one.chunk.rowid])
+    )[:30]
     words = evidence.recommended.plan.words
     meaning = bool(plain._vector(evidence.query).any())
     measured = plain.measures(
@@ -122,26 +128,32 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evid
     )
     scores = plain.second(measured, words=bool(words), meaning=meaning)
     total = [
-        (1 - weight) * one.hybrid + weight * own + added[one.chunk.rowid]
+        share * ((1 - weight) * one.hybrid + weight * own) + added[one.chunk.rowid]
         for one, own in zip(first, scores, strict=True)
     ]
-    off, of = plain.lost(total, [one.chunk for one in first], penalty)
+    off, of = plain.lost(total, [one.chunk for one in first], share * penalty)
     inside = {one.chunk.rowid for one in first}
     for one in every(trace):
         assert one.second is not None
         if one.chunk.rowid not in inside:
             assert not one.second.measures
-            assert one.score == pytest.approx((1 - weight) * one.hybrid + added[one.chunk.rowid])
+            assert one.score == pytest.approx(share * (1 - weight) * one.hybrid + added[one.chunk.rowid])
     for at, one in enumerate(first):
         part = one.second
         assert part is not None
         assert part.score == pytest.approx(scores[at], abs=1e-5)
-        assert one.score == pytest.approx((1 - weight) * one.hybrid + part.points + added[one.chunk.rowid] - part.lost)
+        both = share * (1 - weight) * one.hybrid + part.points
+        assert one.score == pytest.approx(both + added[one.chunk.rowid] - part.lost)
         assert sum(measure.points for measure in part.measures) == pytest.approx(part.score)
         apart = np.diff(sorted(total))
         if not (apart < 1e-4).any():
             assert part.lost == pytest.approx(off[at], abs=1e-5)
             assert (part.beside is not None) == (of[at] >= 0 and off[at] > 0)
+
+
+def recency(chosen: Settings) -> float:
+    """What age can add beside 1."""
+    return chosen.number("recency.weight") if chosen.on("query.hybrid.temporalDecay.enabled") else 0.0
 
 
 @settings(max_examples=25, deadline=None)
@@ -208,7 +220,7 @@ def test_a_remembered_text_is_cut_once() -> None:
 
 def test_letters_count_more_in_german_notes() -> None:
     def weights(text: str, query: str) -> dict[str, float]:
-        stage = SecondStage((query,), {}, 1, query, [0], lambda _: text, meaning=True)
+        stage = SecondStage((query,), {}, 1, query, [0], lambda rows: [text] * len(rows), meaning=True)
         return dict(zip([one.name for one in MEASURES], stage.weights.tolist(), strict=True))
 
     english = weights("the pump and the boiler of the house", "boiler")
@@ -216,3 +228,29 @@ def test_letters_count_more_in_german_notes() -> None:
     assert german["letters"] > 2 * english["letters"]
     for one in (english, german):
         assert sum(one.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("remembered", [20, 600_000])
+def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A memory that is full again and again, words too long to be remembered, white space of each kind."""
+    monkeypatch.setattr(passages, "_REMEMBERED_CHARACTERS", remembered)
+    long, table = "路由器喜欢读书" * 20, second_stage.passage_table()
+    texts = [
+        "the router\tdeploys\r\n\n  Mutter größe",
+        f"{long}\nrouter {long} vlan",
+        "",
+        f"a\n{'x' * 90}",
+        "router vlan",
+    ]
+    memory = passages._Words(table)
+    monkeypatch.setattr(passages, "_words", lambda _: memory)
+    for own in ([0], [1, 0], [2, 4, 1], [3], [0, 1, 2, 3, 4]):
+        for at, one in zip(own, passages.cut([texts[at] for at in own], table), strict=True):
+            lines = texts[at].split("\n")
+            for place, line in enumerate(one.lines.tolist()):
+                stems = one.stems[one.stem_from[place] : one.stem_from[place + 1]]
+                ids = one.ids[one.id_from[place] : one.id_from[place + 1]]
+                segmented = tokens.segmented(lines[line])
+                assert stems.tolist() == passages.stem_keys(tokens.tokens(segmented, stemmed=True)).tolist()
+                assert ids.tolist() == list(table.line_ids(lines[line]))
+            assert one.lines.tolist() == [i for i, line in enumerate(lines) if line.strip()] or [0]

@@ -45,10 +45,13 @@ def quote_rows(
 
 
 def heat_rows(text: str, first: int, width: int, found: Shares) -> Iterator[list[Piece]]:
-    """`text` with what each word gives to the cosine and to bm25: as shades, and as bars below, for who sees none."""
+    """`text` with what each word gives to the cosine and to bm25: as shades, and as bars below, for who sees none.
+
+    Under "w/o" stands what the cosine loses without a sentence.
+    """
     for number, line in enumerate(safe(text, keep_newlines=True).split("\n")[:MOST], first):
         label = f"{number:>{_MARGIN - 1}} "
-        heat = LineHeat(line, found)
+        heat = LineHeat(line, number, found)
         for begin, end in wrap(line, width - _MARGIN):
             yield [(label, "muted"), *_shaded(line, begin, end, heat.shades)]
             label = " " * _MARGIN
@@ -59,12 +62,13 @@ def heat_rows(text: str, first: int, width: int, found: Shares) -> Iterator[list
 class LineHeat:
     """What each word of a line gives to the cosine, as `shades`, and to both sides, as bars below a part of it."""
 
-    def __init__(self, line: str, found: Shares) -> None:
+    def __init__(self, line: str, number: int, found: Shares) -> None:
         from memory_tui.render.share_text import bm25_heat, cosine_heat
 
         self._line = line
-        self._sides = (("cos", cosine_heat(line, found), "vector"), ("bm25", bm25_heat(line, found), "text"))
-        shown = self._sides[0][1] if found.tokens else self._sides[1][1]
+        cosine = "w/o" if found.without else "cos"
+        self._sides = ((cosine, cosine_heat(line, number, found), "vector"), ("bm25", bm25_heat(line, found), "text"))
+        shown = self._sides[0][1] if found.tokens or found.without else self._sides[1][1]
         self.shades = [(a, b, _SHADES[sign]) for a, b, sign in shown]
 
     def bars(self, begin: int, end: int) -> Iterator[tuple[str, Piece]]:

@@ -330,7 +330,7 @@ class Reader(RowList):
         found: dict[int, Heated] = {}
         if self.shares is not None and self.cited is not None:
             for row in range(self.cited[0] - 1, min(self.cited[1], self.count())):
-                heat, lines = LineHeat(page.lines[row], self.shares), list[int | tuple[str, Piece]]()
+                heat, lines = LineHeat(page.lines[row], row + 1, self.shares), list[int | tuple[str, Piece]]()
                 for part, (begin, end) in enumerate(layout.spans(row)):
                     lines += [part, *heat.bars(begin, end)]
                 if not any(row in rows for rows in folded):

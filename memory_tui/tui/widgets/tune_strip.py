@@ -17,6 +17,7 @@ from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Scalar
 from memory_tui.tui.draw import fit
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.home import home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, weighing
@@ -212,7 +213,9 @@ class TuneStrip(Widget, can_focus=True):
     def do_type_value(self) -> None:
         """Begin to type a value for this knob."""
         if self.dial is not None and not self.dial.slides:
-            home_of(self).show_message(f"{self.dial.knob.label} takes no number; h and l turn it.")
+            home_of(self).show_message(
+                f"{self.dial.knob.label} takes no number; {key_of('less')} and {key_of('more')} turn it."
+            )
         elif self.dial is not None:
             self._typed = ""
             self.refresh()

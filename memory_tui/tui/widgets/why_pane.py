@@ -13,6 +13,7 @@ from textual.message import Message
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import change_wording, wording
 from memory_tui.tui.draw import Piece, fit_path, wrap
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.home import home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
@@ -151,7 +152,7 @@ class WhyPane(RowList):
             found = subject.flips[number]
             if home.tuning is not None:
                 home.turn(home.tuning.to(found.settings))
-                home.show_message(f"Set: {change_wording.turned(found)}. u undoes it.")
+                home.show_message(f"Set: {change_wording.turned(found)}. {key_of('undo')} undoes it.")
 
     def do_open(self) -> None:
         """A second click on a change applies it."""

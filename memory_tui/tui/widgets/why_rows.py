@@ -361,8 +361,9 @@ def _record_rows(subject: Subject, width: int) -> Iterator[Row]:
             yield from folded(safe(line), width, "" if line.startswith(" ") else "head", 6)
         best, chunk = subject.answer.best if subject.answer is not None else None, subject.candidate.chunk
         shown = best.text if best is not None else subject.evidence.texts.get(chunk.rowid, "")
-        if shown and (subject.shares.words or subject.shares.tokens):
-            yield [("What each word gives, from a fifth of the greatest:", "head")]
+        if shown and (subject.shares.words or subject.shares.tokens or subject.shares.without):
+            left_out = "; under w/o what the cosine loses without a sentence" if subject.shares.without else ""
+            yield from folded(f"What each word gives, from a fifth of the greatest{left_out}:", width, "head")
             yield from heat_rows(shown, chunk.start_line, width, subject.shares)
 
 

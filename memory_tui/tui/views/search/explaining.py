@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError, ProviderError
+from memory_tui.core.formatting import plural
 from memory_tui.tui.judging import OFTEN
 from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
     from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.engine.engine import Engine
@@ -154,13 +156,40 @@ def find_shares(trace: Trace, hit: Candidate) -> Callable[[Engine], Shares | Non
     """Returns what bm25 and cosine of a hit are made of; None where its chunk is gone, or the provider fails."""
 
     def run(engine: Engine) -> Shares | None:
-        from memory_tui.explain.why_not import Account
-
-        with engine.queries.reader() as store:
-            text = store.texts([hit.chunk.rowid]).get(hit.chunk.rowid)
-        return None if text is None else _shares(engine, Account(hit.chunk, hit.verdict, hit, True, text), trace)
+        account = _account(engine, hit)
+        return None if account is None else _shares(engine, account, trace)
 
     return run
+
+
+def find_heat(trace: Trace, hit: Candidate, engine: Engine, stop: Stop) -> tuple[Shares | None, str]:
+    """What bm25 and cosine of a hit are made of, and a sentence; a provider elsewhere embeds it without each sentence.
+
+    None where its chunk is gone; where the provider fails, without the cosine, and with the reason.
+    """
+    from memory_tui.explain.shares import shares_of
+
+    account, chain = _account(engine, hit), engine.providers.chain
+    if account is None:
+        return None, ""
+    before = sum(one.texts for one in chain.members())
+    try:
+        found = shares_of(engine.queries.reader, chain.of_space, account, trace, send=True, stop=stop)
+    except ProviderError as error:
+        return shares_of(engine.queries.reader, lambda _: None, account, trace), error.message
+    sent = sum(one.texts for one in chain.members()) - before
+    if not found.without:
+        return found, ""
+    who = f"{trace.provider} embedded {plural(sent, 'text')}" if sent else "nothing was sent again"
+    return found, f"Shades and w/o: what the cosine loses when a sentence is left out, one at a time; {who}."
+
+
+def _account(engine: Engine, hit: Candidate) -> Account | None:
+    from memory_tui.explain.why_not import Account
+
+    with engine.queries.reader() as store:
+        text = store.texts([hit.chunk.rowid]).get(hit.chunk.rowid)
+    return None if text is None else Account(hit.chunk, hit.verdict, hit, True, text)
 
 
 def _shares(engine: Engine, account: Account | None, trace: Trace) -> Shares | None:

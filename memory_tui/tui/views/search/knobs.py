@@ -12,6 +12,7 @@ from memory_tui.core.errors import ProviderError
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import Scalar
 from memory_tui.search.trace import Trace
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.tuning import OPENED, Answer, Tuning, changes, summary
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.tune_strip import TuneStrip
@@ -183,7 +184,8 @@ class Knobs(Part):
             self.home.turn(self.home.tuning.rebase(name))
             base = self.home.tuning.baseline
             self.view.show_message(
-                f"Baseline {base.name} is set: {base.title}. The list now compares each turn with it; u undoes it."
+                f"Baseline {base.name} is set: {base.title}. The list now compares each "
+                f"turn with it; {key_of('undo')} undoes it."
             )
 
         value = tuning.difference() or tuning.written or OPENED

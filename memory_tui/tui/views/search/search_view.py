@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events, on
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 
@@ -65,7 +64,7 @@ class SearchView(View):
     def compose_view(self) -> Iterable[Widget]:
         """The panes, top to bottom."""
         yield QueryBox()
-        with Horizontal(id="panes"):
+        with self.panes():
             yield HitList()
             yield WhyPane()
         yield from self.knobs.compose()
