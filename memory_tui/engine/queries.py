@@ -344,6 +344,18 @@ class Queries:
         except IndexUnavailable:
             return frozenset(every)
 
+    def all_notes(self) -> frozenset[str] | None:
+        """The stored paths of all notes, where the last look at the disk found each of them indexed as it is."""
+        last = self._indexer.freshness_check.last
+        if last is None or last.stale or last.shrink is not None or self._indexer.paused:
+            return None
+        try:
+            with self.reader_or_none() as store:
+                paths = store.paths() if store is not None else frozenset()
+        except IndexUnavailable:
+            return None
+        return paths if len(paths) == last.total else None
+
     def keep_chunks(self) -> None:
         """Write the chunks into the file that other processes map, unless there is one that serves.
 
