@@ -381,7 +381,14 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         ("undo",),
     ),
     Action("redo", "redo", "search", "redo it", "", ("redo",)),
-    Action("apply", "do", "why", "apply the change under the cursor", "Apply", ("answer", "flips")),
+    Action(
+        "apply",
+        "do",
+        "why",
+        "say what the change under the cursor does; again applies it",
+        "Apply",
+        ("answer", "flips"),
+    ),
     Action(
         "deeper",
         "show record",
