@@ -129,7 +129,7 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
         ("writable", "editor", "note"),
     ),
     Action("cite", "cite", "notes", "copy the citation: path#Lfirst-Llast", "Cite", NOTE),
-    Action("copy", "copy", "notes", "copy the text with its citation", "", NOTE),
+    Action("copy", "copy", "notes", "copy as: text with citation, citation, Markdown, JSON, command", "", NOTE),
 )
 
 INBOX_ACTIONS: tuple[Action, ...] = (
