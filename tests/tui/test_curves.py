@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.judging import CURVE_DAYS, CURVE_STRIDE, STEPS
 from memory_tui.tui.views.search.fading_view import FadingView
 from memory_tui.tui.widgets.curves import Curve, Curves, Picture, dotted
+from memory_tui.tui.widgets.index_lists import paced
+from memory_tui.tui.widgets.status_bars import IndexingProgress
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tune import evaluate, judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
@@ -138,5 +141,29 @@ def test_the_curve_of_a_knob_is_measured_and_its_mark_moves_with_the_key(tmp_pat
         await until(lambda: len(knobs._points) > STEPS)
         await press(pilot, "escape")
         assert not curves.display
+
+    drive(app, steps)
+
+
+def test_the_index_view_says_how_fast_it_is_and_what_it_covers(tmp_path: Path) -> None:
+    app = make_app(sample(tmp_path))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await pilot.resize_terminal(*LARGE)
+        for question in (QUESTION, "restic lock"):
+            await ask(pilot, question)
+        await settled(pilot)
+        assert app.facts is not None
+        rows = {label: words for label, words, _ in paced(app.facts, app.pace, None)}
+        assert "last 2 questions: half under " in rows["questions"]
+        assert sum(rows["coverage"].split("  (")[0].count(sign) for sign in "█▒×") == len(app.facts.rows)
+        assert "no day " in rows["coverage"]
+        assert "speed" not in rows, "nothing is being indexed"
+        app.pace.rates.extend([10.0, 40.0, 20.0])
+        progress = IndexingProgress(12, 300, "memory/a.md", 20.0, 90.0)
+        speed = {label: words for label, words, _ in paced(app.facts, app.pace, progress)}["speed"]
+        assert speed == "▂█▄  20 files a second now, 288 left, 90 s"
+        behind = replace(app.facts, rows=(replace(app.facts.rows[0], state="failed"), *app.facts.rows[1:]))
+        assert {label: words for label, words, _ in paced(behind, app.pace, None)}["coverage"].count("×") == 2
 
     drive(app, steps)

@@ -40,8 +40,8 @@ def gathered(engine: Engine, query: str, stop: Stop, *, as_written: bool = False
     return engine.queries.gather(query, stop, as_written=as_written)
 
 
-CURVE_ROWS = 30
-"""Rows of a screen that has room for the curve of a knob."""
+CURVE_ROWS, LED_ROWS = 30, 42
+"""Rows of a screen that has room for the curve of a knob; where first steps stand below, more."""
 CURVE_SECONDS = 0.2
 """How long keys rest before a knob is measured."""
 
@@ -175,7 +175,8 @@ class Knobs(Part):
         tuning, curves = self.home.tuning, self.view.query_one("#knob-curve", Curves)
         strip, cases, size = self.view.query_one(TuneStrip), self._shown.cases(), self.view.size
         dial = strip.dial if strip.has_focus else None
-        if tuning is None or dial is None or not self._has_curve(dial) or not cases or size.height < CURVE_ROWS:
+        rows = LED_ROWS if self.home.first_steps is not None else CURVE_ROWS
+        if tuning is None or dial is None or not self._has_curve(dial) or not cases or size.height < rows:
             stop(self, "curve")
             curves.display, self._around = False, None
             return
