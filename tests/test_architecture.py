@@ -304,6 +304,7 @@ NOT_DURABLE = {
     "memory_tui/index/database.py": "a private copy of an index on a disk that takes nothing, gone after the look",
     "memory_tui/openclaw/open_foreign.py": "a private copy of another program's database, gone after the look",
     "memory_tui/index/index_file.py": "the private folder below the temporary one, for an index without a place",
+    "memory_tui/tui/colours.py": "the terminal, which is asked what its ground is",
     "memory_tui/tui/signals.py": "the terminal, which is given back on the way out",
 }
 

@@ -48,8 +48,9 @@ def _demo(given: argparse.Namespace) -> int:
     now = moment(given)
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with demo.own() as folder:
-        workspace, config = demo.materialize(folder / "workspace", today), folder / "config.json"
+        workspace, config = demo.materialize(folder / "workspace", today, more=True), folder / "config.json"
         atomic.create_file(config, b"{}\n")
+        demo.keep_queries(workspace, config, today)
         given_here = options(given)
         # Its folder is gone when it ends, so nobody would find the marks of it again.
         changes = (("recall.marks", "false"), *given_here.changes)

@@ -129,7 +129,7 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
         ("writable", "editor", "note"),
     ),
     Action("cite", "cite", "notes", "copy the citation: path#Lfirst-Llast", "Cite", NOTE),
-    Action("copy", "copy", "notes", "copy the text with its citation", "", NOTE),
+    Action("copy", "copy", "notes", "copy as: text with citation, citation, Markdown, JSON, command", "", NOTE),
 )
 
 INBOX_ACTIONS: tuple[Action, ...] = (
@@ -381,7 +381,14 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         ("undo",),
     ),
     Action("redo", "redo", "search", "redo it", "", ("redo",)),
-    Action("apply", "do", "why", "apply the change under the cursor", "Apply", ("answer", "flips")),
+    Action(
+        "apply",
+        "do",
+        "why",
+        "say what the change under the cursor does; again applies it",
+        "Apply",
+        ("answer", "flips"),
+    ),
     Action(
         "deeper",
         "show record",

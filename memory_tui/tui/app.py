@@ -56,7 +56,7 @@ from memory_tui.tui.keymap import bindings
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking
-from memory_tui.tui.state import Facts
+from memory_tui.tui.state import Facts, Pace
 from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
@@ -187,6 +187,7 @@ class MemoryApp(GlobalActions):
         self.started = time.time()
         self.recalled = Marking()
         self.shares: dict[str, float] = {}
+        self.pace = Pace()
         self.typed_ahead = TypedAhead(self, self._strike)
         self.signals: signals.Signals | None = None
         """Who ends the app when a signal comes; None where it runs without a terminal."""
@@ -222,6 +223,7 @@ class MemoryApp(GlobalActions):
         """Remember which lines an answer gave, for the reader to mark."""
         if trace is None or self.engine is None or not self.recalled.took(trace):
             return
+        self.pace.answered.append(sum(trace.timings.values()))
         writing = self.recalled.writing(self.engine)
         if writing is not None:
             self.jobs.report(writing)
@@ -376,6 +378,7 @@ class MemoryApp(GlobalActions):
                 case SyncStarted() if event.total:
                     self.progress = IndexingProgress(total=event.total)
                 case SyncProgress():
+                    self.pace.rates.append(event.rate)
                     self.progress = replace(
                         self.progress or IndexingProgress(),
                         done=event.done,
@@ -397,6 +400,7 @@ class MemoryApp(GlobalActions):
                     self.progress = replace(self.progress, fetching=f"{event.name}: {event.progress}")
                 case SyncFinished():
                     self.progress = None
+                    self.pace.rates.clear()
                 case _:
                     pass
         if self.facts is not None:

@@ -467,10 +467,25 @@ class GlobalActions(App[int]):
             self._copy(f"{place[0]}#L{place[1]}-L{place[2]}", "the citation")
 
     def do_copy(self) -> None:
-        """Copy the text with its citation."""
-        place = self.view.place_in_note() if self.view else None
-        if place is not None and self.view is not None:
-            self._copy(f"{self.view.text_in_note()}\n\n{place[0]}#L{place[1]}-L{place[2]}\n", "text and citation")
+        """Copy as: text with its citation, citation, Markdown, JSON, the command that shows this."""
+        from memory_tui.tui import external
+        from memory_tui.tui.tuning import ORIGIN
+        from memory_tui.tui.views.dialogs import Picker
+
+        view, engine = self.view, self.engine
+        place = view.place_in_note() if view is not None else None
+        if view is None or engine is None or place is None:
+            return
+        values = self.tuning.settings.values.items() if self.tuning is not None else ()
+        tuned = {key: one.value for key, one in values if one.origin == ORIGIN}
+        question = self.question if self.current_mode == "search" else ""
+        found = external.forms(place, view.text_in_note(), question, str(engine.plan.roots.workspace), tuned)
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self._copy(found[name], name)
+
+        self.push_screen(Picker("Copy as", list(found)), chosen)
 
     def _copy(self, text: str, what: str) -> None:
         from memory_tui.core.sanitize import safe

@@ -103,7 +103,7 @@ _MEANINGS: dict[str, Meaning] = {
     "remove": Meaning(("d",), "take away: lines or a note to the trash, a saved query, an approval, a connection"),
     "mark range": Meaning(("V",), "mark lines from here to where the cursor goes"),
     "cite": Meaning(("y",), "copy the citation"),
-    "copy": Meaning(("Y",), "copy the text with its citation"),
+    "copy": Meaning(("Y",), "copy as: text with citation, citation, Markdown, JSON, command"),
     "commit": Meaning(("C",), "commit the note to git"),
     "undo": Meaning(("u",), "undo the last step of this view"),
     "redo": Meaning(("ctrl+r",), "redo it"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
@@ -17,10 +17,14 @@ from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.state import Facts
+from memory_tui.tui.state import Facts, Pace
 from memory_tui.tui.widgets.file_tree import SIGNS
+from memory_tui.tui.widgets.memory_map import sparkline
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.workspace import root_state
+
+if TYPE_CHECKING:
+    from memory_tui.tui.widgets.status_bars import IndexingProgress
 
 LABEL = 12
 
@@ -66,6 +70,53 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ("config", status.config_path or "none found: defaults", ""),
         *[("notice", f"{notice.message} {notice.next_step}", "warn") for notice in status.notices],
     ]
+
+
+COVERED = {"fresh": "█", "failed": "×"}
+"""Sign of a note's state; ▒ is behind."""
+
+
+def paced(facts: Facts, pace: Pace, progress: IndexingProgress | None) -> list[tuple[str, str, str]]:
+    """How far the index has come and how fast it answers: label, words, style."""
+    rows: list[tuple[str, str, str]] = []
+    if progress is not None and pace.rates:
+        left = f", {progress.seconds_left:,.0f} s" if progress.seconds_left is not None else ""
+        said = f"{pace.rates[-1]:,.0f} files a second now, {progress.total - progress.done:,} left{left}"
+        rows.append(("speed", f"{_line(pace.rates)}  {said}", ""))
+    if pace.answered:
+        times = sorted(pace.answered)
+        middle, late = times[len(times) // 2], times[min(len(times) - 1, len(times) * 95 // 100)]
+        said = f"last {plural(len(times), 'question')}: half under {middle:,.1f} ms, 95 % under {late:,.1f} ms"
+        rows.append(("questions", f"{_line(pace.answered)}  {said}", ""))
+    sent = [link for link in facts.status.links if link.host and link.calls]
+    rows += [
+        (f"{link.name}", f"{plural(link.calls, 'call')} with {plural(link.texts, 'text')} so far", "") for link in sent
+    ]
+    covered = _coverage(facts)
+    if covered:
+        rows.append(("coverage", f"a sign a note, {covered}  (█ fresh, ▒ behind, × failed)", ""))
+    return rows
+
+
+def _line(values: Sequence[float]) -> str:
+    """The last values as blocks."""
+    scaled = [max(1, round(value * 100)) for value in list(values)[-30:]]
+    return sparkline(scaled, max(scaled))
+
+
+def _coverage(facts: Facts) -> str:
+    """A sign a note by the month it is of, oldest first, then notes without a day."""
+    months: dict[str, str] = {}
+    for row in sorted(facts.rows, key=lambda row: (row.day is None, str(row.day))):
+        month = f"{row.day:%b %Y}" if row.day is not None else "no day"
+        months[month] = months.get(month, "") + COVERED.get(row.state, "▒")
+    if sum(map(len, months.values())) > MOST_SIGNS:
+        return ""
+    return "  ".join(f"{month} {signs}" for month, signs in months.items())
+
+
+MOST_SIGNS = 400
+"""Notes beyond which a sign for each says nothing any more."""
 
 
 def home(words: str) -> str:

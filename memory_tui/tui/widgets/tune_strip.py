@@ -11,6 +11,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.widget import Widget
 
 from memory_tui.core.errors import SettingError
@@ -106,6 +107,9 @@ class TuneStrip(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("tune"))
     PLACES: ClassVar[tuple[str, ...]] = ("tune",)
 
+    class Selected(Message):
+        """Another knob is under the cursor, or the strip got or lost the focus."""
+
     def __init__(self, knobs: KnobTurner) -> None:
         super().__init__(id="tune")
         self._knobs = knobs
@@ -177,6 +181,7 @@ class TuneStrip(Widget, can_focus=True):
         self._at = at % max(1, len(self._dials))
         self._describe()
         self.refresh()
+        self.post_message(self.Selected())
 
     def do_less(self) -> None:
         """A step less."""
@@ -267,12 +272,14 @@ class TuneStrip(Widget, can_focus=True):
         """The knob under the cursor is explained while the strip is in focus."""
         self._describe()
         self.refresh(layout=True)
+        self.post_message(self.Selected())
 
     def on_blur(self) -> None:
         """A value that was not taken is dropped."""
         self._typed = None
         self._describe()
         self.refresh(layout=True)
+        self.post_message(self.Selected())
 
     # --- mouse ---------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.tui.grammar import key_of
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, statements
+from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, paced, statements
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
@@ -45,11 +45,13 @@ class IndexView(View):
 
     def facts_changed(self, facts: Facts, /) -> None:
         """Everything follows the facts."""
-        self.query_one(Statements).show(statements(facts))
+        self.query_one(Statements).show([*statements(facts), *paced(facts, self.home.pace, self.home.progress)])
         self.query_one(Attention).show(facts)
 
     def events_came(self, events: Sequence[Event]) -> None:
-        """Append to the log."""
+        """Append to the log, and show how fast files are indexed."""
+        if self.home.facts is not None and self.home.progress is not None:
+            self.facts_changed(self.home.facts)
         self.query_one(EventLog).add(events)
 
     @on(RowList.Chosen, "#attention")

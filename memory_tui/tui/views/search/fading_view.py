@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from textual import on
+from textual.widget import Widget
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.grammar import key_of
-from memory_tui.tui.judging import Faded, find_fading
+from memory_tui.tui.judging import CURVE_DAYS, Faded, find_fading
 from memory_tui.tui.tuning import dated
 from memory_tui.tui.views.search.lab import Report
 from memory_tui.tui.views.view import KnobHistory, View
+from memory_tui.tui.widgets.curves import MOST, Curve, Curves, Picture
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
-    from memory_tui.explain.decay import Fading
+    from memory_tui.explain.decay import Ahead, Fading
     from memory_tui.tui.views.search.search_view import SearchView
 
 HORIZON = 90
+LETTERS = "ABCD"
+TICKS = ((0, "today"), (45, "45 days"), (90, "90 days"), (135, "135 days"), (CURVE_DAYS, "180 days"))
+
+
+def _told(sign: str, one: Ahead) -> str:
+    """A curve in words."""
+    when = f"leaves in about {one.leaves} days" if one.leaves is not None else f"stays for {CURVE_DAYS} days"
+    place = f"{one_line(one.chunk.path)}:{one.chunk.start_line}"
+    return f"{sign}  {place}  {when}, score {one.scores[0][1]:.2f} → {one.scores[-1][1]:.2f}"
+
+
 DECAY = "query.hybrid.temporalDecay.enabled"
 
 
@@ -41,6 +54,12 @@ class FadingView(View):
         self.report = Report(self, self, f"Fading within {HORIZON} days")
         self.parts = (KnobHistory(self), self.report)
         self.faded: Faded | None = None
+        self.curves = Curves("curves")
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The curves over the list."""
+        yield self.curves
+        yield from super().compose_view()
 
     def on_mount(self) -> None:
         """Have the saved questions asked, whose hits fade as well."""
@@ -60,6 +79,33 @@ class FadingView(View):
     def arrived(self, value: Faded) -> None:
         """What is known by now."""
         self.faded = value
+        self._draw()
+
+    def _draw(self) -> None:
+        """One curve a hit that fades, with the day it leaves; those that leave first in front."""
+        faded, tuning = self.faded, self.home.tuning
+        if faded is None or tuning is None:
+            return
+        moving = [one for one in faded.ahead if one.scores[-1][1] < one.scores[0][1]]
+        shown = sorted(moving, key=lambda one: (one.leaves is None, one.leaves or 0, one.place))[:MOST]
+        floor = float(tuning.settings.number("query.minScore"))
+        scores = [score for one in shown for _, score in one.scores]
+        # Without a minScore near them, curves would lie flat on a scale that begins at 0.
+        low = min([floor or 1.0, *scores], default=0.0) - 0.02
+        picture = Picture(
+            [
+                Curve([(day / CURVE_DAYS, score) for day, score in one.scores], sign)
+                for sign, one in zip(LETTERS, shown, strict=False)
+            ],
+            low,
+            max([floor, *scores], default=1.0),
+            [(day / CURVE_DAYS, words) for day, words in TICKS],
+            [_told(sign, one) for sign, one in zip(LETTERS, shown, strict=False)]
+            + [f"{plural(len(faded.ahead) - len(moving), 'hit')} of {len(faded.ahead)} never fade within 180 days"],
+            (floor, f"minScore {floor:.2f}") if floor >= low else None,
+        )
+        self.curves.display = bool(shown)
+        self.curves.show(picture, f"Scores over the next {CURVE_DAYS} days: {one_line(self.search.question, 60)}")
 
     def summary(self) -> str:
         """How many questions were looked at."""

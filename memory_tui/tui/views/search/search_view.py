@@ -53,7 +53,7 @@ class SearchView(View):
         self.shown = ShownAnswer()
         self.knobs = Knobs(self, self.shown, lambda keep: self.relist(keep=keep))
         self.explainer = Explainer(self, self.shown)
-        self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again)
+        self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again, self.knobs.draw_curve)
         self.reading = Reading(self, self.shown, self._ask)
         self.parts = (self.reading, self.knobs, self.judge, self.explainer)
         self._first = query
@@ -121,6 +121,10 @@ class SearchView(View):
         return ["", "For instance:", *(f"  {one_line(question)}" for question in asked)] if asked else []
 
     # --- asking --------------------------------------------------------------------------------------------------
+
+    def on_tune_strip_selected(self) -> None:
+        """Another knob is in focus, or none."""
+        self.knobs.draw_curve()
 
     @on(QueryBox.Asked)
     def _asked_for(self, event: QueryBox.Asked) -> None:
