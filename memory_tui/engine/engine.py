@@ -21,18 +21,10 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
-from memory_tui.notices import (
-    BatchWaits,
-    ConfigProblem,
-    IndexRemark,
-    MediaNotRead,
-    Notice,
-    RootLost,
-    TrustUnread,
-    without_effect,
-)
+from memory_tui.notices import BatchWaits, ConfigProblem, IndexRemark, MediaNotRead, Notice, RootLost, without_effect
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
+from memory_tui.release_notices import TrustUnread
 from memory_tui.workspace import root_state
 from memory_tui.workspace.media import hindrance
 from memory_tui.workspace.notes import Document

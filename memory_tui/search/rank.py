@@ -14,20 +14,22 @@ from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
 from memory_tui.notices import (
-    CutOtherwise,
-    EmptiedThere,
-    FirstSearchThere,
     LanguageUnknown,
-    NeverRecalledThere,
     Notice,
     NotTranslated,
     PassagesByWords,
     ReadAsTime,
     SearchedOtherwise,
     SettingIgnored,
-    TrustUnread,
     UnevenWeights,
     WordsUnknown,
+)
+from memory_tui.release_notices import (
+    CutOtherwise,
+    EmptiedThere,
+    FirstSearchThere,
+    NeverRecalledThere,
+    TrustUnread,
     ZeroVectors,
 )
 from memory_tui.search import formulas, gate, rules_2026_9

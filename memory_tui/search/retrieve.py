@@ -13,17 +13,9 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.notices import (
-    LongQuestion,
-    MeaningOff,
-    NoFullText,
-    Notice,
-    OtherModel,
-    ReadAsTime,
-    SearchedOtherwise,
-    ZeroVectors,
-)
+from memory_tui.notices import LongQuestion, MeaningOff, NoFullText, Notice, OtherModel, ReadAsTime, SearchedOtherwise
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
+from memory_tui.release_notices import ZeroVectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.dates.question_dates import Time, time_in

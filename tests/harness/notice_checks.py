@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from memory_tui import notices, plan
+from memory_tui import notices, plan, release_notices
 from memory_tui.config import places
 from memory_tui.core import profiles, tokens
 from memory_tui.core.errors import ProviderError, WorkspaceError
@@ -58,8 +58,8 @@ class NoticeCase(Case):
 # --- what OpenClaw does otherwise ----------------------------------------------------------------------------------
 
 
-@checks(notices.EmptiedThere)
-def _emptied(claim: notices.EmptiedThere, case: NoticeCase) -> None:
+@checks(release_notices.EmptiedThere)
+def _emptied(claim: release_notices.EmptiedThere, case: NoticeCase) -> None:
     assert profiles.get(claim.profile).faults
     assert case.trace.profile == claim.profile
     with case.world.engine.queries.reader() as store:
@@ -67,31 +67,31 @@ def _emptied(claim: notices.EmptiedThere, case: NoticeCase) -> None:
     assert identity is None or not identity.dims
 
 
-@checks(notices.FirstSearchThere)
-def _first(claim: notices.FirstSearchThere, case: NoticeCase) -> None:
+@checks(release_notices.FirstSearchThere)
+def _first(claim: release_notices.FirstSearchThere, case: NoticeCase) -> None:
     assert profiles.get(claim.profile).faults
     assert case.trace.profile == claim.profile
     again = case.world.engine.queries.gather(case.evidence.query)
-    said = [one for one in rank(again, case.settings).notices if isinstance(one, notices.FirstSearchThere)]
+    said = [one for one in rank(again, case.settings).notices if isinstance(one, release_notices.FirstSearchThere)]
     assert not said, "only the first"
 
 
-@checks(notices.ZeroVectors)
-def _zeros(claim: notices.ZeroVectors, case: NoticeCase) -> None:
+@checks(release_notices.ZeroVectors)
+def _zeros(claim: release_notices.ZeroVectors, case: NoticeCase) -> None:
     found = static_table().vectors(list(case.world.texts.values()))
     assert claim.count == sum(not vector.any() for vector in found)
     assert claim.profile == (case.trace.profile if profiles.get(case.trace.profile).exact_paths else "")
 
 
-@checks(notices.CutOtherwise)
-def _cut_otherwise(claim: notices.CutOtherwise, case: NoticeCase) -> None:
+@checks(release_notices.CutOtherwise)
+def _cut_otherwise(claim: release_notices.CutOtherwise, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
     with case.world.engine.queries.reader() as store:
         assert claim.chunking == store.chunking() != profiles.get(claim.profile).chunking
 
 
-@checks(notices.TrustUnread)
-def _unread(claim: notices.TrustUnread, case: NoticeCase) -> None:
+@checks(release_notices.TrustUnread)
+def _unread(claim: release_notices.TrustUnread, case: NoticeCase) -> None:
     assert profiles.get(case.trace.profile).exact_paths
     file = places.state_database()
     assert str(file) in claim.detail
@@ -99,8 +99,8 @@ def _unread(claim: notices.TrustUnread, case: NoticeCase) -> None:
     assert "own database" in claim.next_step
 
 
-@checks(notices.NeverRecalledThere)
-def _never(claim: notices.NeverRecalledThere, case: NoticeCase) -> None:
+@checks(release_notices.NeverRecalledThere)
+def _never(claim: release_notices.NeverRecalledThere, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
     open_wide = case.settings.update({"query.maxResults": 50, "query.minScore": 0.0}, "harness")
     hits = {hit.chunk.citation for hit in case.under(open_wide).recalled}
@@ -617,12 +617,12 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
 
 SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
     of_openclaw: {
-        notices.EmptiedThere,
-        notices.FirstSearchThere,
-        notices.ZeroVectors,
-        notices.CutOtherwise,
-        notices.NeverRecalledThere,
-        notices.TrustUnread,
+        release_notices.EmptiedThere,
+        release_notices.FirstSearchThere,
+        release_notices.ZeroVectors,
+        release_notices.CutOtherwise,
+        release_notices.NeverRecalledThere,
+        release_notices.TrustUnread,
     },
     of_questions: {
         notices.WordsUnknown,
