@@ -40,6 +40,11 @@ class Notice(ABC):
         """What a person can do; empty where there is nothing to do."""
         return ""
 
+    @property
+    def sentence(self) -> str:
+        """Both, as one text."""
+        return f"{self.message} {self.next_step}".rstrip()
+
 
 # --- the question --------------------------------------------------------------------------------------------------
 
@@ -373,19 +378,6 @@ class VectorsRefused(Notice):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexRemark(Notice):
-    """What opening, writing or reading the index met, in the words of the error or of what was done about it."""
-
-    said: str
-    code = "index"
-
-    @property
-    def message(self) -> str:
-        """As it was said."""
-        return self.said
-
-
-@dataclass(frozen=True, slots=True)
 class RootLost(Notice):
     """The root at `path` is in a `state` in which it cannot be relied on; `detail` says why, `remedy` what to do."""
 
@@ -411,10 +403,12 @@ class RootLost(Notice):
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem(Notice):
-    """The configuration holds something at `key` that is not used as it is: what, where, what counts instead."""
+    """In line `line` of the configuration `file` something at `key` is not used as it is: what, what counts instead."""
 
     said: str
     key: str
+    file: str
+    line: int
     code = "config"
 
     @property

@@ -168,7 +168,7 @@ class Backend:
             return ""
         from memory_tui.qmd import reasons
 
-        return reasons.why(self.client, found, path, line, self._stop)
+        return reasons.why(self.client, found, path, line, self._stop).sentence
 
     def settle(self, stop: Stop) -> None:
         """Wait a moment for an update that runs; make the index where nobody ever did. Raises QmdFailure, Cancelled."""

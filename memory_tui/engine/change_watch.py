@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memory_tui.index.freshness import Freshness
     from memory_tui.index.store import Store
     from memory_tui.index.watch import Named, Watcher
+    from memory_tui.notices import Notice
     from memory_tui.openclaw.agent_sessions import SessionCopies
     from memory_tui.plan import Plan
     from memory_tui.workspace.roots import Roots
@@ -315,7 +316,7 @@ class SessionWatch:
     What cannot be read stands among `notices`, and `tell` hears it once.
     """
 
-    def __init__(self, plan: Plan, notices: list[str], tell: Callable[[str], None]) -> None:
+    def __init__(self, plan: Plan, notices: list[Notice], tell: Callable[[str], None]) -> None:
         self._copies: SessionCopies | None = None
         self._notices, self._tell = notices, tell
         self._lock = threading.Lock()
@@ -332,10 +333,10 @@ class SessionWatch:
         with self._lock:
             before, changed = copies.problem, copies.refresh()
             if copies.problem != before:
-                self._notices[:] = [text for text in self._notices if text != before]
+                self._notices[:] = [notice for notice in self._notices if notice != before]
                 if copies.problem:
                     self._notices.append(copies.problem)
-                    self._tell(copies.problem)
+                    self._tell(copies.problem.sentence)
         return changed
 
 

@@ -75,7 +75,8 @@ def _explained(engine: Engine, evidence: Evidence, theirs: QmdAnswer, row: Share
         return replace(row, why_not_builtin=one_line(wording.account(found)))
     if row.qmd is None and row.builtin is not None:
         middle = (row.builtin.start_line + row.builtin.end_line) // 2
-        return replace(row, why_not_qmd=reasons.why(engine.backend.client, theirs, row.builtin.path, middle, stop))
+        reason = reasons.why(engine.backend.client, theirs, row.builtin.path, middle, stop)
+        return replace(row, why_not_qmd=reason.sentence)
     return row
 
 
@@ -90,7 +91,7 @@ def why_both(engine: Engine, query: str, path: str, line: int | None, stop: Stop
     client = engine.backend.client
     try:
         asked = client.ask(query, engine.plan.settings.whole("query.maxResults"), stop=stop)
-        theirs = reasons.why(client, asked, ours.place.path, line or 0, stop)
+        theirs = reasons.why(client, asked, ours.place.path, line or 0, stop).sentence
     except QmdFailure as failure:
         theirs = f"{failure.message} {failure.next_step}".rstrip()
     return one_line(wording.account(ours)), one_line(theirs)

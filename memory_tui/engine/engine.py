@@ -21,7 +21,7 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
-from memory_tui.notices import BatchWaits, ConfigProblem, IndexRemark, MediaNotRead, Notice, RootLost, without_effect
+from memory_tui.notices import BatchWaits, ConfigProblem, MediaNotRead, Notice, RootLost, without_effect
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
 from memory_tui.release_notices import TrustUnread
@@ -330,11 +330,13 @@ class Engine:
 
     def _notices(self) -> tuple[Notice, ...]:
         """The same as `notices`, but for who answers."""
-        found: list[Notice] = [ConfigProblem(str(problem), problem.key) for problem in self.plan.config.found]
+        found: list[Notice] = [
+            ConfigProblem(str(one), one.key, one.place.file, one.place.line) for one in self.plan.config.found
+        ]
         if reason := hindrance(self.plan.config, self.plan.provider):
             found.append(MediaNotRead(reason))
         found += without_effect(self.plan.chosen, self.plan.settings)
-        found += map(IndexRemark, self.indexer.opener.notices)
+        found += self.indexer.opener.notices
         lost = root_state.lost(self.indexer.root_watch.states())
         found += [RootLost(root.absolute, root.state, root.detail, root_state.next_step(root)) for root in lost]
         found += self.indexer.freshness_check.notices()

@@ -41,6 +41,7 @@ from memory_tui.engine.freshness_check import FreshnessCheck
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, who_answers
 from memory_tui.index.connections import Readers, Writer
+from memory_tui.index.remarks import IndexNotUsed
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import reachable
 
@@ -252,7 +253,7 @@ class Indexer:
         except IndexUnavailable as error:
             if not isinstance(error, IndexBusy) and not (self.opener.path.exists() and self.opener.path.stat().st_size):
                 raise
-            self.opener.notices.append(f"{error.message} {error.next_step}")
+            self.opener.notices.append(IndexNotUsed.of(str(self.opener.path), error))
 
     def _nothing_changed(self) -> bool:
         """Whether reading tells that a sync would change nothing, so that nobody has to open the index for writing."""
@@ -320,10 +321,10 @@ class Indexer:
 
         `met` is the file (device, inode) in which it met damage.
         """
-        text = f"{error.message} {error.next_step}".rstrip()
-        if text not in self.opener.notices:
-            self.opener.notices.append(text)
-            self._notice(text)
+        notice = IndexNotUsed.of(str(self.opener.path), error)
+        if notice not in self.opener.notices:
+            self.opener.notices.append(notice)
+            self._notice(notice.sentence)
         if self.batches.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
             self._condemned = met
             self.writer.submit(self.opener.condemn(error, met)).add_done_callback(self._condemn_failed)
@@ -336,8 +337,8 @@ class Indexer:
         """
         self.writer.run(self.opener.condemn(error, met))
         self.sync(reason="search")
-        mended = f"{error.message} {error.next_step}".rstrip()
-        self.opener.notices[:] = [text for text in self.opener.notices if text != mended]
+        mended = IndexNotUsed.of(str(self.opener.path), error)
+        self.opener.notices[:] = [notice for notice in self.opener.notices if notice != mended]
 
     def _condemn_failed(self, outcome: Future[None]) -> None:
         """A damaged file that could not be moved aside, because another was writing it, is condemned when met again."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memory_tui.index import integrity
     from memory_tui.index.abilities import Vec0Use
     from memory_tui.index.store import Store
+    from memory_tui.notices import Notice
     from memory_tui.plan import Plan
 
 _OLD_SECONDS = 86_400
@@ -45,7 +46,7 @@ class IndexOpener:
 
         self.path = index_file.find(plan.index)
         """Where the index is; another folder than planned when that one cannot be written."""
-        self.notices: list[str] = []
+        self.notices: list[Notice] = []
         self.opened = False
         self.resident = False
         """Whether this process keeps the index for as long as it runs, as app or server."""
@@ -189,13 +190,14 @@ class IndexOpener:
             expected=expected,
         )
         self.path = store.path
-        for text in self.notices[known:]:
-            self._emit(text)
+        for notice in self.notices[known:]:
+            self._emit(notice.sentence)
         return store
 
     def _suspicion(self) -> str:
         """Why the file should be checked before it is trusted; empty for a new one and one that others use."""
         from memory_tui.index import integrity
+        from memory_tui.index.remarks import IndexGone
 
         path = self.path
         there = path.exists() and path.stat().st_size > 0
@@ -205,7 +207,7 @@ class IndexOpener:
         if there:
             return broken
         if self._last is not None or broken != integrity.UNCLOSED:
-            self._report(f"The index {path} was deleted or emptied; memory-tui rebuilds it from the notes.")
+            self._report(IndexGone(str(path)))
         return ""
 
     def _sweep(self) -> None:
@@ -241,9 +243,9 @@ class IndexOpener:
             raise IndexBusy(f"Another process is writing {self.path}.", "Try again when it has finished.")
         return lock
 
-    def _report(self, text: str) -> None:
-        self.notices.append(text)
-        self._emit(text)
+    def _report(self, notice: Notice) -> None:
+        self.notices.append(notice)
+        self._emit(notice.sentence)
 
 
 def _held_elsewhere(index: Path) -> bool:

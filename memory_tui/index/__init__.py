@@ -18,6 +18,7 @@
 - note_rows: A note as rows of the index: its chunks under their headings, with what a person should know of it. ->
   cut
 - rebuild: A rebuild makes a new index beside the old one, then publishes it in one step. -> begin
+- remarks: Remarks tell what opening or reading an index met, each as a notice with its evidence. -> MovedAside
 - schema: The schema of an index file: its tables, the recipe it was made with. -> Recipe
 - store: The store reads the rows of an index. -> Store
 - sync: A sync makes the index hold what is on disk. -> sync

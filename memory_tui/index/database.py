@@ -14,7 +14,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import apsw
 
@@ -31,6 +31,10 @@ from memory_tui.core.errors import (
 from memory_tui.index import schema
 from memory_tui.index.abilities import INSTALLED, OFF, Vec0, Vec0Use, fts5, load
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
+from memory_tui.index.remarks import NotCopied
+
+if TYPE_CHECKING:
+    from memory_tui.notices import Notice
 
 Rows = list[tuple[Any, ...]]
 Frozen = tuple[int, ...]
@@ -85,16 +89,16 @@ class Database:
         *,
         read_only: bool = False,
         vec0: Vec0Use = INSTALLED,
-        notices: list[str] | None = None,
+        notices: list[Notice] | None = None,
         expected: Callable[[], bool] = lambda: False,
     ) -> Self:
         """The index at `path`, made if it is not there (unless `read_only`).
 
         A damaged index is moved aside, and a folder that cannot be written is replaced by a temporary one; `notices`
-        gets a sentence for each. What is not ours stays where it is: by its header, or where that is gone unless an
+        gets one for each. What is not ours stays where it is: by its header, or where that is gone unless an
         index of ours is `expected` there. Raises IndexUnavailable, IndexRefused.
         """
-        heard = [] if notices is None else notices
+        heard: list[Notice] = [] if notices is None else notices
         where = resolved(path)
         check(where)
         found = kind(where, _header)
@@ -285,7 +289,7 @@ def _copy(source: apsw.Connection, target: apsw.Connection) -> None:
         source.close()
 
 
-def _seed(index: Path, where: Path, notices: list[str]) -> None:
+def _seed(index: Path, where: Path, notices: list[Notice]) -> None:
     """Begin the index at `where` as a copy of one that cannot be written: nothing has to be embedded again."""
     try:
         target = apsw.Connection(str(where), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -294,7 +298,7 @@ def _seed(index: Path, where: Path, notices: list[str]) -> None:
         finally:
             target.close()
     except (_Unusable, apsw.Error, IndexUnavailable) as error:
-        notices.append(f"The index {index} could not be copied to {where} ({error}); it is made again from the notes.")
+        notices.append(NotCopied(str(index), str(where), str(error)))
 
 
 def _is_frozen(connection: apsw.Connection) -> bool:

@@ -11,12 +11,16 @@ import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core import atomic, files
 from memory_tui.core.errors import IndexRefused, IndexUnavailable
 from memory_tui.core.side_files import read_beside
+from memory_tui.index.remarks import KeptElsewhere, MovedAside, OnSharedFiles
 from memory_tui.index.schema import APPLICATION_ID
+
+if TYPE_CHECKING:
+    from memory_tui.notices import Notice
 
 SIDES = ("", "-wal", "-shm", "-journal")
 """What SQLite can leave of one database, the database itself first."""
@@ -105,7 +109,7 @@ def check(index: Path) -> None:
             raise refused(part, "is a folder" if part.is_dir() and not part.is_symlink() else "is a link or a pipe")
 
 
-def choose_path(path: str | os.PathLike[str], notices: list[str]) -> Path:
+def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
     """Where the index of `path` can be written: there, or in this user's temporary folder, with a notice.
 
     Makes the folder (0700) and an empty file (0600). Raises IndexUnavailable.
@@ -117,11 +121,7 @@ def choose_path(path: str | os.PathLike[str], notices: list[str]) -> Path:
             "Name another file with --index, or delete this one; it is made again from the notes.",
         )
     if name := files.shared(where):
-        notices.append(
-            f"The index {where} lies on a file system that other machines can write to ({name}): it is kept "
-            "without a write-ahead log, so searches can wait for a moment while it is written. "
-            "Name a file on a local disk with --index to avoid that."
-        )
+        notices.append(OnSharedFiles(str(where), name))
     try:
         return _with_room(where)
     except OSError as error:
@@ -134,7 +134,7 @@ def choose_path(path: str | os.PathLike[str], notices: list[str]) -> Path:
             tried = Path(error.filename or tempfile.gettempdir())
             reasons.append(f"{tried}: {error.strerror or error}{_how_full(error, tried)}")
         else:
-            notices.append(f"The index {where} cannot be written ({why}); it is kept in {other} for now.")
+            notices.append(KeptElsewhere(str(where), why, str(other)))
             return other
     raise IndexUnavailable(
         f"No index can be written: {'; '.join(reasons)}.",
@@ -262,8 +262,8 @@ def _temporary_folder(within: Path | None = None) -> Path:
     return folder
 
 
-def quarantine(path: Path, why: str) -> str:
-    """Rename the file and its write-ahead log; returns the sentence that says so, after `why`.
+def quarantine(path: Path, why: str) -> MovedAside:
+    """Rename the file and its write-ahead log; returns what says so, with the sentence `why`.
 
     Raises IndexUnavailable.
     """
@@ -279,4 +279,4 @@ def quarantine(path: Path, why: str) -> str:
                 atomic.move_file(old, target.with_name(target.name + side))
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be moved aside: {error.strerror}.", "Move it away yourself.") from None
-    return f"{why} It is kept as {target}; memory-tui rebuilds it from the notes."
+    return MovedAside(str(path), why, str(target))

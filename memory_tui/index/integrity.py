@@ -161,7 +161,7 @@ def take(index: Path) -> tuple[str, ShutdownMarker | None]:
         found = _parsed(text)
         if found is not None or not text:
             atomic.remove_file(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return UNCLOSED, None
     except OSError as error:
         return f"its marker cannot be read: {error.strerror}", None

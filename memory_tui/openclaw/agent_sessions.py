@@ -21,6 +21,7 @@ from memory_tui.core import atomic
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.formatting import plural
 from memory_tui.core.redaction import redact
+from memory_tui.notices import Notice
 from memory_tui.openclaw import flush, open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
 
@@ -162,14 +163,65 @@ def _decompressed(data: bytes) -> bytes:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class MessagesNotRead(Notice):
+    """So many `messages` of the sessions in `database` are in a form that cannot be read."""
+
+    database: str
+    messages: int
+    code = "index"
+
+    @property
+    def message(self) -> str:
+        """How many, and why."""
+        return (
+            f"{plural(self.messages, 'message')} of OpenClaw's sessions cannot be read: the database holds them in a "
+            "form that is damaged or new."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsNotRead(Notice):
+    """The sessions in `database` cannot be read, for `detail`, a sentence; `remedy` says what to do."""
+
+    database: str
+    detail: str
+    remedy: str
+    code = "index"
+
+    @property
+    def message(self) -> str:
+        """Why."""
+        return f"OpenClaw's sessions cannot be read: {self.detail}"
+
+    @property
+    def next_step(self) -> str:
+        """What a person can do about it."""
+        return self.remedy
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptsNotWritten(Notice):
+    """Copies of the sessions cannot be written to `folder`, for `reason`."""
+
+    folder: str
+    reason: str
+    code = "index"
+
+    @property
+    def message(self) -> str:
+        """Where, and why."""
+        return f"Transcripts cannot be written to {self.folder}: {self.reason}."
+
+
 class SessionCopies:
     """The transcripts in `folder`, which follow the sessions in `database` and the archives in `archive`."""
 
     def __init__(self, database: Path, folder: Path, archive: Path) -> None:
         self._database, self._folder, self._archive = database, folder, archive
         self._seen: _Traces = ()
-        self.problem = ""
-        """Why not all of the sessions can be read, as a sentence; empty where they can."""
+        self.problem: Notice | None = None
+        """Why not all of the sessions can be read; None where they can."""
 
     def refresh(self) -> bool:
         """Bring the copies up to date where the database changed, which costs four looks; whether one changed."""
@@ -180,10 +232,10 @@ class SessionCopies:
         try:
             changed = self._copy()
         except NotSeen as error:
-            self.problem = f"OpenClaw's sessions cannot be read: {error.detail} {error.next_step}".rstrip()
+            self.problem = SessionsNotRead(str(self._database), error.detail, error.next_step)
             return False
         except OSError as error:
-            self.problem = f"Transcripts cannot be written to {self._folder}: {error.strerror or error}."
+            self.problem = TranscriptsNotWritten(str(self._folder), error.strerror or str(error))
             return False
         self._seen = traces
         return changed
@@ -205,12 +257,7 @@ class SessionCopies:
             atomic.remove_file(self._folder / name)
         heads = {**have, **{f"{name}.jsonl": json.loads(text.partition(b"\n")[0]) for name, text in written.items()}}
         unread = sum(head.get("unread", 0) for name, head in heads.items() if name in kept)
-        self.problem = ""
-        if unread:
-            self.problem = (
-                f"{plural(unread, 'message')} of OpenClaw's sessions cannot be read: the database holds them in a form "
-                "that is damaged or new."
-            )
+        self.problem = MessagesNotRead(str(self._database), unread) if unread else None
         return bool(written or gone)
 
     def _archives(self) -> set[str]:

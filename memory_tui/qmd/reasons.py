@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,6 +33,173 @@ class Term:
     words: str
     expression: str
     negated: bool = False
+
+
+# --- what can be known ---------------------------------------------------------------------------------------------
+
+
+class QmdReason(ABC):
+    """What can be known of a line in QMD's answer: a claim with its sentence."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The claim as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class QmdDenies(QmdReason):
+    """Whoever asks is not let in; `said` is what the answer says of it."""
+
+    said: str
+
+    @property
+    def sentence(self) -> str:
+        """As the answer says it."""
+        return self.said
+
+
+@dataclass(frozen=True, slots=True)
+class QmdGives(QmdReason):
+    """The hit at `rank` is of the note `path` and holds its line `line`, any where that is 0."""
+
+    path: str
+    line: int
+    rank: int
+
+    @property
+    def sentence(self) -> str:
+        """At which rank."""
+        return f"QMD has it at rank {self.rank}."
+
+
+@dataclass(frozen=True, slots=True)
+class InNoCollection(QmdReason):
+    """The note `path` belongs to none of the collections `names`."""
+
+    path: str
+    names: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Which there are."""
+        return f"It is in no collection of QMD: {', '.join(self.names)}."
+
+
+@dataclass(frozen=True, slots=True)
+class NotYetInQmd(QmdReason):
+    """QMD's index lacks the note `below` of `collection`, which is on disk."""
+
+    collection: str
+    below: str
+
+    @property
+    def sentence(self) -> str:
+        """What brings it there."""
+        return "It changed since QMD's last update: QMD's index lacks the note. Run memory-tui qmd update."
+
+
+@dataclass(frozen=True, slots=True)
+class OlderInQmd(QmdReason):
+    """QMD's index holds the note `below` of `collection` as it was; `detail` is the difference, a sentence."""
+
+    collection: str
+    below: str
+    detail: str
+
+    @property
+    def sentence(self) -> str:
+        """The difference, and what brings it there."""
+        return f"It changed since QMD's last update: {self.detail} Run memory-tui qmd update."
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPassage(QmdReason):
+    """QMD gives one passage a note: of the note `path` lines `first` to `last`, at `rank`."""
+
+    path: str
+    first: int
+    last: int
+    rank: int
+
+    @property
+    def sentence(self) -> str:
+        """Which lines."""
+        return f"QMD gives one passage a note, and of this one lines {self.first} to {self.last} (rank {self.rank})."
+
+
+@dataclass(frozen=True, slots=True)
+class NoWordForQmd(QmdReason):
+    """The question `query` has no word that has to match."""
+
+    query: str
+
+    @property
+    def sentence(self) -> str:
+        """What QMD does then."""
+        return "The question has no word that QMD looks for, and QMD searches nothing then."
+
+
+@dataclass(frozen=True, slots=True)
+class QmdLacksWords(QmdReason):
+    """The note `below` of `collection` holds none of `words`, each of which the question asks for."""
+
+    collection: str
+    below: str
+    words: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Which, and what QMD wants."""
+        first, *others = self.words
+        more = f" (nor {', '.join(others)})" if others else ""
+        return f"The note lacks the word {first}{more}, and QMD gives only notes that hold every word of the question."
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut(QmdReason):
+    """The note `below` of `collection` holds `word`, which the question rules out."""
+
+    collection: str
+    below: str
+    word: str
+
+    @property
+    def sentence(self) -> str:
+        """Which word."""
+        return f"The note holds {self.word}, which the question rules out."
+
+
+@dataclass(frozen=True, slots=True)
+class BelowQmdsLimit(QmdReason):
+    """QMD has the note `path` at `rank`, and gives `given` hits."""
+
+    path: str
+    rank: int
+    given: int
+
+    @property
+    def sentence(self) -> str:
+        """Both numbers."""
+        return f"QMD has the note at rank {self.rank}, and only {plural(self.given, 'hit')} are given."
+
+
+@dataclass(frozen=True, slots=True)
+class QmdDoesNotSay(QmdReason):
+    """The note `path` is not among the first `ranked` of QMD, which gives no reason."""
+
+    path: str
+    ranked: int
+
+    @property
+    def sentence(self) -> str:
+        """That nothing is known."""
+        return "QMD does not say."
+
+
+# --- how they are found --------------------------------------------------------------------------------------------
 
 
 def terms(query: str) -> list[Term]:
@@ -63,30 +231,26 @@ def _clean(word: str) -> str:
     return "".join(letter for letter in word if letter.isalnum() or letter in "'_").lower()
 
 
-def why(client: QmdClient, found: QmdAnswer, path: str, line: int, stop: Stop | None = None) -> str:
+def why(client: QmdClient, found: QmdAnswer, path: str, line: int, stop: Stop | None = None) -> QmdReason:
     """Why line `line` (1-based; 0 for any) of the note `path` is not among the hits `found`, or that it is.
 
     Raises QmdFailure, Cancelled.
     """
     if found.denied:
-        return found.denied
+        return QmdDenies(found.denied)
     for hit in found.hits:
         if hit.path == path and (not line or hit.start_line <= line <= hit.end_line):
-            return f"QMD has it at rank {hit.rank}."
+            return QmdGives(path, line, hit.rank)
     state = client.ready(stop)
     collections = [one.collection for one in state.sources.values()]
     home = _home(client, collections, path)
     if home is None:
-        names = ", ".join(one.name for one in collections)
-        return f"It is in no collection of QMD: {names}."
+        return InNoCollection(path, tuple(one.name for one in collections))
     collection, below = home
     if reason := _outdated(collection, below):
         return reason
     if shown := next((hit for hit in found.hits if hit.path == path), None):
-        return (
-            f"QMD gives one passage a note, and of this one lines {shown.start_line} to {shown.end_line} "
-            f"(rank {shown.rank})."
-        )
+        return OtherPassage(path, shown.start_line, shown.end_line, shown.rank)
     if found.mode == "search" and (lacking := _lacking(client, found.query, collection, below)):
         return lacking
     return _deeper(client.ranked(found.query, _DEEPEST, stop), path, len(found.hits))
@@ -108,33 +272,26 @@ def _home(client: QmdClient, collections: list[Collection], path: str) -> tuple[
     return None
 
 
-def _outdated(collection: Collection, below: str) -> str:
+def _outdated(collection: Collection, below: str) -> QmdReason | None:
     if below not in collection.documents:
-        return "It changed since QMD's last update: QMD's index lacks the note. Run memory-tui qmd update."
+        return NotYetInQmd(collection.name, below)
     state = next((one for one in index.compared(collection) if one.path == below), None)
-    if state is not None and state.difference:
-        return f"It changed since QMD's last update: {state.detail} Run memory-tui qmd update."
-    return ""
+    return OlderInQmd(collection.name, below, state.detail) if state is not None and state.difference else None
 
 
-def _lacking(client: QmdClient, query: str, collection: Collection, below: str) -> str:
-    """The first part of the question that the note does not satisfy, as QMD's own full-text table says."""
+def _lacking(client: QmdClient, query: str, collection: Collection, below: str) -> QmdReason | None:
+    """The parts of the question that the note does not satisfy, as QMD's own full-text table says."""
     parts = terms(query)
     if not any(not part.negated for part in parts):
-        return "The question has no word that QMD looks for, and QMD searches nothing then."
+        return NoWordForQmd(query)
     held = index.matching(client.place.index, [part.expression for part in parts], collection.name, below)
-    absent = [part.words for part, holds in zip(parts, held, strict=True) if not part.negated and not holds]
+    absent = tuple(part.words for part, holds in zip(parts, held, strict=True) if not part.negated and not holds)
     if absent:
-        more = f" (nor {', '.join(absent[1:])})" if absent[1:] else ""
-        return (
-            f"The note lacks the word {absent[0]}{more}, and QMD gives only notes that hold every word of the question."
-        )
+        return QmdLacksWords(collection.name, below, absent)
     unwanted = next((part.words for part, holds in zip(parts, held, strict=True) if part.negated and holds), "")
-    return f"The note holds {unwanted}, which the question rules out." if unwanted else ""
+    return RuledOut(collection.name, below, unwanted) if unwanted else None
 
 
-def _deeper(ranked: list[QmdHit], path: str, given: int) -> str:
+def _deeper(ranked: list[QmdHit], path: str, given: int) -> QmdReason:
     below = next((hit for hit in ranked if hit.path == path), None)
-    if below is None:
-        return "QMD does not say."
-    return f"QMD has the note at rank {below.rank}, and only {plural(given, 'hit')} are given."
+    return QmdDoesNotSay(path, len(ranked)) if below is None else BelowQmdsLimit(path, below.rank, given)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import importlib.util
 import inspect
+import pkgutil
+import sqlite3
 import types
 import typing
 import zlib
@@ -14,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import memory_tui
 from memory_tui import notices
 from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
@@ -27,7 +31,16 @@ from memory_tui.render import edit_text, past_text, share_text
 from memory_tui.search import trace
 from memory_tui.search.rank import rank
 from memory_tui.tune.judgments import Label, Query
-from tests.harness import edits, inbox_checks, measure_checks, notice_checks, past, recall_checks, share_checks
+from tests.harness import (
+    edits,
+    inbox_checks,
+    measure_checks,
+    notice_checks,
+    past,
+    qmd_checks,
+    recall_checks,
+    share_checks,
+)
 from tests.harness.claims import (
     CHECKERS,
     Case,
@@ -35,6 +48,7 @@ from tests.harness.claims import (
     World,
     adversarial,
     kinds,
+    kinds_below,
     open_world,
     run,
     run_files,
@@ -75,19 +89,21 @@ list what others say."""
 
 
 EVERY = kinds() | past.KINDS | share_checks.KINDS | notice_checks.KINDS | inbox_checks.KINDS | recall_checks.KINDS
-EVERY |= measure_checks.KINDS | edits.KINDS
+EVERY |= measure_checks.KINDS | edits.KINDS | qmd_checks.KINDS
 """Every kind of claim that anything says."""
 SCENES: dict[str, Callable[[Path, pytest.MonkeyPatch], Iterator[tuple[object, Any]]]] = {
     **{scene.__name__: scene for scene in notice_checks.SCENES},
     "inbox": lambda place, _: inbox_checks.made(place),
     "recalls": lambda place, _: recall_checks.made(place),
     "measures": lambda place, _: measure_checks.made(place),
+    "qmd": lambda place, _: qmd_checks.made(place),
 }
 """Memories that are made so that they give rise to claims of certain kinds."""
 OF_SCENES = {
     "inbox": inbox_checks.KINDS,
     "recalls": recall_checks.KINDS,
     "measures": measure_checks.KINDS,
+    "qmd": qmd_checks.KINDS,
     **{scene.__name__: kinds_of for scene, kinds_of in notice_checks.SCENES.items()},
 }
 """The kinds that each has to give rise to."""
@@ -95,6 +111,14 @@ OF_SCENES = {
 
 def test_every_kind_of_claim_has_a_checker() -> None:
     assert set(CHECKERS) == EVERY
+    # A notice or a finding may stand in any module, also in one that nothing here imports.
+    for found in pkgutil.walk_packages(memory_tui.__path__, "memory_tui."):
+        spec = importlib.util.find_spec(found.name)
+        source = Path(spec.origin).read_text() if spec is not None and spec.origin else ""
+        if "(Notice)" in source or "(InboxClaim)" in source:
+            importlib.import_module(found.name)
+    said = kinds_below(notices.Notice) | kinds_below(findings.InboxClaim)
+    assert said <= set(CHECKERS), "a sentence without a checker"
     for module in (claims, verdicts, notices, findings, rerun):
         made = {
             kind
@@ -132,7 +156,7 @@ def is_true(claim: object, case: object) -> bool:
         CHECKERS[type(claim)](claim, case)  # type: ignore[arg-type]
     except (AssertionError, StopIteration, LookupError, OSError, ValueError, TypeError, AttributeError):
         return False
-    except (MemoryTuiError, pytest.fail.Exception):
+    except (MemoryTuiError, sqlite3.Error, pytest.fail.Exception):
         return False
     return True
 

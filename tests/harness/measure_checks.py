@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,8 @@ from tests.harness.claims import Case, Measured, World, checks, open_world, pass
 KINDS = ({*get_args(noise.NoiseClaim)} - {*get_args(Doubt)}) | {
     AnswerLevel,
     Better,
+    evaluate.Measured,
+    evaluate.ScoreComparison,
     NoEvidence,
     QueryChange,
     Rival,
@@ -219,6 +222,42 @@ def _query_change(claim: QueryChange, case: TuneCase) -> None:
     assert claim.broke == (after["recall"] < before["recall"])
 
 
+@checks(evaluate.Measured)
+def _measured(claim: evaluate.Measured, case: TuneCase) -> None:
+    """The hits are those of the whole ranking; their metrics are counted line by line."""
+    engine, query = case.world.engine, claim.query
+    hits = [hit.chunk for hit in rank(engine.queries.gather(query.text), case.settings).recalled]
+    assert [hit.citation for hit in claim.hits] == [hit.citation for hit in hits]
+    right = {(one.path, one.line) for one in query.relevant}
+    held = [{one for one in right if one[0] == hit.path and hit.start_line <= one[1] <= hit.end_line} for hit in hits]
+    for depth in metrics.DEPTHS:
+        found = set().union(*held[:depth])
+        assert abs(claim.scores[f"recall@{depth}"] - len(found) / len(right)) < 1e-9
+    first = next((place for place, own in enumerate(held[:10], 1) if own), 0)
+    assert abs(claim.scores["mrr@10"] - (1 / first if first else 0.0)) < 1e-9
+    assert claim.scores["noise"] == sum(not own for own in held)
+
+
+@checks(evaluate.ScoreComparison)
+def _comparison(claim: evaluate.ScoreComparison, case: TuneCase) -> None:
+    """Means of whole rankings, and intervals that resampling with another generator finds too."""
+    assert case.other is not None
+    texts = [one.query.text for one in case.cases]
+    before, after = case.scores(case.settings), case.scores(case.other)
+    assert sorted(one.text for one in claim.changes) == sorted(texts)
+    assert claim.missing == 0
+    draw = random.Random(7)
+    for name, gain in claim.gains.items():
+        differences = [after[text][name] - before[text][name] for text in texts]
+        count = len(differences)
+        assert abs(gain.mean - sum(differences) / count) < 1e-9
+        assert abs(claim.after[name] - claim.before[name] - gain.mean) < 1e-9
+        means = sorted(sum(draw.choices(differences, k=count)) / count for _ in range(2000))
+        spread = means[1949] - means[49]
+        assert abs(gain.low - means[49]) <= 0.15 * spread + 1e-9
+        assert abs(gain.high - means[1949]) <= 0.15 * spread + 1e-9
+
+
 @checks(Rival)
 def _rival(claim: Rival, case: TuneCase) -> None:
     engine, own = case.world.engine, case.settings
@@ -346,6 +385,9 @@ def tuned(world: World, book: Notebook) -> Iterator[tuple[object, TuneCase]]:
         yield knob_search.tune(cases, settings), of(settings)
     before, after = (evaluate.score(cases, one) for one in (good, bad))
     compared = evaluate.compare(evaluate.by_question(before), evaluate.by_question(after))
+    yield compared, of(good, other=bad)
+    for row in after.rows[:4]:
+        yield row, of(bad)
     for change in compared.changes[:3]:
         yield change, of(good, other=bad)
     for rival in evaluate.rivals(cases[:4], bad, engine.plan.with_profile):

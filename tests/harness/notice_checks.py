@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import errno
 import io
+import json
 import os
 import re
+import sqlite3
+import sys
 import unicodedata
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,15 +22,16 @@ import pytest
 
 from memory_tui import notices, plan, release_notices
 from memory_tui.config import places
-from memory_tui.core import profiles, tokens
-from memory_tui.core.errors import ProviderError, WorkspaceError
+from memory_tui.core import files, locks, profiles, tokens
+from memory_tui.core.errors import IndexBusy, ProviderError, WorkspaceError
 from memory_tui.core.secret_finder import find as secrets_in
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.freshness_check import NotesVanished, RebuildWaits
 from memory_tui.engine.open_index import EXTENSION, named_extension
-from memory_tui.index import abilities
+from memory_tui.index import abilities, index_file, remarks
 from memory_tui.notices import Notice
+from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Options, choose
 from memory_tui.providers.chain_member import ChainMember
 from memory_tui.providers.wires import scripted
@@ -38,6 +42,11 @@ from memory_tui.search.rank import rank
 from memory_tui.search.trace import FoundByMeaningAlone, WaitingHolds
 from tests.harness.claims import NOW, STILL, Case, World, checks, is_held, kinds_below
 from tests.support.provider_server import serving
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 KINDS: set[type] = kinds_below(Notice)
 SECRET = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
@@ -315,11 +324,105 @@ def _refused(claim: notices.VectorsRefused, case: NoticeCase) -> None:
     assert set(claim.reasons) == {one.reason for one in refused}
 
 
-@checks(notices.IndexRemark)
-def _remark(claim: notices.IndexRemark, case: NoticeCase) -> None:
-    named = [Path(found) for found in re.findall(r"(/\S+?)(?=[\s.;:,]*(?:\s|$))", claim.said)]
-    assert named, "it names a file"
-    assert any(one.exists() for one in named), "and one that is there"
+@checks(remarks.OnSharedFiles)
+def _on_shared(claim: remarks.OnSharedFiles, case: NoticeCase) -> None:
+    """The last mount of the longest folder above it, read by hand."""
+    mounts = [line.split() for line in files._MOUNTS.read_text().splitlines()]
+    above = [one for one in mounts if Path(claim.path).is_relative_to(one[4])]
+    deepest = max(len(one[4]) for one in above)
+    assert [one for one in above if len(one[4]) == deepest][-1][one_after(above[-1], "-")] == claim.system
+    assert claim.system in {"nfs4", "9p", "virtiofs", "cifs"}
+
+
+def one_after(fields: list[str], sign: str) -> int:
+    return fields.index(sign) + 1
+
+
+@checks(remarks.KeptElsewhere)
+def _kept_elsewhere(claim: remarks.KeptElsewhere, case: NoticeCase) -> None:
+    with pytest.raises(OSError) as error:  # noqa: PT011, PT012 - whatever the system says, wherever
+        Path(claim.path).parent.mkdir(exist_ok=True)
+        Path(claim.path).touch()
+    assert error.value.strerror is not None
+    assert error.value.strerror in claim.why
+    assert case.world.engine.plan.index == Path(claim.path)
+    assert raw(claim.place, "SELECT count(*) FROM chunks") == len(NOTES)
+
+
+@checks(remarks.NotCopied)
+def _not_copied(claim: remarks.NotCopied, case: NoticeCase) -> None:
+    """What cannot be copied cannot be read; what takes its place was made of the notes."""
+    with pytest.raises(sqlite3.DatabaseError) as error:
+        raw(claim.path, "SELECT count(*) FROM chunks")
+    assert str(error.value) == claim.why
+    assert raw(claim.place, "SELECT count(*) FROM chunks") == len(NOTES)
+
+
+@checks(remarks.IndexGone)
+def _gone(claim: remarks.IndexGone, case: NoticeCase) -> None:
+    assert case.world.engine.plan.index == Path(claim.path)
+    uuid = "SELECT value FROM meta WHERE key = 'uuid'"
+    assert raw(f"{claim.path}.was", "SELECT count(*) FROM chunks") > 0, "there was one"
+    assert raw(f"{claim.path}.was", uuid) != raw(claim.path, uuid)
+
+
+@checks(remarks.MovedAside)
+def _moved_aside(claim: remarks.MovedAside, case: NoticeCase) -> None:
+    with pytest.raises(sqlite3.DatabaseError):
+        raw(claim.kept, "PRAGMA quick_check(1)")
+    assert Path(claim.kept).parent == Path(claim.path).parent
+    assert raw(claim.path, "PRAGMA quick_check(1)") == "ok"
+    assert claim.path in claim.why
+    assert "damaged" in claim.why or "not a database" in claim.why
+
+
+@checks(remarks.IndexNotUsed)
+def _not_used(claim: remarks.IndexNotUsed, case: NoticeCase) -> None:
+    """Somebody else holds the lock of its writer, or it cannot be read."""
+    index = Path(claim.path)
+    assert index.is_file()
+    held = locks.WriterLock.acquire(index)
+    if held is not None:
+        held.release()
+    assert (held is None) == (claim.error == IndexBusy.code)
+    assert (f"Process {os.getpid()} " if held is None else claim.path) in claim.said
+
+
+def raw(path: str, sql: str) -> Any:
+    """The one value of a statement, by the SQLite of Python."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        return connection.execute(sql).fetchone()[0]
+
+
+@checks(agent_sessions.MessagesNotRead)
+def _messages(claim: agent_sessions.MessagesNotRead, case: NoticeCase) -> None:
+    """Each long record by itself: what is no zstd of JSON counts."""
+
+    def fails(data: bytes) -> bool:
+        try:
+            json.loads(zstd.decompress(data))
+        except (zstd.ZstdError, ValueError):
+            return True
+        return False
+
+    with closing(sqlite3.connect(f"file:{claim.database}?mode=ro", uri=True)) as connection:
+        rows = connection.execute("SELECT event_zstd FROM transcript_events WHERE event_json IS NULL").fetchall()
+    assert claim.messages == sum(fails(data) for (data,) in rows) > 0
+
+
+@checks(agent_sessions.SessionsNotRead)
+def _sessions(claim: agent_sessions.SessionsNotRead, case: NoticeCase) -> None:
+    with pytest.raises(sqlite3.Error):
+        raw(claim.database, "SELECT count(*) FROM session_windows")
+    assert Path(claim.database).is_file()
+    assert claim.detail.endswith(".")
+
+
+@checks(agent_sessions.TranscriptsNotWritten)
+def _transcripts(claim: agent_sessions.TranscriptsNotWritten, case: NoticeCase) -> None:
+    with pytest.raises(OSError) as error:  # noqa: PT011 - whatever the system says
+        Path(claim.folder).mkdir(parents=True)
+    assert error.value.strerror == claim.reason
 
 
 @checks(notices.RootLost)
@@ -334,11 +437,27 @@ def _root(claim: notices.RootLost, case: NoticeCase) -> None:
 
 @checks(notices.ConfigProblem)
 def _config(claim: notices.ConfigProblem, case: NoticeCase) -> None:
+    """The line holds the key; without the entry nothing is said of it, and all settings are what they are."""
     path = case.world.engine.plan.config.path
     assert path is not None
-    assert claim.key.rpartition(".")[2] in path.read_text()
-    assert path.name in claim.said
-    assert claim.key not in case.world.engine.plan.config.values or "instead" in claim.said or claim.said
+    assert str(path) == claim.file
+    name = claim.key.rpartition(".")[2]
+    assert name in path.read_text().split("\n")[claim.line - 1]
+    assert f"{path.name} line {claim.line}, " in claim.said
+    assert claim.key in claim.said
+    assert "used" in claim.said or "counts" in claim.said
+    tree = json.loads(path.read_text())
+    section = tree
+    for part in claim.key.split(".")[:-1]:
+        section = section[part]
+    del section[name]
+    other = path.with_name("without.json")
+    other.write_text(json.dumps(tree))
+    plan_now, without = case.world.engine.plan, choose(replace(case.world.engine.plan.asked, config=str(other)))
+    assert claim.key not in {problem.key for problem in without.config.found}
+    assert {key: one.value for key, one in without.settings.values.items()} == {
+        key: one.value for key, one in plan_now.settings.values.items()
+    }
 
 
 @checks(notices.SettingIgnored)
@@ -415,10 +534,11 @@ def write(folder: Path, texts: Any) -> None:
 
 def opened(place: Path, profile: str = "recommended", provider: str = "builtin", **more: Any) -> Engine:
     changes = {**dict(STILL), "profile": profile, **more.pop("changes", {})}
+    index = more.pop("index", str(place / "index.sqlite"))
     return Engine.open(
         Options(
             workspace=str(place / "notes"),
-            index=str(place / "index.sqlite"),
+            index=index,
             provider=provider,
             now=NOW,
             changes=tuple(changes.items()),
@@ -456,7 +576,7 @@ def of_openclaw(place: Path, patch: pytest.MonkeyPatch) -> Made:
     with opened(place, "openclaw-2026.3", "none") as engine:
         engine.indexer.catch_up()
         yield from asked(place, engine, "router")
-    (place / "index.sqlite").unlink()
+    hide(place / "index.sqlite")
     with opened(place, "openclaw-2026.3") as engine:
         engine.indexer.sync()
         yield from asked(place, engine, "router")
@@ -464,7 +584,7 @@ def of_openclaw(place: Path, patch: pytest.MonkeyPatch) -> Made:
     write(place / "notes", {"MEMORY.md": "- the router omada <!-- project: \n- it stands there\n"})
     patch.setenv("OPENCLAW_STATE_DIR", str(place / "openclaw"))
     write(place / "openclaw" / "state", {"openclaw.sqlite": "this is no database " * 10})
-    (place / "index.sqlite").unlink()
+    hide(place / "index.sqlite")
     with opened(place, "openclaw-2026.9") as engine:
         engine.indexer.sync()
         yield from asked(place, engine, "router omada")
@@ -574,11 +694,96 @@ def of_index(place: Path, patch: pytest.MonkeyPatch) -> Made:
         yield from told(place, engine)
     with opened(place, provider="none") as engine:
         engine.indexer.sync()
-        (place / "index.sqlite").unlink()
+        hide(place / "index.sqlite")
         (place / "notes").rename(place / "hidden")
         with suppress(WorkspaceError):
             engine.indexer.catch_up()
         yield from told(place, engine)
+
+
+def of_opening(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """An index on a shared file system, damaged, that another process writes, where nothing can be written."""
+    write(place / "notes", NOTES)
+    index = place / "index.sqlite"
+    with patch.context() as off, opened(place, provider="none") as engine:
+        mounts = place / "mountinfo"
+        mounts.write_text(f"27 1 254:0 / / rw - ext4 /dev/vda rw\n30 27 0:9 / {place} rw shared:1 - nfs4 host:/x rw\n")
+        off.setattr(files, "_MOUNTS", mounts)
+        engine.indexer.sync()
+        yield from told(place, engine)
+    with opened(place, provider="none", changes={"sync.onSearch": "true"}) as engine:
+        engine.indexer.sync()
+    held = locks.WriterLock.acquire(index)
+    assert held is not None
+    write(place / "notes", {"memory/new.md": "a new note of the router\n"})
+    with opened(place, provider="none", changes={"sync.onSearch": "true"}) as engine:
+        engine.indexer.catch_up()
+        yield from told(place, engine)
+        held.release()
+    (place / "notes" / "memory" / "new.md").unlink()
+    damage(index)
+    with opened(place, provider="none") as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
+    damage(index)
+    (place / "temporary").mkdir()
+    real = index_file._with_room
+
+    def refuses(path: Path) -> Path:
+        return real(path) if "temporary" in path.parts else real(place / "MEMORY" / "x" / path.name)
+
+    with patch.context() as off:
+        off.setattr("tempfile.tempdir", str(place / "temporary"))
+        (place / "MEMORY").write_text("in the way")
+        off.setattr(index_file, "_with_room", refuses)
+        with opened(place, provider="none") as engine:
+            engine.indexer.sync()
+            yield from (one for one in told(place, engine) if isinstance(one[0], remarks.NotCopied))
+    (place / "file").write_text("in the way")
+    with patch.context() as off:
+        off.setattr("tempfile.tempdir", str(place / "temporary"))
+        with opened(place, provider="none", index=str(place / "file" / "index.sqlite")) as engine:
+            engine.indexer.sync()
+            yield from told(place, engine)
+
+
+def hide(index: Path) -> None:
+    """Take an index out of its place."""
+    index.replace(f"{index}.was")
+
+
+def damage(index: Path) -> None:
+    """Spoil what an index says of its tables."""
+    data = bytearray(index.read_bytes())
+    data[100:2000] = b"\xa5" * 1900
+    index.write_bytes(data)
+
+
+def of_sessions(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """Sessions of OpenClaw with a message in an unknown form, without their table, and no room for copies."""
+    from tests.openclaw.test_agent_sessions import AT, Database
+
+    write(place / "notes", NOTES)
+    with opened(place, provider="none") as engine:
+        engine.indexer.sync()
+        database = Database(place / "agent" / "openclaw.sqlite")
+        evidence = engine.queries.gather("router")
+        trace = rank(evidence, engine.plan.settings)
+        case = NoticeCase(World("notices", engine, place / "notes", {}, []), evidence, engine.plan.settings, trace)
+        database.say("a", "Short.", "Long. " * 90, compress=zstd.compress)
+        row = ("a", 9, AT, b"no such format")
+        database.connection.execute("INSERT INTO transcript_events VALUES (?, ?, NULL, ?, ?, 14)", row)
+        (place / "file").write_text("in the way")
+        for folder in (place / "file" / "copies", place / "copies"):
+            copies = agent_sessions.SessionCopies(database.path, folder, place / "archive")
+            copies.refresh()
+            assert copies.problem is not None
+            yield copies.problem, case
+        database.connection.execute("DROP TABLE session_windows")
+        copies.refresh()
+        assert copies.problem is not None
+        yield copies.problem, case
+        database.connection.close()
 
 
 def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
@@ -608,7 +813,7 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
     with opened(place, provider="none", config=str(config)) as engine:
         engine.indexer.sync()
         yield from told(place, engine)
-    (place / "index.sqlite").unlink()
+    hide(place / "index.sqlite")
     fixed = {"query.hybrid.mmr.lambda": "0.1", "query.hybrid.textWeight": "1"}
     with opened(place, "openclaw-2026.9", "none", changes=fixed) as engine:
         engine.indexer.sync()
@@ -637,7 +842,19 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
     },
     of_providers: {notices.PassagesByWords, notices.MeaningOff, notices.OtherModel, notices.AnsweredOtherwise},
     of_remote: {notices.BatchWaits, notices.QuestionWithheld},
-    of_index: {notices.VectorsRefused, NotesVanished, RebuildWaits, notices.IndexRemark, notices.RootLost},
+    of_index: {notices.VectorsRefused, NotesVanished, RebuildWaits, remarks.IndexGone, notices.RootLost},
+    of_opening: {
+        remarks.OnSharedFiles,
+        remarks.KeptElsewhere,
+        remarks.NotCopied,
+        remarks.MovedAside,
+        remarks.IndexNotUsed,
+    },
+    of_sessions: {
+        agent_sessions.MessagesNotRead,
+        agent_sessions.SessionsNotRead,
+        agent_sessions.TranscriptsNotWritten,
+    },
     of_machine: {
         notices.NoFullText,
         notices.NoTrigrams,

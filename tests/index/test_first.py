@@ -7,11 +7,12 @@ from pathlib import Path
 
 from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
+from memory_tui.notices import Notice
 from tests.support.waiting import LONG
 
 
 def test_whoever_opens_an_index_that_is_being_made_finds_it_whole_or_not_there(tmp_path: Path) -> None:
-    notices: list[str] = []
+    notices: list[Notice] = []
     ready = threading.Barrier(3)
 
     def make(path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from memory_tui.core.errors import Cancelled, IndexDamaged, IndexRefused, IndexUnavailable, QueryError
 from memory_tui.index import abilities, index_file, schema
 from memory_tui.index.store import Store
+from memory_tui.notices import Notice
 from tests.support.index import Memory, text_of
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes, unprivileged_folder
@@ -77,13 +78,13 @@ def test_a_file_that_is_no_index_stays(tmp_path, content):
 def test_what_is_left_of_an_index_is_moved_aside(tmp_path, content):
     path = tmp_path / "memory.sqlite"
     path.write_bytes(CONTENTS[content])
-    notices: list[str] = []
+    notices: list[Notice] = []
     store = Store.open(path, notices=notices, expected=lambda: True)
     assert store.generation() == 0
     [aside] = [p for p in tmp_path.iterdir() if "damaged" in p.name and not p.name.endswith(("-wal", "-shm"))]
     assert aside.read_bytes() == CONTENTS[content]
-    assert "is not a database" in notices[0]
-    assert str(aside) in notices[0]
+    assert "is not a database" in notices[0].message
+    assert str(aside) in notices[0].message
     store.close()
 
 
@@ -93,9 +94,9 @@ def test_a_damaged_index_is_moved_aside(tmp_path):
     data = bytearray(path.read_bytes())
     data[100:2000] = b"\xa5" * 1900
     path.write_bytes(data)
-    notices: list[str] = []
+    notices: list[Notice] = []
     Store.open(path, notices=notices).close()
-    assert "is damaged" in notices[0]
+    assert "is damaged" in notices[0].message
     assert any(p.read_bytes() == bytes(data) for p in tmp_path.iterdir() if "damaged" in p.name)
 
 
@@ -174,9 +175,9 @@ def test_an_index_of_a_newer_version_is_moved_aside(tmp_path):
     store = Store.open(path)
     store.query("PRAGMA user_version = 99")
     store.close()
-    notices: list[str] = []
+    notices: list[Notice] = []
     Store.open(path, notices=notices).close()
-    assert "schema version 99" in notices[0]
+    assert "schema version 99" in notices[0].message
 
 
 @pytest.mark.parametrize(
@@ -213,11 +214,11 @@ def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(tmp_path
     (tmp_path / "temporary").mkdir()
     (tmp_path / "file").write_text("in the way")
     wanted = tmp_path / "file" / "memory.sqlite"
-    notices: list[str] = []
+    notices: list[Notice] = []
     store = Store.open(wanted, notices=notices)
     assert tmp_path / "temporary" in store.path.parents
-    assert str(wanted) in notices[0]
-    assert str(store.path) in notices[0]
+    assert str(wanted) in notices[0].message
+    assert str(store.path) in notices[0].message
     assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
     store.close()
     # The next session finds the same file.
@@ -257,10 +258,10 @@ def test_an_index_in_a_closed_folder_can_be_read_but_not_written(monkeypatch):
             reader = Store.open(path, read_only=True)
             assert reader.generation() == 0
             reader.close()
-            notices: list[str] = []
+            notices: list[Notice] = []
             writer = Store.open(path, notices=notices)
             assert temporary in writer.path.parents
-            assert "may not be written" in notices[0]
+            assert "may not be written" in notices[0].message
             writer.close()
         finally:
             folder.chmod(0o700)

@@ -180,7 +180,7 @@ def test_a_damaged_message_leaves_the_others_readable(
     database.say("a", "".join(map(chr, range(200, 4000))), compress=lambda data: spoil(zstd.compress(data)))
     assert copies.refresh()
     assert copied(tmp_path)["a.jsonl"] == ["Short."]
-    assert copies.problem.startswith("1 message of OpenClaw's sessions cannot be read")
+    assert str(copies.problem and copies.problem.message).startswith("1 message of OpenClaw's sessions cannot be read")
 
 
 def test_a_message_longer_than_openclaw_compresses_is_not_read(
@@ -197,13 +197,13 @@ def test_what_cannot_be_read_is_said(database: Database, copies: SessionCopies) 
     row = ("a", 2, AT, b"no such format")
     database.connection.execute("INSERT INTO transcript_events VALUES (?, ?, NULL, ?, ?, 14)", row)
     assert copies.refresh()
-    assert copies.problem.startswith("1 message of OpenClaw's sessions cannot be read")
+    assert str(copies.problem and copies.problem.message).startswith("1 message of OpenClaw's sessions cannot be read")
     database.say("b", "Another one.")
     assert copies.refresh()
     assert copies.problem, "it still cannot be read"
     database.connection.execute("DROP TABLE session_windows")
     assert not copies.refresh()
-    assert copies.problem.startswith("OpenClaw's sessions cannot be read: ")
+    assert str(copies.problem and copies.problem.message).startswith("OpenClaw's sessions cannot be read: ")
 
 
 def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database: Database, tmp_path: Path) -> None:

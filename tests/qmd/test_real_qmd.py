@@ -110,7 +110,7 @@ def test_the_reasons_why_a_line_is_not_given(bench: Bench, real: Engine) -> None
     def why(query: str, path: str, line: int = 0) -> str:
         found = real.backend.ask(query)
         assert found is not None
-        return reasons.why(client, found, path, line)
+        return reasons.why(client, found, path, line).sentence
 
     assert why("Router VLAN", "MEMORY.md", 4) == "QMD has it at rank 1."
     assert "lacks the word VLAN" in why("Router VLAN", "memory/2026-11-01.md")

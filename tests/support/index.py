@@ -13,6 +13,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.index.abilities import INSTALLED, Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, sync
+from memory_tui.notices import Notice
 from memory_tui.providers.provider_protocol import Identity, identity_key
 from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.workspace.roots import Roots, scan
@@ -65,7 +66,7 @@ class Memory:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.extra = extra
-        self.notices: list[str] = []
+        self.notices: list[Notice] = []
         self.events: list[events.Event] = []
         self.provider: Counting | None = Counting()
         self.settings = Settings.defaults().set("profile", "recommended", "test")
