@@ -1,4 +1,4 @@
-"""The page about OpenClaw is true: it is made of one table, which knows every documented key and what shows each row."""
+"""The page about OpenClaw is true: one table makes it, which knows every documented key and what shows each row."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def page() -> str:
     lines = [
         "# What of OpenClaw is here",
         "",
-        "OpenClaw's memory up to 2026.9.6, section by section: what became of its behaviours, constants, commands and keys here. A row works,",
-        "differs (and how), or is not here (and why). Each that works names a test or a function, in the table `openclaw.toml` of this folder.",
+        "OpenClaw's memory up to 2026.9.6, section by section: what became here of its behaviours, constants, commands",
+        "and keys. A row works, differs (and how), or is not here (and why). Each that works names a test or a",
+        "function, in the table `openclaw.toml` of this folder.",
         "",
         f"{len(ROWS)} rows: {', '.join(f'{count} {state}' for state, count in counts)}.",
     ]
