@@ -1,0 +1,100 @@
+"""The page about OpenClaw is true: one table makes it, which knows every documented key and what shows each row."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from memory_tui import manual
+from memory_tui.config import keys
+from tests.support.paths import ROOT
+
+FOLDER = Path(manual.__file__).parent
+KEYS = "Keys of the configuration"
+
+
+class Row(NamedTuple):
+    """One documented thing: what became of it here, how, and what shows it."""
+
+    name: str
+    state: str
+    how: str
+    shown_by: str
+
+
+TABLE = {
+    area["title"]: [Row(*row) for row in area["rows"]]
+    for area in tomllib.loads((FOLDER / "openclaw.toml").read_text("utf-8"))["area"]
+}
+ROWS = [row for rows in TABLE.values() for row in rows]
+
+
+def page() -> str:
+    """The page that the table makes."""
+    counts = [(state, sum(row.state == state for row in ROWS)) for state in ("works", "differs", "not here")]
+    lines = [
+        "# What of OpenClaw is here",
+        "",
+        "OpenClaw's memory up to 2026.9.6, section by section: what became here of its behaviours, constants, commands",
+        "and keys. A row works, differs (and how), or is not here (and why). Each that works names a test or a",
+        "function, in the table `openclaw.toml` of this folder.",
+        "",
+        f"{len(ROWS)} rows: {', '.join(f'{count} {state}' for state, count in counts)}.",
+    ]
+    for title, rows in TABLE.items():
+        lines += ["", f"## {title}", "", "| OpenClaw | Here | |", "|---|---|---|"]
+        lines += [f"| {row.name} | {row.state} | {row.how} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_is_what_the_table_makes() -> None:
+    if os.environ.get("MEMORY_TUI_UPDATE_SCREENS"):
+        (FOLDER / "openclaw.md").write_text(page(), "utf-8")
+    assert manual.text("openclaw") == page()
+
+
+def test_each_row_stands_once_with_a_state_and_its_reason() -> None:
+    assert len(ROWS) >= 239
+    for title, rows in TABLE.items():
+        names = [row.name for row in rows]
+        assert len(set(names)) == len(names), title
+    assert {row.state for row in ROWS} == {"works", "differs", "not here"}
+    assert [row.name for row in ROWS if row.state != "works" and not row.how] == []
+    assert [row.name for row in ROWS if "|" in row.name + row.how or "\n" in row.name + row.how] == []
+    assert [row.name for row in ROWS if row.state == "works" and not row.shown_by] == []
+    assert [row.name for row in ROWS if row.state == "not here" and row.shown_by] == []
+
+
+@pytest.mark.parametrize("shown_by", sorted({row.shown_by for row in ROWS if row.shown_by}))
+def test_what_shows_a_row_exists(shown_by: str) -> None:
+    path, _, name = shown_by.rpartition("::")
+    if path:
+        assert re.search(rf"^(?:async )?def {name}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+        return
+    module, _, name = shown_by.partition(":")
+    assert name
+    assert hasattr(import_module(module), name)
+
+
+def test_every_documented_key_is_a_row_and_no_other() -> None:
+    documented = {key.path: key for key in (*keys.SEARCH, *keys.FILE)}
+    listed = {row.name: row for row in TABLE[KEYS]}
+    assert sorted(listed) == sorted(documented)
+    for name, key in documented.items():
+        assert (listed[name].state == "not here") == bool(key.effect), name
+        if key.effect:
+            assert listed[name].how == key.effect.removeprefix("none here: "), name
+
+
+def test_every_documented_command_is_a_row() -> None:
+    named = " ".join(row.name for row in TABLE["Commands of openclaw memory"])
+    for word in ("status", "index", "search", "promote", "promote-explain", "forget", "reset", "rem-harness"):
+        assert re.search(rf"\b{word}\b", named), word
+    for option in ("--agent", "--json", "--deep", "--index", "--verbose", "--force", "--max-results", "--min-score"):
+        assert option in named, option
