@@ -249,6 +249,25 @@ def standing(engine: Engine, path: str, before: bytes | None, text: str) -> list
     return said
 
 
+def outside(engine: Engine, path: str, before: bytes | None) -> str:
+    """Which lines another program changed in the note since it was `before`; empty where it changed none."""
+    from difflib import SequenceMatcher
+
+    from memory_tui.curate.changes import shown
+
+    now = engine.notes.curator.read(path)
+    if now == before:
+        return ""
+    if now is None:
+        return "another program took the note away"
+    old, new = (shown(data, path).split("\n") for data in (before, now))
+    moves = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
+    # From the first to the last line that differs, as they stand on disk; a line that is gone has only its place.
+    first, last = moves[0][3] + 1 if moves else 1, max([moves[-1][4], moves[0][3] + 1]) if moves else 1
+    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    return f"another program wrote {lines}"
+
+
 def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:
     """What saving `text` would do to the answer of `query`."""
     return engine.queries.preview(engine.notes.curator.plan.edit(path, before, text), query)

@@ -273,6 +273,33 @@ def test_without_a_heading_the_choice_of_one_says_so(app: MemoryApp, workspace: 
     drive(app, steps)
 
 
+def test_the_editor_of_a_log_begins_at_its_end(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        area = await to_editor(pilot, LOG, "# 2026-03-20")
+        assert area.cursor_location == area.document.end
+        await press(pilot, "escape", "escape")
+        area = await to_editor(pilot, LOG, LINE)
+        assert LINE in area.document.get_line(area.cursor_location[0]), "a line that one came from stays"
+
+    drive(app, steps, LARGE)
+
+
+def test_the_editor_says_what_another_program_wrote_as_it_comes(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        area = await to_editor(pilot, LOG, LINE)
+        note = workspace / LOG
+        lines = note.read_text().split("\n")
+        note.write_text("\n".join([*lines[:3], "- an agent was here", *lines[3:]]))
+        assert app.engine is not None
+        app.engine.indexer.request_sync()
+        await until(lambda: "another program wrote line 4; ctrl+s keeps both" in str(area.border_subtitle))
+        area.insert("mine\n", area.document.end)
+        await press(pilot, "ctrl+s")
+        await until(lambda: "- an agent was here" in note.read_text() and "mine" in note.read_text())
+
+    drive(app, steps, LARGE)
+
+
 def test_in_the_editor_keys_lead_to_the_ends_of_the_text(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await to_line(pilot, LOG, LINE)

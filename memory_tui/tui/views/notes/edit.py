@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -18,8 +18,10 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.events import Event, SyncFinished
 from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
+from memory_tui.source.last_text import is_daily
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.grammar import key_of
@@ -241,7 +243,9 @@ class EditView(View):
             area.language = "markdown"
         area.load_text(text)
         area.read_only = False
-        area.move_cursor((lines - 1 if found.beginning else min(self._line, lines) - 1, 0), center=True)
+        # A log goes on where it ends, unless a person came from a line of it.
+        at_end = found.beginning or (is_daily(self._path) and self._line <= 1)
+        area.move_cursor(area.document.end if at_end else (min(self._line, lines) - 1, 0), center=True)
         if found.left is not None:
             self.show_message(
                 f"What you typed here until {datetime.fromtimestamp(found.left.at):%Y-%m-%d %H:%M} and did not "
@@ -268,6 +272,19 @@ class EditView(View):
     def _changed(self) -> None:
         state = "  not saved yet" if self.unsaved else ""
         self._area.border_title = Content(f"Edit {one_line(self._path)}{state}")
+
+    def events_came(self, events: Sequence[Event]) -> None:
+        """Files were indexed: this one may have been written by another program."""
+        if any(isinstance(event, SyncFinished) and (event.indexed or event.removed) for event in events):
+            self._look_outside()
+
+    @task("outside")
+    async def _look_outside(self) -> None:
+        """Say which lines another program wrote meanwhile."""
+        if self._draft is None or self._writing:
+            return
+        said = await self.home.jobs.run(partial(note_changes.outside, path=self._path, before=self._before))
+        self._area.border_subtitle = Content(f"{said}; ctrl+s keeps both" if said else "")
 
     @on(Input.Changed, "#watched")
     @on(TextArea.Changed)
