@@ -14,6 +14,7 @@ from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
 from memory_tui.notices import (
+    AskedInParts,
     CutOtherwise,
     EmptiedThere,
     FirstSearchThere,
@@ -242,8 +243,8 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
-        level=level_of(numbers.stage.signals, settings, evidence.unrelated or usual(evidence.query))
-        if numbers.stage
+        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated or usual(evidence.query))
+        if numbers.stages
         else None,
     )
 
@@ -261,7 +262,7 @@ def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
             yield replace(one, profile=rules.profile.name)
         elif isinstance(one, SettingIgnored) and one.profile != rules.profile.name:
             continue
-        elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise):
+        elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise | AskedInParts):
             yield one
 
 
@@ -308,8 +309,8 @@ def _words_alone(evidence: Evidence, profile: Profile, recalled: tuple[Candidate
 
 def _no_table(numbers: Components) -> tuple[Notice, ...]:
     """That lines and windows were compared by their words alone."""
-    stage = numbers.stage
-    return (PassagesByWords(stage.problem),) if stage is not None and stage.problem else ()
+    problems = [stage.problem for stage in numbers.stages if stage.problem]
+    return (PassagesByWords(problems[0]),) if problems else ()
 
 
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
 from memory_tui.notices import (
+    AskedInParts,
     LongQuestion,
     MeaningOff,
     NoFullText,
@@ -65,6 +66,8 @@ class SearchContext:
     """Whether words of a query that name a time are read as one, and not searched."""
     spells: bool = True
     """Whether words that no note holds are corrected."""
+    in_parts: bool = True
+    """Whether a question that asks several things is taken apart."""
     texts_later: bool = False
     """Whether a text is read when it is asked for, as long as the store is open, instead of all at once."""
 
@@ -143,7 +146,14 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date()) if context.reads_time else None
     full_text = context.store.words.cut()
     matcher = Matcher(
-        context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists, spells=context.spells
+        context.store.words,
+        corpus,
+        kept,
+        full_text,
+        by_text=vector is None,
+        lists=context.lists,
+        spells=context.spells,
+        in_parts=context.in_parts,
     )
     if not full_text:
         notices.append(NoFullText(context.store.words.missing(), vector is None))
@@ -152,6 +162,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
     notices += map(SearchedOtherwise, ours.plan.corrections)
     notices += [ReadAsTime(ours.plan.time_words, str(ours.plan.time))] if ours.plan.time else []
+    notices += [AskedInParts(tuple(one.asked for one in ours.plan.parts))] if ours.plan.parts else []
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
