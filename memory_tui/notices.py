@@ -126,6 +126,24 @@ class SearchedOtherwise(Notice):
 
 
 @dataclass(frozen=True, slots=True)
+class AskedInParts(Notice):
+    """A question asks several things at once; the best notes of each part take turns."""
+
+    parts: tuple[str, ...]
+    code = "parts"
+
+    @property
+    def message(self) -> str:
+        """Each part."""
+        return f"Asked in {len(self.parts)} parts, whose notes take turns: {'; '.join(self.parts)}"
+
+    @property
+    def next_step(self) -> str:
+        """Nothing to do."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadAsTime(Notice):
     """These `words` of the query were read as a time, and `days` says which."""
 

@@ -48,6 +48,7 @@ def _declare_tune(parser: argparse.ArgumentParser) -> None:
     _labels(parser)
     parser.add_argument("--metric", default="ndcg@10", help="what to raise (default: ndcg@10)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="which half of the queries is held out")
+    parser.add_argument("--presets", action="store_true", help="choose from a few whole presets, for few judgments")
 
 
 def _declare_noise(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +142,7 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
 
     _known(given.metric)
     cases = evaluate.collect(engine.queries.gather, _notebook(given, engine))
-    found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed)
+    found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed, presets=hasattr(given, "presets"))
     levels = _levels(engine, cases)
     if hasattr(given, "json"):
         told = {"metric": given.metric, "questions": len(cases), "levels": as_text.plain_levels(levels)}

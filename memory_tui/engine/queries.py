@@ -221,6 +221,7 @@ class Queries:
                     lists=known.lists,
                     reads_time=not as_written and self._plan.settings.on("questionTime.enabled"),
                     spells=not as_written and self._plan.settings.on("spelling.enabled"),
+                    in_parts=not as_written,
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)

@@ -7,6 +7,7 @@ characters, so that the text is looked through for those; and without FTS5 the t
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from memory_tui.search.dates.question_dates import Time, without
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.postings import PostingLists
-from memory_tui.search.trace import QueryPlan
+from memory_tui.search.trace import QueryPlan, QuestionPart
 from memory_tui.source.protocol import WordIndex
 from memory_tui.source.rows import Form, Matches
 
@@ -50,6 +51,8 @@ class Matcher:
     lists: PostingLists | None = None
     spells: bool = False
     """Whether words that no chunk holds are corrected."""
+    in_parts: bool = False
+    """Whether a question that asks several things is taken apart."""
 
     def openclaw(self, query: str) -> KeywordSide:
         """All words of `query` at once, each of them needed."""
@@ -100,13 +103,14 @@ class Matcher:
         corrected = self._corrected(query, (*terms.kept, *terms.common), count)
         terms = replace(terms, kept=_searched(terms.kept, corrected))
         dropped, common = terms.stops + terms.common, core_tokens.left_out(terms.common, query)
+        parts = _parts(query, (*terms.kept, *dropped), corrected) if self.in_parts else ()
         if not self.full_text:
             expression = " OR ".join(map(_like, terms.kept))
-            plan = QueryPlan(terms.kept, dropped, expression, *named, inside=True, common=common)
+            plan = QueryPlan(terms.kept, dropped, expression, *named, inside=True, common=common, parts=parts)
             return KeywordSide(plan, self._postings(self._weighed(terms.kept)), frequency)
         expression = core_tokens.or_query(terms.kept)
         postings = self._postings(self._match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
-        plan = QueryPlan(terms.kept, dropped, expression, *named, common=common, corrections=corrected)
+        plan = QueryPlan(terms.kept, dropped, expression, *named, common=common, corrections=corrected, parts=parts)
         return KeywordSide(plan, postings, frequency)
 
     def _corrected(
@@ -219,6 +223,60 @@ def _searched(kept: Sequence[str], corrected: Sequence[Correction]) -> tuple[str
             instead |= {first: one.searched, **dict.fromkeys(rest, ())}
     more = [word for one in corrected for word in one.searched]
     return tuple(dict.fromkeys([*(new for word in kept for new in instead.get(word, (word,))), *more]))
+
+
+_MOST_PARTS = 4
+_ASKS = (
+    r"who|whom|whose|what|when|where|why|how|which|"
+    r"wer|wen|wem|wessen|was|wann|wo|wohin|woher|womit|warum|weshalb|wieso|wie|welche[mnrs]?"
+)
+_CHINESE = r"谁|什么|哪|怎|为何|何时|几|多少|吗"
+_ENDS = re.compile(
+    rf"(?<=[?？；;])\s*|(?<=[.!。！])\s+|\s*,?\s+(?:and|und|sowie)\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS})\b)"
+    r"|[，,]\s*(?=[\u3400-\u9fff])|(?:以及|还有)(?=[\u3400-\u9fff])",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(rf"\b(?:{_ASKS})\b|{_CHINESE}|[?？]", re.IGNORECASE)
+
+
+def parts_of(question: str) -> tuple[str, ...]:
+    """What `question` asks one by one, in its order; the whole of it where that is one thing.
+
+    English, German and Chinese are read. A part begins after the end of a sentence, or after "and" before a word that
+    asks; what asks nothing belongs to the part that follows it, or to the last one.
+    """
+    found: list[str] = []
+    waiting = ""
+    last = 0
+    for end in (*_ENDS.finditer(question), None):
+        piece = waiting + question[last : end.start() if end else len(question)]
+        if _QUESTION.search(piece):
+            found.append(piece.strip())
+            waiting = ""
+        else:
+            waiting = piece + (question[end.start() : end.end()] if end else "")
+        last = end.end() if end else last
+    if waiting.strip() and found:
+        found[-1] = f"{found[-1]} {waiting.strip()}"
+    return tuple(found) if 1 < len(found) <= _MOST_PARTS else (question,)
+
+
+def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:
+    """The parts of `query` with their `words`; none where fewer than two parts have any."""
+    found = []
+    asked = parts_of(query)
+    for part in asked if len(asked) > 1 else ():
+        stems = {stem for stem, _, _ in core_tokens.stems(part)}
+        meant = {word for one in corrected if one.asked.lower() in part.lower() for word in one.searched}
+        own = tuple(
+            word
+            for word in words
+            if word in meant
+            or (word in part if core_tokens.is_cjk(word) else any(s in stems for s, _, _ in core_tokens.stems(word)))
+        )
+        if own:
+            found.append(QuestionPart(part, own))
+    return tuple(found) if len(found) > 1 else ()
 
 
 def _is_word(word: str) -> bool:

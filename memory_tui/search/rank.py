@@ -14,6 +14,7 @@ from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
 from memory_tui.notices import (
+    AskedInParts,
     LanguageUnknown,
     Notice,
     NotTranslated,
@@ -247,8 +248,8 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
-        level=level_of(numbers.stage.signals, settings, evidence.unrelated or usual(evidence.query))
-        if numbers.stage
+        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated or usual(evidence.query))
+        if numbers.stages
         else None,
     )
 
@@ -267,7 +268,7 @@ def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
             yield replace(one, profile=rules.profile.name)
         elif elsewhere or (isinstance(one, TrustUnread) and not rules.profile.exact_paths):
             continue
-        elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise):
+        elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise | AskedInParts):
             yield one
 
 
@@ -329,8 +330,8 @@ _BUILTIN = "builtin"
 
 def _no_table(numbers: Components) -> tuple[Notice, ...]:
     """That lines and windows were compared by their words alone."""
-    stage = numbers.stage
-    return (PassagesByWords(stage.problem),) if stage is not None and stage.problem else ()
+    problems = [stage.problem for stage in numbers.stages if stage.problem]
+    return (PassagesByWords(problems[0]),) if problems else ()
 
 
 def _weights_notice(settings: Settings, rules: Rules) -> tuple[Notice, ...]:

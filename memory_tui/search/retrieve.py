@@ -13,7 +13,16 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.notices import LongQuestion, MeaningOff, NoFullText, Notice, OtherModel, ReadAsTime, SearchedOtherwise
+from memory_tui.notices import (
+    AskedInParts,
+    LongQuestion,
+    MeaningOff,
+    NoFullText,
+    Notice,
+    OtherModel,
+    ReadAsTime,
+    SearchedOtherwise,
+)
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.release_notices import ZeroVectors
 from memory_tui.search import formulas, lexical
@@ -58,6 +67,8 @@ class SearchContext:
     """Whether words of a query that name a time are read as one, and not searched."""
     spells: bool = True
     """Whether words that no note holds are corrected."""
+    in_parts: bool = True
+    """Whether a question that asks several things is taken apart."""
     texts_later: bool = False
     """Whether a text is read when it is asked for, as long as the store is open, instead of all at once."""
 
@@ -136,7 +147,14 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     time_asked = time_in(asked, dt.datetime.fromtimestamp(now, dt.UTC).date()) if context.reads_time else None
     full_text = context.store.words.cut()
     matcher = Matcher(
-        context.store.words, corpus, kept, full_text, by_text=vector is None, lists=context.lists, spells=context.spells
+        context.store.words,
+        corpus,
+        kept,
+        full_text,
+        by_text=vector is None,
+        lists=context.lists,
+        spells=context.spells,
+        in_parts=context.in_parts,
     )
     if not full_text:
         notices.append(NoFullText(context.store.words.missing(), vector is None))
@@ -145,6 +163,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
     notices += map(SearchedOtherwise, ours.plan.corrections)
     notices += [ReadAsTime(ours.plan.time_words, str(ours.plan.time))] if ours.plan.time else []
+    notices += [AskedInParts(tuple(one.asked for one in ours.plan.parts))] if ours.plan.parts else []
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION

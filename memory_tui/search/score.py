@@ -118,8 +118,9 @@ class Components:
     refs: Mapping[int, ChunkRef]
     dated: bool = False
     """Whether the query names a time of which there are notes."""
-    stage: SecondStage | None = None
-    """What the second stage measures, under a profile that has one."""
+    stages: tuple[SecondStage, ...] = ()
+    """What the second stage measures, one for each part of the question; none under a profile without a second stage.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,34 +282,40 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         text_rank > 0,
         evidence.refs,
         bool(evidence.of_named_time),
-        _stage(evidence, side, mode, rules, rows, (vector, text)) if profile.second_stage and len(rows) else None,
+        _stages(evidence, side, mode, rules, rows, (vector, text)) if profile.second_stage and len(rows) else (),
     )
 
 
-def _stage(
+def _stages(
     evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, rows: Rows, sides: tuple[Floats, Floats]
-) -> SecondStage:
-    """The second stage of one search, kept for rankings of the same evidence."""
+) -> tuple[SecondStage, ...]:
+    """The second stage of one search by each part of the question, kept for rankings of the same evidence."""
     # The reference is the same under all knobs, so that what was measured in a chunk stays.
     usual = (float(rules.profile.values[f"query.hybrid.{name}Weight"]) for name in ("vector", "text"))
     first = sum((weight * values for weight, values in zip(usual, sides, strict=True)), np.zeros(len(rows)))
     reference = rows[second_stage.first_of(first[None, :])[0]]
-    key = "second stage", mode, reference.tobytes()
-    found = evidence.kept.get(key)
-    if not isinstance(found, SecondStage):
-        plan, common = side.plan, set(side.plan.common)
-        # A word of most chunks, which bm25 of FTS5 gives no weight, still tells one line from another.
-        also = (word for word in plan.dropped if word in common or tokens.is_cjk(word))
-        found = evidence.kept[key] = SecondStage(
-            () if mode == "vectors only" else (*plan.words, *also),
-            side.frequency,
-            evidence.indexed,
-            evidence.query,
-            reference.tolist(),
-            evidence.texts_of,
-            meaning=0.0 if mode == "keywords only" else evidence.known,
-        )
-    return found
+    plan, common = side.plan, set(side.plan.common)
+
+    def stage_of(asked: str, own: Callable[[str], bool]) -> SecondStage:
+        key = "second stage", mode, reference.tobytes(), asked
+        found = evidence.kept.get(key)
+        if not isinstance(found, SecondStage):
+            # A word of most chunks, which bm25 of FTS5 gives no weight, still tells one line from another.
+            also = (word for word in plan.dropped if word in common or tokens.is_cjk(word))
+            found = evidence.kept[key] = SecondStage(
+                () if mode == "vectors only" else tuple(filter(own, (*plan.words, *also))),
+                side.frequency,
+                evidence.indexed,
+                asked,
+                reference.tolist(),
+                evidence.texts_of,
+                meaning=0.0 if mode == "keywords only" else evidence.known,
+            )
+        return found
+
+    # That of the whole question comes first: the level of an answer and its passages go by it.
+    whole = stage_of(evidence.query, lambda _: True)
+    return (whole, *(stage_of(part.asked, part.words.__contains__) for part in plan.parts))
 
 
 def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
@@ -426,7 +433,7 @@ def _look_into(
 ) -> SecondScores | None:
     """What the second stage gives the first candidates by each of `rules`; None where none of them has one."""
     on = column([rule.second_weight > 0 for rule in rules]) > 0
-    if parts.stage is None or not on.any():
+    if not parts.stages or not on.any():
         return None
     order = second_stage.first_of(share * hybrid + added)
     inside = np.zeros(hybrid.shape, dtype=np.bool_)
@@ -434,31 +441,39 @@ def _look_into(
     # Few candidates are among the first under any of the rules: only these are measured and compared.
     used = distinct(order.ravel())
     rows = parts.rows[used].tolist()
-    over, best = second_stage.shares(parts.stage.measured(rows), inside[:, used])
+    # Of a question in parts a chunk answers one: each part's best has the highest score, so that they take turns.
+    asked = parts.stages[1:] or parts.stages
+    by_part = [second_stage.shares(stage.measured(rows), inside[:, used]) for stage in asked]
+    given_by = np.stack([over @ stage.weights for (over, _), stage in zip(by_part, asked, strict=True)])
+    part = np.zeros(hybrid.shape, dtype=np.int64)
+    part[:, used] = np.argmax(given_by, axis=0)
+    best = np.stack([own for _, own in by_part])
     score, lost = np.zeros(hybrid.shape), np.zeros(hybrid.shape)
     beside = np.full(hybrid.shape, -1, dtype=np.int64)
-    score[:, used] = over @ parts.stage.weights
+    score[:, used] = given_by.max(axis=0)
     total = (_both_stages(rules, share, hybrid, score) + added)[:, used]
     near = second_stage.neighbours([parts.refs[row] for row in rows])
     penalty = np.where(on, share * column([rule.neighbour for rule in rules]), 0.0)
     lost[:, used], twin = second_stage.spread(total, np.searchsorted(used, order), near, penalty)
     beside[:, used] = np.where(twin >= 0, used[twin], -1)
-    return SecondScores(inside, score, share * column([rule.second_weight for rule in rules]), best, lost, beside)
+    return SecondScores(inside, score, share * column([rule.second_weight for rule in rules]), part, best, lost, beside)
 
 
 def second_part(parts: Components, scores: Scores, i: int) -> SecondPart | None:
     """What the second stage made of candidate `i` by the first of the rules; None where none ran."""
-    found, stage = scores.second, parts.stage
-    if found is None or stage is None:
+    found = scores.second
+    if found is None:
         return None
     weight = float(found.weight[0, 0])
     if not found.inside[0, i]:
         return SecondPart(weight, 0.0, 0.0)
+    asked, own_part = parts.stages[1:] or parts.stages, int(found.part[0, i])
+    stage = asked[own_part]
     row, score, lost = int(parts.rows[i]), float(found.score[0, i]), float(found.lost[0, i])
     seen, ref = stage.best(row), parts.refs[row]
     measures = []
     for measure, value, best, own in zip(
-        second_stage.MEASURES, seen.values, found.best[0].tolist(), stage.weights.tolist(), strict=True
+        second_stage.MEASURES, seen.values, found.best[own_part, 0].tolist(), stage.weights.tolist(), strict=True
     ):
         share = value / best if best > 0 else 0.0
         if own:
@@ -472,6 +487,7 @@ def second_part(parts: Components, scores: Scores, i: int) -> SecondPart | None:
         parts.refs[int(parts.rows[found.beside[0, i]])] if lost else None,
         ref.start_line + seen.line,
         (ref.start_line + seen.window[0], ref.start_line + seen.window[1]),
+        stage.query if len(asked) > 1 else "",
     )
 
 

@@ -405,6 +405,7 @@ class SecondStage:
             summed = table.rows(np.array(table.ids(query), dtype=np.int64)).sum(axis=0)
             length = float(np.sqrt(summed @ summed))
             vector = summed / np.float32(length) if length > 0 else None
+        self.query = query
         self._table = table if vector is not None else None
         self._texts = texts
         self._pairs = is_cjk(query)
@@ -457,16 +458,17 @@ class SecondStage:
 
 @dataclass(frozen=True, slots=True)
 class SecondScores:
-    """What the second stage gives candidates: arrays of (rules, candidates), `best` of (rules, measures).
+    """What the second stage gives candidates: arrays of (rules, candidates), `best` of (parts, rules, measures).
 
     `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1, of which `weight` (rules,
-    1) counts. `beside` is the better
+    1) counts, and `part` the number of the part of the question that gives it. `beside` is the better
     candidate for whose sake one loses `lost` points, -1 where it loses none.
     """
 
     inside: Flags
     score: Floats
     weight: Floats
+    part: Rows
     best: Floats
     lost: Floats
     beside: Rows

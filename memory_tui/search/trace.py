@@ -184,6 +184,8 @@ class SecondPart:
     beside: ChunkRef | None = None
     line: int = 0
     window: tuple[int, int] = (0, 0)
+    asked: str = ""
+    """The part of the question that the chunk was measured by; empty where the question is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +344,14 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionPart:
+    """One of the questions that a query asks at once, and those of the words of the query that stand in it."""
+
+    asked: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class QueryPlan:
     """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
 
@@ -361,6 +371,8 @@ class QueryPlan:
     elsewhere: Elsewhere = Elsewhere()
     corrections: tuple[Correction, ...] = ()
     """Words that were searched otherwise than they were asked."""
+    parts: tuple[QuestionPart, ...] = ()
+    """What the query asks one by one; none where it asks one thing."""
 
     @property
     def readings(self) -> tuple[str, ...]:
@@ -369,7 +381,9 @@ class QueryPlan:
             f"searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}"
             for one in self.corrections
         )
-        return (*words, *([f'"{self.time_words}" read as {self.time}'] if self.time else []))
+        time = [f'"{self.time_words}" read as {self.time}'] if self.time else []
+        parts = [f"asked in {len(self.parts)} parts"] if self.parts else []
+        return (*words, *time, *parts)
 
     @property
     def unmatched(self) -> str:

@@ -30,6 +30,16 @@ _LOGARITHMIC = 100
 _STARTS = (0.15, 0.4, 0.65, 0.9)
 """Vector weights at which the search starts, so that no local best traps it."""
 
+PRESETS: tuple[Mapping[str, Scalar], ...] = (
+    {VECTOR: 0.2, TEXT: 0.8},
+    {VECTOR: 0.6, TEXT: 0.4},
+    {VECTOR: 0.4, TEXT: 0.6, "secondStage.weight": 0.3},
+    {VECTOR: 0.4, TEXT: 0.6, "secondStage.weight": 0.8},
+    {VECTOR: 0.6, TEXT: 0.4, "secondStage.weight": 0.8},
+)
+"""Whole sets of knobs to choose from, where few judgments must not turn single knobs: for identifiers and exact words,
+for questions in other words than the notes, for short notes, for long ones, for long ones in other words."""
+
 Progress = Callable[[str], None]
 Reason = Literal["few labels", "nothing better", "within chance"]
 
@@ -87,16 +97,20 @@ def tune(
     metric: str = "ndcg@10",
     seed: int = 1,
     progress: Progress = lambda _: None,
+    *,
+    presets: bool = False,
 ) -> Outcome:
     """Better settings than `settings` for the labelled `cases`, or that there is no evidence for any.
 
-    `metric` is what to raise; `seed` decides which half is held out. Seconds of arithmetic: for a worker thread.
+    `metric` is what to raise; `seed` decides which half is held out. With `presets` only whole ones are chosen from.
+    Seconds of arithmetic: for a worker thread.
     """
     answerable = sum(bool(case.query.relevant) for case in cases)
     if answerable < FEWEST:
         return NoEvidence("few labels", answerable, FEWEST, {}, None, ())
     training, held_out = split(cases, seed)
-    found = _Search(training, settings, metric, progress).run()
+    search = _Search(training, settings, metric, progress)
+    found = search.preset() if presets else search.run()
     front = pareto(held_out, found)
     changes = difference(settings, found)
     if not changes:
@@ -204,6 +218,15 @@ class _Search:
             found.append(self._climb(start))
         best = max(found, key=self._value)
         return self._plainest(best) if self._value(best) > self._value(self._base) + 1e-9 else self._base
+
+    def preset(self) -> Settings:
+        """The best of the present settings and the whole presets; the present ones where none is better."""
+        self._progress("presets")
+        ignored = profiles.get(self._base.word("profile")).ignores
+        counted = ({key: one for key, one in preset.items() if key not in ignored} for preset in PRESETS)
+        chosen = [self._base, *(self._base.update(preset, ORIGIN) for preset in counted)]
+        reached = self._values(chosen)
+        return self._base if reached[0] >= max(reached) - 1e-9 else chosen[reached.index(max(reached))]
 
     def _value(self, settings: Settings) -> float:
         return self._values([settings])[0]

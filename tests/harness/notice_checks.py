@@ -157,6 +157,18 @@ def _searched(claim: notices.SearchedOtherwise, case: NoticeCase) -> None:
     assert set(one.searched) <= set(case.trace.plan.words)
 
 
+@checks(notices.AskedInParts)
+def _parts(claim: notices.AskedInParts, case: NoticeCase) -> None:
+    at = [case.evidence.query.find(part) for part in claim.parts]
+    assert len(at) > 1
+    assert min(at) >= 0
+    assert at == sorted(set(at))
+    for part in claim.parts:
+        assert any(word in part.lower() for word in case.evidence.recommended.plan.words)
+    inside = [hit.second for hit in case.trace.recalled if hit.second and hit.second.measures]
+    assert all(one.asked in claim.parts for one in inside)
+
+
 @checks(notices.ReadAsTime)
 def _time(claim: notices.ReadAsTime, case: NoticeCase) -> None:
     plan = case.trace.plan
@@ -599,6 +611,7 @@ def of_questions(place: Path, _: pytest.MonkeyPatch) -> Made:
         yield from asked(place, engine, "ᚠᚢᚦ", engine.plan.with_profile("openclaw-2026.3"))
         yield from asked(place, engine, "喜欢什么书")
         yield from asked(place, engine, "omdaa routr")
+        yield from asked(place, engine, "which vlan has the router, and where does the garlic grow?")
         yield from asked(place, engine, "giraffe walrus")
         words = (f"word{number}" for number in range(tokens.MOST_ALTERNATIVES + 5))
         yield from asked(place, engine, f"garlic omada {' '.join(words)}")
@@ -832,6 +845,7 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
     of_questions: {
         notices.WordsUnknown,
         notices.LanguageUnknown,
+        notices.AskedInParts,
         notices.SearchedOtherwise,
         notices.LongQuestion,
         notices.ReadAsTime,

@@ -15,6 +15,7 @@ from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query
 from memory_tui.tune.knob_search import (
     FEWEST,
+    PRESETS,
     Better,
     NoEvidence,
     beyond_chance,
@@ -79,6 +80,24 @@ def test_a_planted_optimum_is_found(weight: float) -> None:
     assert found.after["ndcg@10"] > found.before["ndcg@10"] + 0.4
     assert found.after["ndcg@10"] > 0.9
     assert set(found.changes) <= {WEIGHT, "query.hybrid.textWeight"}, "no knob is turned that does not earn it"
+
+
+def test_a_whole_preset_is_chosen_on_one_half_and_judged_on_the_other() -> None:
+    cases = [planted(number) for number in range(40)]
+    now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3, candidateMultiplier=20)
+    found = tune(cases, now, presets=True)
+    assert isinstance(found, Better)
+    wanted = [{key: one for key, one in preset.items() if "secondStage" not in key} for preset in PRESETS]
+    assert {key: found.settings.values[key].value for key in wanted[0]} in wanted
+    assert found.held_out.low > 0
+    again = tune(cases, found.settings, presets=True)
+    assert isinstance(again, NoEvidence)
+    assert not again.changes or again.reason == "within chance"
+
+
+def test_random_labels_let_no_preset_win() -> None:
+    outcomes = [tune(accidental(seed), settings("recommended"), presets=True) for seed in range(3)]
+    assert all(isinstance(found, NoEvidence) for found in outcomes)
 
 
 def test_random_labels_give_no_evidence() -> None:

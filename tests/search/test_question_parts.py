@@ -1,0 +1,69 @@
+"""Questions that ask several things are asked part by part."""
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import why
+from memory_tui.notices import AskedInParts
+from memory_tui.plan import Options
+from memory_tui.search.keyword import parts_of
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("Who painted it, and where does it hang?", ("Who painted it", "where does it hang?")),
+        ("Wann war Anna in Rom und wo hat sie gewohnt?", ("Wann war Anna in Rom", "wo hat sie gewohnt?")),
+        ("我什么时候去了北京，住在哪里？", ("我什么时候去了北京", "住在哪里？")),
+        ("他喜欢什么书？他在哪里工作？", ("他喜欢什么书？", "他在哪里工作？")),
+        ("I visited Rome in May. Where did I stay?", ("I visited Rome in May. Where did I stay?",)),
+        ("What does Calvin do to relax?", ("What does Calvin do to relax?",)),
+        ("Which is better, tea and coffee?", ("Which is better, tea and coffee?",)),
+        ("我喜欢读书，也喜欢散步，对吗？", ("我喜欢读书，也喜欢散步，对吗？",)),
+        ("router and switch", ("router and switch",)),
+        ("", ("",)),
+    ],
+)
+def test_a_question_is_cut_where_another_one_begins(question: str, parts: tuple[str, ...]) -> None:
+    assert parts_of(question) == parts
+
+
+QUESTION = "Which vlan has the router, and where does the garlic grow?"
+
+
+@pytest.fixture
+def engine(tmp_path):
+    router = [f"The router vlan of site {n} is admin-{n}, and the router is in rack {n}.\n" for n in range(8)]
+    notes = {f"memory/router-{n}.md": text for n, text in enumerate(router)}
+    notes["memory/garden.md"] = "Garlic grows beside the shed since October.\n"
+    for path, text in notes.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    options = Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), changes=(("profile", "recommended"),))
+    with Engine.open(options) as made:
+        made.indexer.sync()
+        yield made
+
+
+def test_the_best_notes_of_each_part_take_turns(engine: Engine) -> None:
+    found = engine.queries.search(QUESTION)
+    assert [notice.parts for notice in found.notices if isinstance(notice, AskedInParts)] == [
+        ("Which vlan has the router", "where does the garlic grow?")
+    ]
+    garlic = next(hit for hit in found.recalled if hit.chunk.path == "memory/garden.md")
+    assert garlic.second is not None
+    assert garlic.second.asked == "where does the garlic grow?"
+    assert garlic.second.score == pytest.approx(1.0), "it is the best of its part"
+    assert found.recalled.index(garlic) < 2
+    lines = why.explain(garlic, found)
+    assert any(line.detail == "answers the part: where does the garlic grow?" for line in lines)
+    assert found.plan.readings == ("asked in 2 parts",)
+
+
+def test_as_written_a_question_is_one(engine: Engine) -> None:
+    evidence = engine.queries.gather(QUESTION, as_written=True)
+    found = engine.queries.rank(evidence, engine.plan.settings)
+    assert not found.plan.parts
+    assert all(hit.second is None or not hit.second.asked for hit in found.recalled)
+    theirs = engine.queries.rank(engine.queries.gather(QUESTION), engine.plan.with_profile("openclaw-2026.3"))
+    assert not any(isinstance(notice, AskedInParts) for notice in theirs.notices)
