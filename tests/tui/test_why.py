@@ -554,3 +554,17 @@ def test_after_any_turns_the_list_is_what_a_fresh_search_gives(workspace: Path, 
             assert [(c.chunk.id, c.score) for c in ours] == [(c.chunk.id, c.score) for c in theirs]
 
     drive(app, steps)
+
+
+def test_why_not_another_line_begins_at_the_row_under_the_cursor(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hit = await to_first_loser(pilot)
+        await press(pilot, "W")
+        assert f"{hit.chunk.path}:{hit.snippet_line}" in text_of(app)
+        await press(pilot, "enter")
+        view = app.screen
+        assert isinstance(view, WhyNotView)
+        assert hit.chunk.path.rpartition("/")[2] in text_of(app)
+
+    drive(app, steps)

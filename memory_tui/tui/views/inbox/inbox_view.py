@@ -222,7 +222,7 @@ class InboxView(View):
         if self.kind is not None:
             return [(" Nothing more of this kind. esc shows all kinds.", "good")]
         return [
-            (" Nothing needs attention.", "good"),
+            (f" Nothing needs attention. {key_of('show all')} shows what was decided.", "good"),
             ("", ""),
             (" Looked for:", "muted"),
             *((f"   {check.title}", "muted") for check in BY_KIND.values()),

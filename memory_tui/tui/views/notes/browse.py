@@ -90,9 +90,8 @@ class BrowseView(View):
         elif not facts.rows:
             self.pane.reader.show_sentences(
                 f"There are no notes in {self.home.workspace_name}/ yet.",
-                "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."
-                if facts.status.watching
-                else f"Write MEMORY.md or memory/YYYY-MM-DD.md there, then press {key_of('look again')}.",
+                f"{key_of('remember')} writes the first line of today's log. MEMORY.md or memory/YYYY-MM-DD.md written "
+                + ("elsewhere appears by itself." if facts.status.watching else f"elsewhere: {key_of('look again')}."),
             )
             self._wanted = None
         elif self.listed.file is not None:

@@ -126,7 +126,14 @@ class FadingView(View):
         if self.faded is None:
             return text("Looking at the days ahead ...", width, "muted")
         if not self.faded.found:
-            return text(f"No hit of today fades within {HORIZON} days.", width, "strong")
+            return [
+                *text(f"No hit of today fades within {HORIZON} days.", width, "strong"),
+                *text(
+                    f"In Search, {key_of('tune')} turns minScore and half-life; then more may fade.",
+                    width,
+                    "muted",
+                ),
+            ]
         head = f" {'when':<16}{'place':<7}{'note':<32}then"
         return [
             ([(fit(head, width), "muted")], None),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -176,8 +176,15 @@ class Explainer(Part):
                 self.ask_line(paths.get(path, path), line)
 
         ordered = sorted(paths, key=lambda path: hit is None or paths[path] != hit.chunk.path)
+        here = [f"{safe(hit.chunk.path)}:{max(1, hit.snippet_line)}"] if hit is not None else []
+        closest = near(ordered)
+
+        def propose(typed: str) -> Sequence[str]:
+            """The row under the cursor first, until something is typed."""
+            return closest(typed) if typed.strip() else [*here, *closest(typed)]
+
         self.view.app.push_screen(
-            Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", near(ordered)), take
+            Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", propose), take
         )
 
     def ask_line(self, path: str, line: int | None) -> None:
