@@ -1,4 +1,4 @@
-"""Of the contradictions that the inbox shows, how many are worth a look, by labels made before the rules.
+"""Of the contradictions that the inbox shows, how many are worth a look, by labels made with the rules.
 
 python tests/bench/contradictions.py [--logs FOLDER ...]
 
