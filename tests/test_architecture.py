@@ -261,7 +261,7 @@ def test_every_row_of_a_table_names_something_that_is_there() -> None:
 
 
 def test_no_list_is_spelt_in_more_places_than_it_must() -> None:
-    """The knobs stand in their table and where the score is made of them; inbox kinds in their table."""
+    """Each list stands in its table. The knobs stand in the score too: there each means something else."""
     places = {kind: len(found) for kind, found in shape.spelt(PACKAGE).items()}
     assert {kind: count for kind, count in places.items() if count > SPELT[kind]} == {}
 

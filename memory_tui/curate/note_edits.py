@@ -44,7 +44,7 @@ class NoteEdit:
 
 @dataclass(frozen=True, slots=True)
 class EditedLine:
-    """The line that is asked about: line `line` of the note at `path`, whose bytes are `data`.
+    """A line that is asked about: its number `line` in the note at `path`, whose bytes are `data`.
 
     `asked` are the words of the question that count, `day` the one that it names.
     """

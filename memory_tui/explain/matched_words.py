@@ -124,7 +124,7 @@ def sentences(text: str) -> list[Span]:
 
 
 def nearest_sentence(query: str, text: str, table: StaticTable | None = None) -> Span | None:
-    """The sentence of `text` that means most nearly what `query` means, by the built-in table, whose vectors are sums.
+    """The sentence of `text` that is nearest to `query` in meaning, by the built-in table, whose vectors are sums.
 
     None where nothing of either is in the table. Raises ProviderError when the table cannot be read.
     """

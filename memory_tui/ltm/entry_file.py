@@ -62,12 +62,12 @@ def read(memories: Memories, path: Path) -> ImportReport:
         text = path.read_text("utf-8")
     except (OSError, UnicodeError) as error:
         raise EntryRefused(f"{path} cannot be read: {error}.", "Check the file.") from error
-    model: Mapping[str, Any] = {}
+    model: object = {}
     entries: list[MemoryEntry] = []
     vectors: dict[str, Any] = {}
     for number, fields in _lines(text, path):
         if fields.get("format") == _FORMAT:
-            model = fields.get("model") if isinstance(fields.get("model"), dict) else {}  # type: ignore[assignment]
+            model = fields.get("model")
             continue
         one, vector = _parsed(fields, f"{path}, line {number}")
         entries.append(one)
