@@ -17,6 +17,8 @@ LEFT = 6
 """Cells of the scale at the left."""
 MOST = 4
 """Curves in one picture; more cannot be told apart."""
+LEAST_ROWS = 5
+"""Rows of a plot, before words are left out for them."""
 STYLES = ("$vector", "$words", "$added", "$mark")
 
 
@@ -83,7 +85,9 @@ class Curves(Widget):
         picture, width = self.picture, self.size.width
         if picture is None:
             return Content("")
-        words = [Content(fit(f" {line}", width)) for line in picture.words]
+        # A list below says the rest where the picture would get too low.
+        shown = picture.words[: max(1, self.size.height - LEAST_ROWS - 1)]
+        words = [Content(fit(f" {line}", width)) for line in shown]
         height = self.size.height - len(words) - 1
         if height < 2 or width < LEFT + 12:
             return Content("\n").join(words)
@@ -112,6 +116,8 @@ class Curves(Widget):
             style = "$faint" if self._stale else STYLES[number]
             dots = dotted(curve.points, width, height, picture.low, picture.high)
             cells |= {cell: (chr(0x2800 + bits), style) for cell, bits in dots.items()}
+        for number, curve in enumerate(picture.curves[:MOST]):
+            style = "$faint" if self._stale else STYLES[number]
             if curve.sign and curve.points:
                 x, value = curve.points[min(len(curve.points) - 1, (number + 1) * len(curve.points) // 12)]
                 cells[min(width - 1, round(x * (width - 1))), row(value)] = (curve.sign, f"bold {style}")

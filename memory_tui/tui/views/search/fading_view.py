@@ -91,7 +91,7 @@ class FadingView(View):
         floor = float(tuning.settings.number("query.minScore"))
         scores = [score for one in shown for _, score in one.scores]
         # Without a minScore near them, curves would lie flat on a scale that begins at 0.
-        low = min([floor or 1.0, *scores], default=0.0) - 0.02
+        low = max(0.0, min([floor or 1.0, *scores], default=0.0) - 0.02)
         picture = Picture(
             [
                 Curve([(day / CURVE_DAYS, score) for day, score in one.scores], sign)
