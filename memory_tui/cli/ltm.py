@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
@@ -217,20 +216,18 @@ def _edit(memories: Memories, given: argparse.Namespace) -> Answer:
 
 def _forget(memories: Memories, given: argparse.Namespace) -> Answer:
     from memory_tui.ltm import entry
-    from memory_tui.ltm.memories import COMMAND_MIN
     from memory_tui.render import ltm_text
 
     text = _word(given, "ID or QUERY")
     named = [memories.get(word).id for word in given.words] if all(map(entry.is_id, given.words)) else []
-    done = memories.forget(named) if named else memories.forget_by_query(text, COMMAND_MIN)
+    done = memories.forget(named) if named else memories.forget_by_query(text, by_words=True)
     data = {
         "action": "deleted" if done.entries else "candidates",
         "deleted": [one.as_dict() for one in done.entries],
         "candidates": [one.as_dict() for one in done.candidates],
         "change": done.change,
     }
-    place = ["--memories", given.memories] if hasattr(given, "memories") else []
-    return data, ltm_text.forgotten(done, shlex.join(["memory-tui", *place, "ltm", "forget"])), 0
+    return data, ltm_text.forgotten(done), 0
 
 
 def _undo(memories: Memories, given: argparse.Namespace) -> Answer:

@@ -74,17 +74,15 @@ def stored(done: StoredEntry) -> Iterator[str]:
         yield f"Not stored: it repeats {done.entry.id} (score {done.score:.3f}): {one_line(done.entry.text)}"
 
 
-def forgotten(done: Forgotten, command: str) -> Iterator[str]:
-    """What was forgotten, or what could have been meant; `command` and an id forget one of those."""
+def forgotten(done: Forgotten) -> Iterator[str]:
+    """What was forgotten, or what could have been meant."""
     for one in done.entries:
         yield f"Forgotten: {entry(one)}"
     if done.entries:
         yield "To undo: memory-tui ltm undo."
     elif done.candidates:
-        yield "Nothing is forgotten. To forget one of these:"
-        for near in done.candidates:
-            yield f"{near.score:.3f}  {entry(near.entry)}"
-            yield f"       {one_line(command)} {near.entry.id}"
+        yield "Nothing is forgotten: name one of these by its id."
+        yield from (f"{one.score:.3f}  {entry(one.entry)}" for one in done.candidates)
     else:
         yield "Nothing is forgotten: no entry is near enough."
 
