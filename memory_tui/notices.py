@@ -46,109 +46,6 @@ class Notice(ABC):
         return f"{self.message} {self.next_step}".rstrip()
 
 
-# --- what OpenClaw does otherwise ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class EmptiedThere(Notice):
-    """Without a provider the next sync of the release of `profile` replaces its index by an empty one."""
-
-    profile: str
-    code = "openclaw_emptied"
-    not_copied = True
-
-    @property
-    def message(self) -> str:
-        """That it would find nothing."""
-        return (
-            f"{profiles.get(self.profile).title} would find nothing: without a provider its next sync leaves an empty "
-            "index. Here the words are searched all the same."
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class FirstSearchThere(Notice):
-    """The first search of a new index does not wait for the sync that it starts, in the release of `profile`."""
-
-    profile: str
-    code = "openclaw_first_search"
-    not_copied = True
-
-    @property
-    def message(self) -> str:
-        """That it would find nothing yet."""
-        return (
-            f"{profiles.get(self.profile).title} would find nothing yet: its first search of a new index does not wait "
-            "for the notes to be indexed. Here it did."
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ZeroVectors(Notice):
-    """`count` chunks have a vector of zeros; the release of `profile` loses its vector side by one of them.
-
-    Without a profile it is said of every release that scores such a chunk 1.
-    """
-
-    count: int
-    profile: str = ""
-    code = "zero_vector"
-    not_copied = True
-
-    @property
-    def message(self) -> str:
-        """How many chunks, and what they count."""
-        chunks = f"Chunks whose vector is all zeros, for want of a known word: {self.count}."
-        if not self.profile:
-            return f"{chunks} Their cosine counts 0 here; OpenClaw counts it 1."
-        title = profiles.get(self.profile).title
-        return f"{chunks} They count 0 here; {title} loses its whole vector side by one of them."
-
-
-@dataclass(frozen=True, slots=True)
-class CutOtherwise(Notice):
-    """The chunks are cut by the rules of release `chunking`, not by those of `profile`, which ranks them."""
-
-    chunking: str
-    profile: str
-    code = "chunking"
-
-    @property
-    def message(self) -> str:
-        """Whose rules cut them, and what is different under the others."""
-        other = profiles.get(self.profile)
-        words = ", and finds words otherwise" if other.exact_paths else ""
-        return f"These chunks are cut as OpenClaw {self.chunking} cuts them; {other.title} has others{words}."
-
-    @property
-    def next_step(self) -> str:
-        """Open it under the other profile."""
-        return f"Open this memory with --profile {self.profile}."
-
-
-@dataclass(frozen=True, slots=True)
-class NeverRecalledThere(Notice):
-    """A project marker in the chunks at `citations` cannot be read, so the release of `profile` never recalls them."""
-
-    profile: str
-    citations: tuple[str, ...]
-    code = "unreadable_project"
-
-    @property
-    def message(self) -> str:
-        """Which chunks, and why."""
-        where = f"{', '.join(self.citations[:3])}{' and more' if len(self.citations) > 3 else ''}"
-        return (
-            f"{profiles.get(self.profile).title} never recalls these chunks, because a project marker in them is not "
-            f"closed or names no project: {where}."
-        )
-
-    @property
-    def next_step(self) -> str:
-        """Mend the marker."""
-        return "Close the comment, or name a project in it."
-
-
 # --- the question --------------------------------------------------------------------------------------------------
 
 
@@ -163,6 +60,50 @@ class WordsUnknown(Notice):
     def message(self) -> str:
         """That nothing was compared by meaning."""
         return f"The embedding model knows no word of the query{': found by words alone' if self.recalled else ''}."
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageUnknown(Notice):
+    """The built-in table hardly knows the `language` of a question, or its script: only the share `known` of it."""
+
+    language: str
+    known: float
+    code = "unknown_language"
+
+    @property
+    def pill(self) -> str:
+        """What stands beside the question."""
+        return f"{'MOSTLY WORDS' if self.known else 'WORDS ONLY'} ({self.language})"
+
+    @property
+    def message(self) -> str:
+        """Which language, and what follows."""
+        if not self.known:
+            return f"{self.pill}: the built-in table does not know {self.language}, so meaning does not count."
+        share = f"{self.known:.0%} of this question"
+        return f"{self.pill}: the built-in table knows {share}, so meaning counts as much less."
+
+    @property
+    def next_step(self) -> str:
+        """Another provider."""
+        return "A provider that knows the language compares meaning as well: --provider."
+
+
+@dataclass(frozen=True, slots=True)
+class NotTranslated(Notice):
+    """No note holds the `words`, which are in another script, and the built-in vectors do not translate."""
+
+    words: tuple[str, ...]
+    code = "translation"
+    next_step = "A multilingual provider finds them by meaning: memory-tui help providers."
+
+    @property
+    def message(self) -> str:
+        """Which words, and what cannot be done."""
+        named = ", ".join(self.words)
+        return (
+            f"No note holds {named}, and the built-in vectors do not translate: they find no note in another language."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,6 +468,34 @@ class NumpyCompares(Notice):
     def message(self) -> str:
         """What compares the vectors instead."""
         return f"sqlite-vec is not used ({self.reason}): numpy compares the vectors, with the same answers."
+
+
+@dataclass(frozen=True, slots=True)
+class MediaNotRead(Notice):
+    """Images and sounds are asked for and not read, because `reason`."""
+
+    reason: str
+    code = "media"
+    next_step = "Set provider, model and fallback so, or multimodal.enabled to false; the notes are searched as ever."
+
+    @property
+    def message(self) -> str:
+        """What they need, and what was found."""
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionNotRun(Notice):
+    """The build of sqlite-vec that a configuration names is not run, because `reason`; the installed one serves."""
+
+    reason: str
+    code = "extension"
+    next_step = "To agree: memory-tui index --approve-extension."
+
+    @property
+    def message(self) -> str:
+        """Who asks for what, and what serves."""
+        return f"{self.reason}; the sqlite-vec that memory-tui was installed with serves, with the same answers."
 
 
 @dataclass(frozen=True, slots=True)

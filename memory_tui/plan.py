@@ -19,12 +19,13 @@ from memory_tui.config import keys, model, places, provider_accounts, release
 from memory_tui.config import load as configuration
 from memory_tui.config.migration import Migration, migrations
 from memory_tui.config.model import Agent, Config, Problem
-from memory_tui.core import jsstring, profiles
+from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.providers import registry
 from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
-from memory_tui.workspace.annotations import project_key
+from memory_tui.workspace import media
+from memory_tui.workspace.annotations import active_project
 from memory_tui.workspace.roots import Roots
 
 if TYPE_CHECKING:
@@ -199,9 +200,14 @@ class Plan(Choices):
     once: bool
 
     @property
+    def has_ledger(self) -> bool:
+        """Whether the profile is of a release that keeps a ledger of who notes are from."""
+        return profiles.get(self.settings.word("profile")).exact_paths
+
+    @property
     def projects(self) -> frozenset[str]:
         """Keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
-        return frozenset(project_key(jsstring.trim(key)) for key in self.asked.projects)
+        return frozenset(active_project(key) for key in self.asked.projects)
 
 
 def choose(options: Options) -> Choices:
@@ -325,6 +331,7 @@ def _roots(choices: Choices) -> Roots:
         sessions=folder,
         archives=choices.settings.on("sessions.archives"),
         chunking=profiles.get(choices.settings.word("profile")).chunking,
+        media=None if media.hindrance(config, choices.provider) else media.asked(config),
     )
 
 
@@ -408,6 +415,7 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
             env=_lookup(config),
             may_send=may_send,
             batches=_batches(choices),
+            threads=choices.settings.whole("local.threads"),
             shared=_shared(config),
         )
     dims = config.value("outputDimensionality")
@@ -430,6 +438,7 @@ def settings(choices: Choices, approvals: Approvals) -> ProviderSettings:
         env=_lookup(config),
         may_send=may_send,
         batches=_batches(choices),
+        threads=choices.settings.whole("local.threads"),
         shared=_shared(config),
     )
 

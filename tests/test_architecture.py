@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,18 @@ from tests.tools import shape
 
 PACKAGE = shape.Package(ROOT)
 MODULES = PACKAGE.paths
-TREES = {path: PACKAGE.trees[PACKAGE.name(path)] for path in MODULES}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_is_left_parsed() -> Iterator[None]:
+    """A million nodes would be looked through by each collection of garbage in the tests after these."""
+    yield
+    PACKAGE.forget()
+
+
+def trees() -> dict[Path, ast.Module]:
+    """The syntax tree of each module."""
+    return {path: PACKAGE.trees[PACKAGE.name(path)] for path in MODULES}
 
 
 def name(path: Path) -> str:
@@ -104,7 +116,7 @@ def test_an_event_that_announces_something_is_no_stop(tmp_path: Path, code: str,
 def test_every_function_says_what_it_returns() -> None:
     missing = [
         f"{name(path)}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in functions(tree)
         if node.returns is None
     ]
@@ -112,12 +124,12 @@ def test_every_function_says_what_it_returns() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert [name(path) for path, tree in TREES.items() if not ast.get_docstring(tree)] == []
+    assert [name(path) for path, tree in trees().items() if not ast.get_docstring(tree)] == []
 
 
 def test_public_things_have_docstrings() -> None:
     missing = []
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in tree.body:
             public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
             if public and not ast.get_docstring(node):
@@ -129,7 +141,7 @@ def test_no_reason_is_swallowed() -> None:
     """No bare except, and no handler that only passes."""
     found = [
         f"{name(path)}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or [type(line) for line in node.body] == [ast.Pass])
@@ -155,7 +167,7 @@ def test_sql_stands_where_databases_are_kept() -> None:
     statement = re.compile(verbs, re.DOTALL)
     found = [
         f"{name(path)}:{node.lineno}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if not SQL & {name(path), name(path.parent)}
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and statement.match(node.value)
@@ -197,7 +209,7 @@ def test_threads_of_the_screen_start_in_one_place_and_touch_no_widget() -> None:
         name(path) for path in MODULES if path.is_relative_to(screen) and STARTS.search(path.read_text("utf-8"))
     }
     assert threaded == {"memory_tui/tui/workers.py"}
-    jobs = [node for node in functions(TREES[screen / "workers.py"]) if node.name == "job"]
+    jobs = [node for node in functions(trees()[screen / "workers.py"]) if node.name == "job"]
     assert len(jobs) >= 5
     used = {
         ast.unparse(node)
@@ -210,7 +222,7 @@ def test_threads_of_the_screen_start_in_one_place_and_touch_no_widget() -> None:
 
 def test_every_package_lists_its_modules_and_imports_nothing() -> None:
     """Rule 2: a line for each module with the first sentence of its docstring, then its entry point."""
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         if path.name != "__init__.py" or path.parent.name in ("memory_tui", "manual"):
             continue
         table = re.sub(r"\n  (?=\S)", " ", ast.get_docstring(tree) or "")
@@ -239,7 +251,7 @@ def test_every_row_of_a_table_names_something_that_is_there() -> None:
     """Rule 4: a row is `module:object`, imported on use."""
     rows = {
         node.value
-        for tree in TREES.values()
+        for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and ROW.fullmatch(node.value)
     }
@@ -304,6 +316,7 @@ NOT_DURABLE = {
     "memory_tui/index/database.py": "a private copy of an index on a disk that takes nothing, gone after the look",
     "memory_tui/openclaw/open_foreign.py": "a private copy of another program's database, gone after the look",
     "memory_tui/index/index_file.py": "the private folder below the temporary one, for an index without a place",
+    "memory_tui/tui/colours.py": "the terminal, which is asked what its ground is",
     "memory_tui/tui/signals.py": "the terminal, which is given back on the way out",
 }
 
@@ -311,7 +324,7 @@ NOT_DURABLE = {
 def test_every_durable_write_is_in_one_room() -> None:
     """Bytes that are kept go to the disk by memory_tui.core.atomic alone, so that each fault of a disk can be tried."""
     found: dict[str, list[str]] = {}
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
                 continue

@@ -17,6 +17,7 @@ from tests.support.waiting import LONG
 BENCH = TESTS / "bench"
 SMALL = {
     "backends": "--stub",
+    "contradictions": "",
     "growth": "questions line secrets merges --scale 0.02",
     "inbox": "--chunks 20",
     "index_and_search": "--files 3 --chunks 20 --questions 2 --kinds frequent",

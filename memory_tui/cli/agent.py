@@ -160,11 +160,14 @@ def _found(log: Log, name: str) -> RecallEntry:
 
 def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
     """One recall: what it got, what it would get now, and why a note is, or is not, in it."""
-    from memory_tui.openclaw.prompt import SEARCH
     from memory_tui.recalls import recalled_lines, rerun
     from memory_tui.render import as_text
 
-    if entry.tool != SEARCH:
+    if entry.asked == "memories":
+        from memory_tui.cli import ltm
+
+        return ltm.recalled_again(given, entry)
+    if not entry.asked:
         raise QueryError(f"{entry.id} read {entry.query}; it asked nothing.", "Name a recall that is a search.")
     from memory_tui.engine.engine import Engine
 
@@ -191,6 +194,8 @@ def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
     answer = rerun.as_delivered(found, engine.queries.why(found.evidence, path, line, found.settings))
     delivered = rerun.delivered_line(found.entry, answer.place.path, line)
     said: tuple[rerun.RecallClaim, ...] = (delivered, found.remade)
+    asked_qmd = found.entry.backend == "qmd"
+    of_qmd = engine.backend.why(found.entry.query, answer.place.path, line or 0) if asked_qmd else ""
     ask = functools.partial(engine.queries.gather, now=rerun.clock_of(found.entry))
     changes, questions = remedies(answer, found.settings, engine.plan.with_profile, ask, None)
     if hasattr(given, "json"):
@@ -200,9 +205,11 @@ def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
             "impossible": recalled_lines.obstacle(found.remade) or None,
             "claims": [{**trace_json.tagged(one), "sentence": recalled_lines.claim(one)} for one in said],
         }
-        as_text.data({**trace_json.why(answer, changes, questions), "log": log})
+        qmd = {"qmd": of_qmd} if of_qmd else {}
+        as_text.data({**trace_json.why(answer, changes, questions), "log": log, **qmd})
     else:
-        as_text.text([*map(recalled_lines.claim, said), *as_text.answer(answer, changes, questions)])
+        theirs = [f"QMD, asked again now: {of_qmd}"] if of_qmd else []
+        as_text.text([*map(recalled_lines.claim, said), *theirs, *as_text.answer(answer, changes, questions)])
     return 0
 
 

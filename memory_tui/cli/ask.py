@@ -22,11 +22,23 @@ def _declare_index(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="read every file again")
     parser.add_argument("--dry-run", action="store_true", help="show what would be sent where, and send nothing")
     parser.add_argument("--yes", action="store_true", help="approve that the provider gets the notes of this workspace")
+    parser.add_argument(
+        "--approve-extension",
+        action="store_true",
+        help="approve that the build of sqlite-vec is run which the configuration names, and say which that is",
+    )
     parser.add_argument("--accept-shrink", action="store_true", help="forget notes that vanished at once")
+    _declare_verbose(parser)
+
+
+def _declare_verbose(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--verbose", action="store_true", help="name each file as it is indexed, on standard error")
 
 
 def _declare_status(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deep", action="store_true", help="also embed one text with the provider")
+    parser.add_argument("--sync", action="store_true", help="index what changed first; implies --deep")
+    _declare_verbose(parser)
 
 
 def _declare_search(parser: argparse.ArgumentParser) -> None:
@@ -75,10 +87,16 @@ def _index(given: argparse.Namespace) -> int:
             from memory_tui.cli import provider
 
             return provider.dry_run(engine, as_json=hasattr(given, "json"))
+        if hasattr(given, "approve_extension"):
+            library, named_by = engine.indexer.opener.approve_extension("index --approve-extension")
+            as_text.approved_extension(library, named_by)
         if hasattr(given, "yes"):
             as_text.approval(engine.providers.approve(how="index --yes", sync=False), as_json=hasattr(given, "json"))
         outcome = _synced(engine, accepts=hasattr(given, "accept_shrink"), force=hasattr(given, "force"))
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
+        if outcome.indexed and not outcome.error:
+            # Told before, because only the next processes gain by it.
+            engine.queries.keep_chunks()
         return 1 if outcome.error else 0
 
 
@@ -97,11 +115,15 @@ def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
 
 
 def _status(given: argparse.Namespace) -> int:
-    from memory_tui.render import status_text
+    from memory_tui.render import as_text, status_text
 
     with opened(given) as engine:
-        status_text.status(engine.status(deep=hasattr(given, "deep")), as_json=hasattr(given, "json"))
-    return 0
+        first = hasattr(given, "sync")
+        error = _synced(engine, accepts=False, force=False).error if first else ""
+        status_text.status(engine.status(deep=first or hasattr(given, "deep")), as_json=hasattr(given, "json"))
+        if error:
+            as_text.problem(error)
+    return 1 if error else 0
 
 
 def _search(given: argparse.Namespace) -> int:

@@ -207,7 +207,7 @@ def opened(given: argparse.Namespace) -> Engine:
     from memory_tui.engine.engine import Engine
     from memory_tui.render.as_text import CommandProgress
 
-    engine = Engine.open(options(given), CommandProgress())
+    engine = Engine.open(options(given), CommandProgress(each_file=hasattr(given, "verbose")))
     if given.command not in _NOTIFYING:
         warn_ignored(engine.plan.chosen, engine.plan.settings)
     for named in getattr(given, "extra", ()):

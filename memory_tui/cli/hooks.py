@@ -232,6 +232,9 @@ def _hook(given: argparse.Namespace) -> int:
     return _session_memory(given) if given.name == "session-memory" else _coding_agent(given)
 
 
+_ENABLED = "hooks.internal.entries.session-memory.enabled"
+
+
 def _session_memory(given: argparse.Namespace) -> int:
     from memory_tui.openclaw import session_note
     from memory_tui.render import as_text
@@ -241,6 +244,10 @@ def _session_memory(given: argparse.Namespace) -> int:
     transcript = Path(given.transcript).expanduser()
     session_note.require(transcript)
     with opened(given) as engine:
+        if given.name == "session-memory" and engine.plan.config.value(_ENABLED) is False:
+            why = f"{_ENABLED} is false, so no note was written."
+            as_text.data({"path": None, "slug": why}) if hasattr(given, "json") else as_text.text([why])
+            return 0
         path, why = _saved(
             engine, given, transcript, getattr(given, "session", transcript.stem), getattr(given, "reason", "")
         )

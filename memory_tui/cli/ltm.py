@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memory_tui.ltm.memories import Memories
+    from memory_tui.recalls.recall_log import RecallEntry
 
 _PAGE = 50
 Answer = tuple[Any, Iterable[str], int]
@@ -170,6 +172,22 @@ def _duplicates(memories: Memories, given: argparse.Namespace) -> Answer:
     return {"pairs": data}, lines or ["No two entries are near each other."], 0
 
 
+def recalled_again(given: argparse.Namespace, entry: RecallEntry) -> int:
+    """What a logged recall of an agent got, and would get now."""
+    from memory_tui.ltm.memories import LIMIT, TOOL_MIN
+    from memory_tui.render import as_text, ltm_text
+
+    if hasattr(given, "why"):
+        raise QueryError(f"{entry.id} asked the long-term memories, not the notes.", "memory-tui ltm search says why.")
+    with _opened(given) as memories:
+        found = memories.search(entry.query, int(entry.requested.get("limit", LIMIT)), TOOL_MIN, explained=False)
+    if hasattr(given, "json"):
+        as_text.data(ltm_text.recalled_again_data(entry, found))
+    else:
+        as_text.text(ltm_text.recalled_again(entry, found))
+    return 0
+
+
 # --- changing ------------------------------------------------------------------------------------------------------
 
 
@@ -199,18 +217,20 @@ def _edit(memories: Memories, given: argparse.Namespace) -> Answer:
 
 def _forget(memories: Memories, given: argparse.Namespace) -> Answer:
     from memory_tui.ltm import entry
+    from memory_tui.ltm.memories import COMMAND_MIN
     from memory_tui.render import ltm_text
 
     text = _word(given, "ID or QUERY")
     named = [memories.get(word).id for word in given.words] if all(map(entry.is_id, given.words)) else []
-    done = memories.forget(named) if named else memories.forget_by_query(text, by_words=True)
+    done = memories.forget(named) if named else memories.forget_by_query(text, COMMAND_MIN)
     data = {
         "action": "deleted" if done.entries else "candidates",
         "deleted": [one.as_dict() for one in done.entries],
         "candidates": [one.as_dict() for one in done.candidates],
         "change": done.change,
     }
-    return data, ltm_text.forgotten(done), 0
+    place = ["--memories", given.memories] if hasattr(given, "memories") else []
+    return data, ltm_text.forgotten(done, shlex.join(["memory-tui", *place, "ltm", "forget"])), 0
 
 
 def _undo(memories: Memories, given: argparse.Namespace) -> Answer:

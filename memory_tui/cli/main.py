@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from memory_tui import __version__
 from memory_tui.cli.common import Command, moment, options, spoken
@@ -48,8 +48,9 @@ def _demo(given: argparse.Namespace) -> int:
     now = moment(given)
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with demo.own() as folder:
-        workspace, config = demo.materialize(folder / "workspace", today), folder / "config.json"
+        workspace, config = demo.materialize(folder / "workspace", today, more=True), folder / "config.json"
         atomic.create_file(config, b"{}\n")
+        demo.keep_queries(workspace, config, today)
         given_here = options(given)
         # Its folder is gone when it ends, so nobody would find the marks of it again.
         changes = (("recall.marks", "false"), *given_here.changes)
@@ -79,9 +80,13 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
             "This terminal cannot show the app: TERM is dumb.",
             "Use a command such as memory-tui search, or another terminal.",
         )
+    from memory_tui.config import places
+    from memory_tui.tui import grammar
+
+    doubt = grammar.load_keys(places.own_path().with_name("keys.toml"))
     from memory_tui.tui.app import run
 
-    return run(chosen, query, suggestions, leads=leads)
+    return run(chosen, query, suggestions, leads=leads, doubt=doubt)
 
 
 def _declare_help(parser: argparse.ArgumentParser) -> None:
@@ -178,7 +183,7 @@ COMMANDS: dict[str, Row] = {
     "doctor": Row(_ADMIN, "examine machine, notes, index, provider and settings; exit code 1 when something failed"),
     "inbox": Row(
         "memory_tui.cli.inbox:COMMANDS",
-        "list notes that need a decision: repeats, secrets, passed dates, dead paths, junk",
+        "list notes that need a decision: repeats, secrets, contradictions, passed dates, dead paths, junk",
     ),
     "connect": Row(_CONNECT, "make an agent use this memory: openclaw, claude-code or codex; proves that it answers"),
     "disconnect": Row(_CONNECT, "bring a host's files back to what they were before connect"),
@@ -201,11 +206,25 @@ EXIT_CODES = """exit codes:
   3  eval: a mean is under its floor, or below the baseline
   130  stopped by ctrl+c; by another signal, 128 and its number"""
 
+
+class _Repeated(argparse.Action):
+    """An option of a list of values: those before the command come before those behind it, and none is lost."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:  # noqa: ANN401 - as argparse has it
+        super().__init__(option_strings, dest, **more)
+        self._values: list[object] = []
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, value: object, _option: object = None) -> None:
+        # The parser of a command begins with an empty namespace, which then replaces what the one before it found.
+        self._values.append(value)
+        setattr(namespace, self.dest, list(self._values))
+
+
 _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--workspace",), {"metavar": "DIR", "help": "folder of the notes (default: this one, or OpenClaw's)"}),
     (("--config",), {"metavar": "FILE", "help": "an openclaw.json, or a configuration of memory-tui's own"}),
     (("--agent",), {"metavar": "ID", "help": "an agent of OpenClaw: its workspace and its own settings"}),
-    (("--extra",), {"metavar": "PATH", "action": "append", "help": "one more note or folder of notes; repeatable"}),
+    (("--extra",), {"metavar": "PATH", "action": _Repeated, "help": "one more note or folder of notes; repeatable"}),
     (("--claude-code",), {"action": "store_true", "help": "also what Claude Code remembers of this project"}),
     (("--codex",), {"action": "store_true", "help": "also what Codex remembers; by itself in ~/.codex/memories"}),
     (("--index",), {"metavar": "FILE", "help": "index file to use (default: in the user's cache folder)"}),
@@ -228,9 +247,9 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     ),
     (
         ("--active-project",),
-        {"metavar": "KEY", "action": "append", "help": "a project that the agent works on (2026.9); repeatable"},
+        {"metavar": "KEY", "action": _Repeated, "help": "a project that the agent works on (2026.9); repeatable"},
     ),
-    (("--set",), {"metavar": "KEY=VALUE", "action": "append", "help": "change one setting; may be repeated"}),
+    (("--set",), {"metavar": "KEY=VALUE", "action": _Repeated, "help": "change one setting; may be repeated"}),
     (("--now",), {"metavar": "ISO", "help": "the time that ages are counted from (default: now)"}),
     (("--read-only",), {"action": "store_true", "help": "never edit a note (the index is still kept up to date)"}),
     (("--json",), {"action": "store_true", "help": "print JSON"}),

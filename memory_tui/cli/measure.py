@@ -99,14 +99,15 @@ def _text(path: str) -> str:
 def _eval(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.explain import noise
     from memory_tui.render import as_text, evaluation
-    from memory_tui.tune import evaluate
+    from memory_tui.tune import evaluate, judgments
 
     floors = _floors(getattr(given, "fail_under", []))
     found = _notebook(given, engine)
+    absent = judgments.absent(found, engine.notes.read)
     if hasattr(given, "write_qrels"):
         _write_qrels(given.write_qrels, found)
     cases = evaluate.collect(engine.queries.gather, found)
-    card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases))
+    card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases), absent)
     compared = _compared(given, engine, card, cases)
     levels = _levels(engine, cases)
     table = evaluate.rivals(cases, engine.plan.settings, engine.plan.with_profile)

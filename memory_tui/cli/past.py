@@ -89,7 +89,8 @@ def _why(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         engine.indexer.catch_up()
-        path, line = why_not.parse(given.place)
+        with engine.queries.reader() as store:
+            path, line = why_not.named(engine.plan.roots, store, given.place)
         answer = engine.queries.why(engine.queries.gather(given.query), path, line)
         if hasattr(given, "openclaw_index"):
             answer = against_their_index(answer, _lacks(engine, given.openclaw_index))
@@ -159,7 +160,9 @@ def _why_never(given: argparse.Namespace) -> int:
             else:
                 as_text.text([past_text.reach(found), *map(past_text.lines_place, found.lines)])
             return 0
-        told = past_questions.never_of(engine, asked, *why_not.parse(given.place))
+        with engine.queries.reader() as store:
+            place = why_not.named(engine.plan.roots, store, given.place)
+        told = past_questions.never_of(engine, asked, *place)
     if hasattr(given, "json"):
         as_text.data({**past_text.never_data(told), "leftOut": asked.left_out})
     else:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from memory_tui.providers.serving import ServingProvider
 
 _ALL = "all"
+_MAY = {"qmd": "may be run", "sqlite-vec": "may be run", "ltm": "may be written"}
+"""What was approved, where it is not that a provider gets the notes."""
 
 
 def _declare_provider(parser: argparse.ArgumentParser) -> None:
@@ -99,11 +101,10 @@ def _lines(
     if who.fallback is not None and who.retry_at and who.retry_at > time.time():
         lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
     lines += [f"Approval withdrawn: {made.provider} at {made.host}." for made in revoked]
-    lines += [
-        f"Approved: {made.provider} at {made.host} may get these notes, since {_time(made.at)} ({made.how})"
-        f"{', just now' if made == approved else ''}."
-        for made in approvals
-    ]
+    for made in approvals:
+        may = _MAY.get(made.provider, "may get these notes")
+        new = ", just now" if made == approved else ""
+        lines.append(f"Approved: {made.provider} at {made.host} {may}, since {_time(made.at)} ({made.how}){new}.")
     waiting = engine.providers.chain.proposal
     if waiting is not None:
         lines.append(

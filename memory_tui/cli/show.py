@@ -64,15 +64,19 @@ def _report(given: argparse.Namespace) -> int:
 
 
 def _profiles(engine: Engine, evidence: Evidence, trace: Trace) -> Mapping[str, Trace]:
-    """The same evidence under each profile that can rank it, the one in force first."""
+    """The same question under each profile, the one in force first; by other chunks only where these are indexed."""
     from memory_tui.core import profiles
+    from memory_tui.engine.openclaw_answer import by_newest
     from memory_tui.search.rank import can_rank
 
-    others = [name for name in profiles.PROFILES if name != trace.profile and can_rank(evidence, name)]
-    return {
-        trace.profile: trace,
-        **{name: engine.queries.rank(evidence, engine.plan.with_profile(name)) for name in others},
-    }
+    found = {trace.profile: trace}
+    for name in profiles.PROFILES:
+        if name != trace.profile and can_rank(evidence, name):
+            found[name] = engine.queries.rank(evidence, engine.plan.with_profile(name))
+        elif name != trace.profile and engine.plan.sibling is not None and engine.plan.sibling.exists():
+            with by_newest(engine) as other:
+                found[name] = other.queries.search(evidence.query)
+    return found
 
 
 def _checks(engine: Engine) -> list[tuple[str, str, str]]:

@@ -66,8 +66,7 @@ def _alternatives(names: Sequence[str]) -> str:
 
 
 _NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
-_NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself"
-_NOTES_ONLY = "none here: only Markdown is indexed"
+_NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself, after a compaction as at any other time"
 _NO_AGENT = "none here: it is about what the running agent does; memory-tui runs none"
 _NO_BRIDGE = "none here: memory-tui runs the program qmd itself and needs no bridge to it"
 
@@ -88,9 +87,9 @@ SEARCH: tuple[Key, ...] = (
         "recall earlier conversations too (2026.8)",
         "none here: from 2026.8 on OpenClaw keeps conversations in its own database, which is not searched here",
     ),
-    Key("multimodal.enabled", "switch", False, "embed images and sound below extraPaths", _NOTES_ONLY),
-    Key("multimodal.modalities", "choices", ("all",), "which of them", _NOTES_ONLY, choices=("image", "audio", "all")),
-    Key("multimodal.maxFileBytes", "whole", 10_485_760, "larger files are left out", _NOTES_ONLY, low=1),
+    Key("multimodal.enabled", "switch", False, "embed images and sounds below extraPaths, by Gemini"),
+    Key("multimodal.modalities", "choices", ("all",), "which of them", choices=("image", "audio", "all")),
+    Key("multimodal.maxFileBytes", "whole", 10_485_760, "larger files are left out", low=1),
     Key("experimental.sessionMemory", "switch", False, "allow transcripts as a source"),
     Key("provider", "text", "auto", "who turns text into vectors"),
     Key("remote.baseUrl", "text", None, "address of the provider"),
@@ -126,8 +125,7 @@ SEARCH: tuple[Key, ...] = (
         "store.vector.extensionPath",
         "path",
         None,
-        "another build of sqlite-vec",
-        "none here: a library is a program, and only the sqlite-vec that memory-tui was installed with is run",
+        "another build of sqlite-vec, once you agreed to run it: memory-tui index --approve-extension",
     ),
     Key(
         "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS
@@ -272,6 +270,7 @@ FILE: tuple[Key, ...] = (
         "choice",
         "async",
         "index a session after it was compacted",
+        _NO_SESSIONS,
         choices=("off", "async", "await"),
     ),
     _file(_FLUSH + "enabled", "switch", True, "let the agent write down what it knows before it is compacted", ""),
@@ -280,7 +279,13 @@ FILE: tuple[Key, ...] = (
     _file(_FLUSH + "prompt", "text", None, "what it is asked", ""),
     _file(_FLUSH + "systemPrompt", "text", None, "and told", ""),
     _file(_FLUSH + "model", "text", None, "by which model (2026.8)"),
-    _file(_HOOK + "enabled", "switch", None, "save the end of a session as a note at /new and /reset"),
+    _file(
+        _HOOK + "enabled",
+        "switch",
+        None,
+        "save the end of a session as a note; false: memory-tui hook session-memory writes none",
+        "",
+    ),
     _file(_HOOK + "messages", "whole", 15, "how many messages of it", "", low=1),
     _file(_HOOK + "llmSlug", "switch", None, "let a model name the note"),
     *(

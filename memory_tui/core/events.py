@@ -41,10 +41,38 @@ class SyncProgress(Event):
 
 @dataclass(frozen=True, slots=True)
 class VectorsMade(Event):
-    """Of `total` chunks that were findable by their words alone, the provider was asked for `done`."""
+    """Of `total` chunks that were findable by their words alone, the provider was asked for `done`.
+
+    `rate` is in chunks a second, 0 before it says anything; `seconds_left` is None then.
+    """
 
     done: int
     total: int
+    rate: float = 0.0
+    seconds_left: float | None = None
+
+    @property
+    def pace(self) -> str:
+        """`7.0 a second, 59 s left`; empty for work that takes no while."""
+        if self.seconds_left is None or self.seconds_left < 2:
+            return ""
+        rate = f"{self.rate:,.0f}" if self.rate >= 10 else f"{self.rate:.1f}"
+        far = self.seconds_left >= 120
+        return f"{rate} a second, {self.seconds_left / (60 if far else 1):,.0f} {'min' if far else 's'} left"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFetching(Event):
+    """A local model is downloaded: `done` of `total` bytes are there (0 when unknown)."""
+
+    name: str
+    done: int
+    total: int
+
+    @property
+    def progress(self) -> str:
+        """`12 of 330 MB`, or `12 MB` where nobody knows how many there will be."""
+        return f"{self.done / 1e6:,.0f}{f' of {self.total / 1e6:,.0f}' if self.total else ''} MB"
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,4 +84,8 @@ def utf8(text: str) -> bytes:
 
 def sha256_hex(text: str) -> str:
     """SHA-256 of the UTF-8 form of `text`, as 64 hexadecimal digits."""
-    return hashlib.sha256(utf8(text)).hexdigest()
+    try:
+        # Most texts, without another call.
+        return hashlib.sha256(text.encode()).hexdigest()
+    except UnicodeEncodeError:
+        return hashlib.sha256(utf8(text)).hexdigest()

@@ -589,9 +589,8 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], None] | None = None
 
 def _trust(plan: Plan) -> Trust | None:
     """OpenClaw's ledger of the notes of `plan`; None where OpenClaw keeps no state."""
-    database = places.state_database()
-    if not os.path.lexists(database):
+    if not os.path.lexists(places.state_database()):
         return None
-    from memory_tui.openclaw.trust import Trust
+    from memory_tui.openclaw import trust
 
-    return Trust(plan.roots.workspace, database, expected=plan.config.kind == "openclaw")
+    return trust.of_plan(plan)

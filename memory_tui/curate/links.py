@@ -13,16 +13,18 @@ import threading
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 from urllib.parse import quote, unquote
 
-from memory_tui.core.errors import Unreadable
+from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.hosts import claude_memory
 from memory_tui.workspace import notes
-from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.roots import Roots, locate, scan
 from memory_tui.workspace.scan import Found
 
 _LINK = re.compile(
@@ -60,11 +62,15 @@ class Names:
     """The stored paths of all notes, found by how people write them; `called` are paths by names of their own."""
 
     def __init__(self, paths: Iterable[str], called: Mapping[str, str] = MappingProxyType({})) -> None:
-        self._paths = frozenset(paths)
-        self._by_name: dict[str, str] = {_plain(name): path for name, path in called.items()}
+        self._paths, self._called = frozenset(paths), called
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, str]:
+        found = {_plain(name): path for name, path in self._called.items()}
         # Of two notes with one name the one nearer to the top is meant.
         for path in sorted(self._paths, key=lambda path: (-path.count("/"), path), reverse=True):
-            self._by_name[_plain(path.rpartition("/")[2])] = path
+            found[_plain(path.rpartition("/")[2])] = path
+        return found
 
     def find(self, written: str, source: str) -> str:
         """The note that `written` means in the note `source`; empty when there is none."""
@@ -156,6 +162,10 @@ class TextIndex(Protocol):
         """The stored paths of those `found` that the index does not hold as they are."""
         ...
 
+    def all_notes(self) -> frozenset[str] | None:
+        """The stored paths of all notes, where the last look at the disk found each of them indexed as it is."""
+        ...
+
 
 class IndexedLinks:
     """The links of single notes: of the others only those are read that an index says hold the name of the note.
@@ -167,7 +177,7 @@ class IndexedLinks:
         self._roots = roots
         self._lock = threading.Lock()
         self._state: Hashable = None
-        self._found: dict[str, Found] = {}
+        self._paths: frozenset[str] = frozenset()
         self._names = Names(())
         self._called: dict[str, str] = {}
         self._waiting: frozenset[str] = frozenset()
@@ -183,12 +193,12 @@ class IndexedLinks:
         if holding is None:
             return None
         with self._lock:
-            if state is None or state != self._state or path not in self._found:
-                self._look(index)
+            if state is None or state != self._state or path not in self._paths:
+                self._look(index, None if state is None else index.all_notes())
                 self._state = state
             own = [name for name, at in self._called.items() if at == path]
             holding |= (index.holding(own) if own else None) or frozenset()
-            every = sorted((holding | self._waiting | {path}) & self._found.keys())
+            every = sorted((holding | self._waiting | {path}) & self._paths)
             texts = {other: self._text(other) for other in every}
             names = self._names
         leading = {other: links(other, text, names) for other, text in texts.items()}
@@ -198,33 +208,49 @@ class IndexedLinks:
         )
         return NoteLinks(leading.get(path, ()), tuple(back), tuple(named))
 
-    def _look(self, index: TextIndex) -> None:
-        found = {note.path: note for note in scan(self._roots).found if note.path.endswith(".md")}
-        called = _called(self._roots, found)
-        if found.keys() != self._found.keys() or called != self._called:
-            self._names = Names(found, called)
-        self._called = called
-        self._found, self._waiting = found, index.not_indexed(found.values())
-        self._texts = {path: known for path, known in self._texts.items() if path in found}
+    def _look(self, index: TextIndex, indexed: frozenset[str] | None) -> None:
+        """Learn which notes there are: those `indexed`, where somebody watches the others, else by the disk."""
+        if indexed is None:
+            found = scan(self._roots).found
+            self._waiting = index.not_indexed(found)
+            indexed = frozenset(note.path for note in found)
+        else:
+            self._waiting = frozenset()
+        paths = frozenset([path for path in indexed if path.endswith(".md")])
+        called = _called(self._roots, self._facts(paths))
+        if paths != self._paths or called != self._called:
+            self._names = Names(paths, called)
+        self._paths, self._called = paths, called
+        self._texts = {path: known for path, known in self._texts.items() if path in paths}
+
+    def _facts(self, paths: Iterable[str]) -> dict[str, str]:
+        """Where the notes in the folders of Claude Code's memory are."""
+        folders = claude_memory.folders(self._roots)
+        own = [path for path in paths if claude_memory.in_folders(path, folders)] if folders else []
+        places = {}
+        for path in own:
+            # One that is gone meanwhile has no name.
+            with suppress(PathRefused):
+                places[path] = locate(self._roots, path).absolute
+        return places
 
     def _text(self, path: str) -> str:
         """The text of a note as it is now; "" where nobody can read it."""
-        note = self._found[path]
         try:
-            status = Path(note.absolute).lstat()
-            stamp = status.st_mtime_ns, status.st_size
+            note = locate(self._roots, path)
+            stamp = note.mtime_ns, note.size
             known = self._texts.get(path)
             if known is None or known[0] != stamp:
                 known = self._texts[path] = (stamp, notes.read(note).text)
-        except (OSError, Unreadable):
+        except (PathRefused, Unreadable):
             # The list of files says so; what nobody can read has no links.
             return ""
         return known[1]
 
 
-def _called(roots: Roots, found: Mapping[str, Found]) -> dict[str, str]:
+def _called(roots: Roots, absolute: Mapping[str, str]) -> dict[str, str]:
     """The paths of facts in Claude Code's memory by their names, which need not be those of their files."""
-    facts = claude_memory.facts(roots, {path: note.absolute for path, note in found.items()})
+    facts = claude_memory.facts(roots, absolute)
     return {fact.name: path for path, fact in facts.items()}
 
 
@@ -352,7 +378,7 @@ class LinkIndex:
             except Unreadable:
                 # The list of files says so; what nobody can read has no links.
                 self._texts[path] = ((note.mtime_ns, note.size), "")
-        called = _called(self._roots, found)
+        called = _called(self._roots, self._places)
         names = Names(self._texts, called)
         # A note that came or went can be what a link of any note means.
         again = self._texts if gone or new or called != self._called else changed

@@ -93,8 +93,10 @@ class LabelledQuery:
     note: str
 
 
-def materialize(target: Path, today: dt.date) -> Path:
+def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
     """Write the sample workspace as it stands on `today` into `target`, and return `target`.
+
+    With `more` it has the notes for somebody who looks around, too: what the inbox finds, a conflict, a German note.
 
     The same day gives the same bytes and mtimes in every time zone and locale. A note's mtime is 18:00 UTC of its
     day, an undated file's that of the last day it speaks of; today's may therefore lie some hours ahead.
@@ -107,8 +109,9 @@ def materialize(target: Path, today: dt.date) -> Path:
                 f"{target} is not empty; the sample workspace is only copied into an empty folder.",
                 "Name a folder that does not exist yet.",
             )
-        for template, text in _templates(files(__name__.rpartition(".")[0]) / "workspace"):
-            _write(target, template, text, today)
+        for folder in ("workspace", "more") if more else ("workspace",):
+            for template, text in _templates(files(__name__.rpartition(".")[0]) / folder):
+                _write(target, template, text, today)
     except FileExistsError:
         raise WorkspaceError(
             f"{target} is a file, so the sample workspace cannot be copied into it.",
@@ -126,6 +129,22 @@ def labelled_queries(today: dt.date) -> list[LabelledQuery]:
     """The questions that come with the sample as it stands on `today`, each with the lines that answer it."""
     text = _fill((files(__name__.rpartition(".")[0]) / "queries.jsonl").read_text(encoding="utf-8"), today)
     return [_query(json.loads(line)) for line in text.splitlines()]
+
+
+def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
+    """Save the labelled queries as those of the sample in `workspace`, whose own configuration is `config`."""
+    from memory_tui.tune import judgments
+
+    queries = tuple(
+        judgments.Query(
+            one.query,
+            tuple(judgments.Label(label.path, label.line, label.grade, label.answer) for label in one.relevant),
+            one.id,
+            unanswerable=not one.relevant,
+        )
+        for one in labelled_queries(today)
+    )
+    judgments.save(judgments.notebook_path(workspace, config), judgments.Notebook(queries))
 
 
 def _query(fields: dict[str, Any]) -> LabelledQuery:
@@ -158,9 +177,9 @@ def _fill(text: str, day: dt.date) -> str:
 
 
 def _youngest_mention(text: str) -> int:
-    """Age in days of the latest past day that an undated template speaks of."""
+    """Age in days of the latest past day that an undated template speaks of; a month where it speaks of none."""
     offsets = [int(hole[2] or 0) for hole in _PLACEHOLDER.finditer(text)]
-    return min(-offset for offset in offsets if offset <= 0)
+    return min((-offset for offset in offsets if offset <= 0), default=30)
 
 
 PREFIX = "memory-tui-demo-"

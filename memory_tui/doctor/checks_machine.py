@@ -57,20 +57,20 @@ def _sqlite(_: Engine) -> CheckOutcome:
 
 
 def _full_text(_: Engine) -> CheckOutcome:
-    from memory_tui.index import database
+    from memory_tui.index import abilities
 
-    reason = database.fts5()
+    reason = abilities.fts5()
     if reason:
         return failed(f"No full-text search: {reason}.", "Unset MEMORY_TUI_DISABLE, or install apsw from its wheel.")
     return ok("A table was made, filled and searched.")
 
 
 def _trigram(engine: Engine) -> CheckOutcome:
-    from memory_tui.index import database
+    from memory_tui.index import abilities
 
     if engine.plan.settings.word("store.fts.tokenizer") != "trigram":
         return skipped("The configuration does not use trigrams.")
-    reason = database.trigram()
+    reason = abilities.trigram()
     return (
         warning(f"No trigrams: {reason}. unicode61 cuts the words.", "Leave store.fts.tokenizer out.")
         if reason
@@ -83,7 +83,7 @@ def _vec0(engine: Engine) -> CheckOutcome:
 
     if not engine.plan.settings.on("store.vector.enabled"):
         return skipped("store.vector.enabled is off; numpy compares the vectors, with the same answers.")
-    reason = integrity.nearest()
+    reason = integrity.nearest(engine.indexer.opener.vec0())
     if reason:
         return warning(
             f"sqlite-vec is not used: {reason}. numpy answers the same.",

@@ -30,12 +30,17 @@ _AT_ONCE = 6
 
 
 def checks_of(engine: Engine) -> tuple[Check, ...]:
-    """The checks that say something about `engine`: those of QMD only where it was chosen."""
-    if not engine.backend.is_qmd:
-        return CHECKS
-    from memory_tui.doctor import checks_qmd
+    """The checks that say something about `engine`: those of QMD and of the memories only where they were chosen."""
+    found = CHECKS
+    if engine.backend.is_qmd:
+        from memory_tui.doctor import checks_qmd
 
-    return (*CHECKS, *checks_qmd.CHECKS)
+        found += checks_qmd.CHECKS
+    if engine.plan.recalls_entries:
+        from memory_tui.doctor import checks_ltm
+
+        found += checks_ltm.CHECKS
+    return found
 
 
 def examine(engine: Engine, checks: Sequence[Check] | None = None, deadline: float = DEADLINE) -> Iterator[Result]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_tui.explain import landscape as landscapes
+from memory_tui.search.corpus import vectors_of
 
 if TYPE_CHECKING:
     from memory_tui.engine.queries import Queries
@@ -20,9 +21,9 @@ def chunk_map(queries: Queries, question: str = "") -> landscapes.Landscape | No
         with queries.state(store) as known:
             corpus = known.corpus
             rows = corpus.has_vector.nonzero()[0]
-            if not corpus.dims or not len(rows):
+            if corpus.identity is None or not len(rows):
                 return None
-            vectors, rowids = corpus.vectors(rows), corpus.rowids[rows]
+            vectors, rowids = vectors_of(store, corpus, rows), corpus.rowids[rows]
         asked = queries.embedded(question, corpus.identity, by_words=False).vector if question.strip() else None
         found = landscapes.landscape(rowids, vectors, asked)
         some = landscapes.sampled(found.groups, int(found.groups.max()) + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.sanitize import one_line
 from memory_tui.qmd import index, options, reasons, side_by_side
 from memory_tui.qmd.folder import QmdFailure
-from memory_tui.qmd.side_by_side import OwnHit, SharedRow
+from memory_tui.qmd.side_by_side import Measures, OwnHit, SharedRow, Tally
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -78,6 +78,84 @@ def _explained(engine: Engine, evidence: Evidence, theirs: QmdAnswer, row: Share
         reason = reasons.why(engine.backend.client, theirs, row.builtin.path, middle, stop)
         return replace(row, why_not_qmd=reason.sentence)
     return row
+
+
+def why_both(engine: Engine, query: str, path: str, line: int | None, stop: Stop | None = None) -> tuple[str, str]:
+    """Why a line (None: any line of the note) is or is not in each answer: the built-in index's, then QMD's.
+
+    Raises QueryError, IndexUnavailable, Cancelled.
+    """
+    from memory_tui.explain import wording
+
+    ours = engine.queries.why(engine.queries.gather(query, stop), path, line)
+    client = engine.backend.client
+    try:
+        asked = client.ask(query, engine.plan.settings.whole("query.maxResults"), stop=stop)
+        theirs = reasons.why(client, asked, ours.place.path, line or 0, stop).sentence
+    except QmdFailure as failure:
+        theirs = f"{failure.message} {failure.next_step}".rstrip()
+    return one_line(wording.account(ours)), one_line(theirs)
+
+
+# --- over saved queries --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRow:
+    """A saved query: the rank of the first right hit of each (0: none of its hits is right), and how many hits."""
+
+    query: str
+    labelled: bool
+    builtin: int
+    qmd: int
+    builtin_hits: int
+    qmd_hits: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedComparison:
+    """Both over the saved queries; where QMD fails, `failure` says why, and the queries after it were not asked."""
+
+    rows: tuple[SavedRow, ...]
+    queries: int
+    builtin: Measures
+    qmd: Measures
+    failure: str = ""
+    next_step: str = ""
+
+    @property
+    def labelled(self) -> int:
+        """Queries with a right line."""
+        return sum(row.labelled for row in self.rows)
+
+
+def compare_saved(engine: Engine, stop: Stop, progress: Callable[[int, int], None]) -> SavedComparison:
+    """Ask both every saved query; `progress` is called with done and total.
+
+    Raises LabelError, QueryError, IndexUnavailable, Cancelled.
+    """
+    from memory_tui.tune import judgments
+
+    book = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+    queries = judgments.settled(book, engine.notes.read).queries
+    ours, theirs = Tally(), Tally()
+    rows: list[SavedRow] = []
+    failure = next_step = ""
+    for done, query in enumerate(queries):
+        progress(done, len(queries))
+        found = compare(engine, query.text, stop, explained=False)
+        if found.failure:
+            failure, next_step = found.failure, found.next_step
+            break
+        right: dict[str, set[int]] = {}
+        for label in query.relevant:
+            right.setdefault(label.path, set()).add(label.line)
+        ours.add(found.builtin, right)
+        theirs.add(found.qmd_hits, right)
+        firsts = [side_by_side.first_right(hits, right) for hits in (found.builtin, found.qmd_hits)]
+        counts = len(found.builtin), len(found.qmd_hits)
+        rows.append(SavedRow(query.text, bool(right), firsts[0], firsts[1], *counts))
+    return SavedComparison(tuple(rows), len(queries), ours.measures(), theirs.measures(), failure, next_step)
 
 
 # --- an index of somebody else -------------------------------------------------------------------------------------

@@ -21,10 +21,12 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
-from memory_tui.notices import BatchWaits, ConfigProblem, Notice, RootLost, without_effect
+from memory_tui.notices import BatchWaits, ConfigProblem, MediaNotRead, Notice, RootLost, without_effect
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain
+from memory_tui.release_notices import TrustUnread
 from memory_tui.workspace import root_state
+from memory_tui.workspace.media import hindrance
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
     from memory_tui.index.store import Store
     from memory_tui.ltm.memories import Memories
     from memory_tui.openclaw.promotion import Promotions
-    from memory_tui.openclaw.trust import FileTrust, TrustReport
+    from memory_tui.openclaw.trust import FileTrust, Ledger, Trust, TrustReport
+    from memory_tui.providers.provider_options import DownloadProgress
     from memory_tui.source.last_text import LastText
 
 __all__ = ["Engine", "open_memory"]
@@ -215,10 +218,10 @@ class Engine:
         """What was decided when it was opened: settings, workspace, configuration."""
         self._listener = listener
         approvals = Approvals(plan.workspace)
-        chain = Chain(plans.settings(plan, approvals), self._provider_failed)
+        chain = Chain(replace(plans.settings(plan, approvals), on_progress=self._model_fetched), self._provider_failed)
         self.indexer = Indexer(plan, chain, approvals, self._emit)
         """Keeps the index up to date."""
-        self.queries = Queries(plan, chain, self.indexer, self.now, self._notices)
+        self.queries = Queries(plan, chain, self.indexer, self.now, self._notices, self._origins)
         """Searches, explains, and reads what is indexed."""
         self.backend = Backend(plan, approvals, self._emit)
         """Who answers: this index, or QMD."""
@@ -318,6 +321,7 @@ class Engine:
                 notices=with_provider_notice(self._notices(), supplied.who),
                 supplied=supplied,
                 paused=indexer.paused,
+                vec0_use=indexer.opener.vec0(),
             )
             indexer.index_changes.cost = time.monotonic() - began
             return found
@@ -329,6 +333,8 @@ class Engine:
         found: list[Notice] = [
             ConfigProblem(str(one), one.key, one.place.file, one.place.line) for one in self.plan.config.found
         ]
+        if reason := hindrance(self.plan.config, self.plan.provider):
+            found.append(MediaNotRead(reason))
         found += without_effect(self.plan.chosen, self.plan.settings)
         found += self.indexer.opener.notices
         lost = root_state.lost(self.indexer.root_watch.states())
@@ -336,9 +342,32 @@ class Engine:
         found += self.indexer.freshness_check.notices()
         if waiting := self.indexer.batches.waiting:
             found.append(BatchWaits(waiting))
+        ledger = self._ledger()
+        if ledger is not None and ledger.problem:
+            found.append(TrustUnread(ledger.problem, ledger.next_step))
         return tuple(found)
 
+    @cached_property
+    def _trust(self) -> Trust:
+        from memory_tui.openclaw import trust
+
+        return trust.of_plan(self.plan)
+
+    def _ledger(self) -> Ledger | None:
+        """OpenClaw's ledger, where the profile is of a release that has one."""
+        return self._trust.last_ledger(self.now()) if self.plan.has_ledger else None
+
+    def _origins(self) -> Mapping[str, str]:
+        """Who notes are from by the ledger, by path."""
+        ledger = self._ledger()
+        return {} if ledger is None else ledger.classes
+
     # --- events ----------------------------------------------------------------------------------------------------
+
+    def _model_fetched(self, progress: DownloadProgress) -> None:
+        from memory_tui.core.events import ModelFetching
+
+        self._emit(ModelFetching(time.time(), progress.name, progress.done, progress.total))
 
     def _emit(self, event: Event) -> None:
         from memory_tui.core.events import SyncFinished

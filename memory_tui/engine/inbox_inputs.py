@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from memory_tui.config import places
 from memory_tui.core import profiles
 from memory_tui.core.errors import Unreadable
@@ -15,6 +17,7 @@ from memory_tui.hosts import claude_code, claude_memory
 from memory_tui.inbox.checks import Chunks, InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.recalls import recall_log
+from memory_tui.search.corpus import vectors_of
 from memory_tui.workspace import chunking_2026_9, notes
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import MEMORY, ROOT_NOTES, Roots, scan
@@ -66,9 +69,10 @@ def chunks_of(queries: Queries) -> Chunks | None:
             return None
         with queries.state(store) as known:
             corpus = known.corpus
-    if not corpus.dims:
-        return None
-    notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]
+            if corpus.identity is None:
+                return None
+            notes = [row for row in range(len(corpus)) if corpus.files.sources[corpus.file_of[row]] == MEMORY]
+            vectors = vectors_of(store, corpus, np.array(notes, np.int64))
     places = [(corpus.path(row), int(corpus.start_lines[row]), int(corpus.end_lines[row])) for row in notes]
 
     def texts(rows: Sequence[int]) -> list[str]:
@@ -77,7 +81,7 @@ def chunks_of(queries: Queries) -> Chunks | None:
             found = store.texts(rowids) if store.uuid() == corpus.uuid else {}
         return [found.get(rowid, "") for rowid in rowids]
 
-    return Chunks(places, texts, corpus.file_of[notes], corpus.vectors(notes))
+    return Chunks(places, texts, corpus.file_of[notes], vectors)
 
 
 def host_of(plan: Plan, path: str) -> budget.HostLimit:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.core import locks
-from memory_tui.core.errors import IndexBusy, IndexDamaged
+from memory_tui.core.errors import IndexBusy, IndexDamaged, SettingError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from memory_tui.approval import Approvals
     from memory_tui.index import integrity
+    from memory_tui.index.abilities import Vec0Use
     from memory_tui.index.store import Store
     from memory_tui.notices import Notice
     from memory_tui.plan import Plan
@@ -21,10 +23,25 @@ _OLD_SECONDS = 86_400
 """After this a temporary index is of no use: the notes have changed, and its process is gone."""
 
 
+EXTENSION = "sqlite-vec"
+"""What the approval to run another build of it is saved under, with its path as the host."""
+
+
+def named_extension(plan: Plan) -> tuple[str, str]:
+    """The absolute path of the build of sqlite-vec that the configuration names, with where; empty without one."""
+    named = plan.config.entries.get("store.vector.extensionPath")
+    value = plan.config.value("store.vector.extensionPath")
+    if named is None or not isinstance(value, str) or not value.strip():
+        return "", ""
+    # A path is taken from the workspace on, never from the folder that somebody happens to be in.
+    path = os.path.realpath(plan.workspace / Path(value.strip()).expanduser())
+    return path, str(named.places[-1])
+
+
 class IndexOpener:
     """Opens and closes the index of `plan`; `emit` hears each of `notices` once."""
 
-    def __init__(self, plan: Plan, emit: Callable[[str], None]) -> None:
+    def __init__(self, plan: Plan, approvals: Approvals, emit: Callable[[str], None]) -> None:
         from memory_tui.index import index_file
 
         self.path = index_file.find(plan.index)
@@ -34,6 +51,7 @@ class IndexOpener:
         self.resident = False
         """Whether this process keeps the index for as long as it runs, as app or server."""
         self._plan = plan
+        self._approvals = approvals
         self._emit = emit
         self._last: tuple[int, int] | None = None
         self._marker: integrity.ShutdownMarker | None = None
@@ -44,6 +62,32 @@ class IndexOpener:
         from memory_tui.index import index_file
 
         return index_file.file_at(self.path)
+
+    def vec0(self) -> Vec0Use:
+        """How sqlite-vec is to be used, from which library; one that a configuration names needs an approval."""
+        from memory_tui.index.abilities import Vec0Use
+
+        settings, (library, named_by) = self._plan.settings, named_extension(self._plan)
+        agreed = not library or self._approvals.find(EXTENSION, library) is not None
+        return Vec0Use(
+            settings.on("store.vector.enabled"),
+            settings.on("store.vector.always"),
+            library,
+            "" if agreed else f"{named_by} asks to run {library} as sqlite-vec, and you have not agreed to run it",
+        )
+
+    def approve_extension(self, how: str) -> tuple[str, str]:
+        """Save that the build of sqlite-vec which the configuration names may be run; returns its path, and where.
+
+        Raises SettingError without one, ApprovalUnsaved.
+        """
+        library, named_by = named_extension(self._plan)
+        if not library:
+            raise SettingError(
+                "The configuration names no build of sqlite-vec.", "Its key is store.vector.extensionPath."
+            )
+        self._approvals.approve(EXTENSION, library, how)
+        return library, named_by
 
     def whole(self) -> bool:
         """Whether the index lies in its own place, was closed or is in use, and no rebuild of it was begun."""
@@ -141,7 +185,7 @@ class IndexOpener:
         known = len(self.notices)
         store = Store.open(
             self._plan.index,
-            use_vec0=self._plan.settings.on("store.vector.enabled"),
+            vec0=self.vec0(),
             notices=self.notices,
             expected=expected,
         )

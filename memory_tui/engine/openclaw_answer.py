@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_tui.core import profiles
-from memory_tui.core.errors import SettingError
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import IndexUnavailable, SettingError
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.provider_setup import withheld_question
 from memory_tui.openclaw import own_rows, trigger_recall
 from memory_tui.openclaw.trigger_recall import CuratedEntry, Triggered
+from memory_tui.plan import Plan
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.rank import rank
@@ -41,17 +45,48 @@ def _lines(trace: Trace) -> list[tuple[str, int, int]]:
     return [(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) for hit in trace.recalled]
 
 
+@contextmanager
+def by_newest(engine: Engine, stop: Stop | None = None) -> Iterator[Engine]:
+    """The same memory under the newest release's rules: `engine` where it has the chunks of that, else an engine on the
+    index beside its own, which is made or brought up to date first.
+
+    Raises IndexUnavailable, Cancelled.
+    """
+    plan = engine.plan
+    if _is_newest(plan):
+        yield engine
+        return
+    if plan.sibling is None:
+        raise IndexUnavailable(
+            f"The index {plan.index} is cut by other rules than those of {profiles.NEWEST}.",
+            f"Leave --index out, or name another one with --profile {profiles.NEWEST}.",
+        )
+    asked = replace(plan.asked, changes=(*plan.asked.changes, ("profile", profiles.NEWEST)), once=False)
+    with Engine.open(asked) as other, (stop or Stop()).around(other.indexer.stop):
+        other.indexer.catch_up()
+        yield other
+
+
+def _is_newest(plan: Plan) -> bool:
+    return profiles.get(plan.settings.word("profile")).chunking == profiles.get(profiles.NEWEST).chunking
+
+
 def own_answer(engine: Engine, query: str, database: Path) -> OwnAnswer:
-    """Ask both indexes. Raises IndexUnavailable, QueryError, Cancelled."""
-    ours = engine.queries.rank(engine.queries.gather(query), engine.plan.settings)
+    """Ask both indexes; ours is that of the newest release's chunks, beside the one in use where that has others.
+
+    Raises IndexUnavailable, QueryError, Cancelled."""
+    # An index that was named has none beside it: then the files answer by the profile in force.
+    with by_newest(engine) if engine.plan.sibling is not None else nullcontext(engine) as asked:
+        ours = asked.queries.search(query)
     identity = engine.queries.on_snapshot(lambda store: store.identity())
-    with own_rows.index_of(database, identity) as store:
-        corpus = Corpus.load(store)
+    with own_rows.index_of(database, identity) as own:
+        store, corpus = own.store, Corpus.load(own.store)
         space = corpus.identity
         provider = engine.providers.chain.of_space(space) if space is not None and space.dims else None
         if provider is not None and withheld_question(provider, query, engine.plan.settings):
             provider = None
-        context = SearchContext(store, corpus, Dates.of(corpus), provider, projects=engine.plan.projects)
+        dates, projects = Dates.of(corpus), engine.plan.projects
+        context = SearchContext(store, corpus, dates, provider, projects=projects, origins=own.origins)
         evidence = gather(query, context, engine.now())
         theirs = rank(evidence, engine.plan.with_profile(profiles.NEWEST))
     return OwnAnswer(query, theirs, ours, provider is None)
@@ -63,7 +98,7 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
     Raises SettingError where the index was cut by another release's rules.
     """
     plan = engine.plan
-    if profiles.get(plan.settings.word("profile")).chunking != profiles.get(profiles.NEWEST).chunking:
+    if not _is_newest(plan):
         raise SettingError(
             "Only OpenClaw 2026.9 injects entries by their triggers.", f"Use --profile {profiles.NEWEST}."
         )

@@ -139,7 +139,8 @@ def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
         for row in range(len(corpus))
     ]
     searches = sum(entry.tool == SEARCH for entry in asked.entries)
-    return Unreached(asked.days, searches, len(asked.entries) - searches, why_never.unreached(refs, delivered))
+    reads = sum(entry.tool == GET for entry in asked.entries)
+    return Unreached(asked.days, searches, reads, why_never.unreached(refs, delivered))
 
 
 def saved_effect(engine: Engine) -> Saved | None:

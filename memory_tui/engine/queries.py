@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -51,7 +51,8 @@ def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tup
 class Queries:
     """Searches of one plan's index, from any number of threads.
 
-    Ages are counted from `now` (epoch seconds); `notices` are what every answer has to say as well.
+    Ages are counted from `now` (epoch seconds); `notices` are what every answer has to say as well, `origins` who
+    notes are from by OpenClaw's ledger.
     """
 
     def __init__(
@@ -61,12 +62,14 @@ class Queries:
         indexer: Indexer,
         now: Callable[[], float],
         notices: Callable[[], tuple[Notice, ...]],
+        origins: Callable[[], Mapping[str, str]],
     ) -> None:
         self._plan = plan
         self._chain = chain
         self._indexer = indexer
         self._now = now
         self._notices = notices
+        self._origins = origins
         self._lock = threading.RLock()
         self._known: IndexInMemory | None = None
 
@@ -198,7 +201,7 @@ class Queries:
         from memory_tui.search.retrieve import SearchContext, gather
 
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
-            notices = self._notices()
+            notices, origins = self._notices(), self._origins()
             asked = self.embedded(query, store.identity(), by_words=by_words)
             with self.state(store) as known:
                 corpus = known.corpus
@@ -214,6 +217,7 @@ class Queries:
                     notices=notices,
                     first=self._indexer.made_for_query,
                     projects=self._plan.projects,
+                    origins=origins,
                     lists=known.lists,
                     reads_time=not as_written and self._plan.settings.on("questionTime.enabled"),
                     spells=not as_written and self._plan.settings.on("spelling.enabled"),
@@ -340,20 +344,49 @@ class Queries:
         except IndexUnavailable:
             return frozenset(every)
 
+    def all_notes(self) -> frozenset[str] | None:
+        """The stored paths of all notes, where the last look at the disk found each of them indexed as it is."""
+        last = self._indexer.freshness_check.last
+        if last is None or last.stale or last.shrink is not None or self._indexer.paused:
+            return None
+        try:
+            with self.reader_or_none() as store:
+                paths = store.paths() if store is not None else frozenset()
+        except IndexUnavailable:
+            return None
+        return paths if len(paths) == last.total else None
+
+    def keep_chunks(self) -> None:
+        """Write the chunks into the file that other processes map, unless there is one that serves.
+
+        Raises IndexUnavailable, Cancelled.
+        """
+        from memory_tui.search.index_in_memory import IndexInMemory
+
+        with self.reader_or_none() as store:
+            if store is not None:
+                known = IndexInMemory.load(store, self._indexer.opener.path, once=False)
+                if not known.corpus.mapped:
+                    known.save(self._indexer.opener.path)
+
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:
         """One state of the index for everything that is read inside, with its chunks in memory."""
-        from memory_tui.search.index_in_memory import IndexInMemory
-
         with ExitStack() as held:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 held.enter_context(store.snapshot())
                 known = self._known
                 index = self._indexer.opener.path
-                current = known.refresh(store) if known else IndexInMemory.load(store, index, once=self._plan.once)
+                current = known.refresh(store) if known else self._loaded(store)
                 self._known = current
                 if known is None and self._indexer.batches.resident and not current.corpus.mapped:
                     # Not now, because the file is large.
                     self._indexer.writer.submit(lambda _: current.save(index))
             yield current
+
+    def _loaded(self, store: Store) -> IndexInMemory:
+        from memory_tui.search.index_in_memory import IndexInMemory
+
+        light = self._plan.settings.on("store.vector.always")
+        return IndexInMemory.load(store, self._indexer.opener.path, once=self._plan.once, light=light)

@@ -15,10 +15,18 @@ import apsw
 from memory_tui.core import locks
 from memory_tui.core.formatting import plural
 from memory_tui.hosts import claude_memory
-from memory_tui.index import database, disk_usage
-from memory_tui.index.database import OFF, Vec0, ability
+from memory_tui.index import abilities, disk_usage
+from memory_tui.index.abilities import OFF, Vec0, Vec0Use, ability
 from memory_tui.index.index_write import VEC0_FROM
-from memory_tui.notices import NoFullText, Notice, NoTrigrams, NumpyCompares, UnknownSwitch, VectorsRefused
+from memory_tui.notices import (
+    ExtensionNotRun,
+    NoFullText,
+    Notice,
+    NoTrigrams,
+    NumpyCompares,
+    UnknownSwitch,
+    VectorsRefused,
+)
 from memory_tui.workspace.notes import Document, is_heading, shown_day, title_of
 
 if TYPE_CHECKING:
@@ -62,13 +70,17 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class VectorSearch:
-    """What compares vectors: `engine` by name and version, or `load_error`; `dims` is None without vectors."""
+    """What compares vectors: `engine` by name and version, or `load_error`; `dims` is None without vectors.
+
+    `extension_path` is the build of sqlite-vec that a configuration names, None where none is.
+    """
 
     enabled: bool
     available: bool
     engine: str
     load_error: str | None
     dims: int | None
+    extension_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,14 +355,13 @@ def status(
     probe: dict[str, Any] | None,
     notices: Sequence[Notice],
     supplied: EmbeddingState,
+    vec0_use: Vec0Use,
     paused: bool = False,
     roots: tuple[RootState, ...] = (),
 ) -> Status:
     """The whole state; `probe` is the outcome of a deep check."""
-    counts = store.counts()
-    identity = store.identity()
-    settings = plan.settings
-    vec0 = ability() if settings.on("store.vector.enabled") else OFF
+    counts, identity, settings = store.counts(), store.identity(), plan.settings
+    vec0 = ability(vec0_use) if vec0_use.enabled else OFF
     refused = tuple(store.rejected())
     return Status(
         backend="builtin",
@@ -388,7 +399,7 @@ def status(
         notices=(*notices, *_lost(plan, vec0), *_refused(refused)),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
-        storage=disk_usage.files(store.path),
+        storage=disk_usage.files(store.path, plan.sibling),
         withheld=tuple(store.withheld()),
         refused=refused,
         links=supplied.links,
@@ -419,11 +430,15 @@ def _vectors(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:
         engine=_compared_by(store, vec0),
         load_error=None if vec0.ready else vec0.detail,
         dims=identity.dims if identity else None,
+        extension_path=vec0.use.library or None,
     )
 
 
 def _compared_by(store: Store, vec0: Vec0) -> str:
-    """Who finds the nearest vectors for a command that asks once; the app always compares all of them in memory."""
+    """Who finds the nearest vectors: for all where vec0 always should, otherwise for a command that asks once.
+
+    The app and the server compare all of them in memory then.
+    """
     if not vec0.ready:
         return "numpy, exact"
     mirrored = store.vec0_dims() > 0 or store.recipe() is None
@@ -448,10 +463,12 @@ def _full_text(store: Store) -> WordSearch:
 def _lost(plan: Plan, vec0: Vec0) -> list[Notice]:
     """What full-text search and vectors have to do without, and what is done instead."""
     lost, settings = list[Notice](), plan.settings
-    if reason := database.fts5():
+    if reason := abilities.fts5():
         lost.append(NoFullText(reason))
-    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := database.trigram()):
+    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := abilities.trigram()):
         lost.append(NoTrigrams(reason))
     if settings.on("store.vector.enabled") and not vec0.ready:
         lost.append(NumpyCompares(vec0.detail))
-    return [*lost, *(UnknownSwitch(name, database.SWITCH, database.NAMES) for name in database.unknown())]
+    elif vec0.use.refused:
+        lost.append(ExtensionNotRun(vec0.use.refused))
+    return [*lost, *(UnknownSwitch(name, abilities.SWITCH, abilities.NAMES) for name in abilities.unknown())]

@@ -19,6 +19,18 @@ def turned(found: Flip | ChangeSet) -> str:
     return " + ".join(turn(one.key, one.value) for one in _turns(found))
 
 
+def preview(found: Flip | ChangeSet) -> str:
+    """What setting it does besides, as a sentence: `results 8: 1 other hit in, 0 out; 26 saved ...`."""
+    effects = _moved(len(found.comes_in), len(found.drops_out))
+    return f"{turned(found)}: {'; '.join(filter(None, (effects, saved(found.saved))))}."
+
+
+def _moved(comes: int, goes: int) -> str:
+    if not comes and not goes:
+        return "no other hit moves"
+    return f"{plural(comes, 'other hit')} in, {goes:,} out"
+
+
 def _turns(found: Flip | ChangeSet) -> tuple[Flip | KnobTurn, ...]:
     return (found,) if not hasattr(found, "turns") else found.turns
 

@@ -131,7 +131,7 @@ class NotAlone:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """What turns the verdict on `chunk`, nearest first, and which knobs do not alone.
+    """What turns the verdict on `chunk`, least harm first (see _by_harm), and which knobs do not alone.
 
     Knobs that have no effect on it are in neither list. `searched` are the values of each knob that were tried.
     `sets` recall it by several changes: where no knob does alone, or with fewer steps or less harm than any. None of
@@ -179,12 +179,20 @@ def one_by_one(
             found.append(outcome)
         elif isinstance(outcome, NotAlone) and not search.now.recalled:
             alone.append(outcome)
-        nearest_first = tuple(sorted(found, key=lambda flip: flip.presses))
-        told = replace(told, found=nearest_first, not_alone=tuple(alone), searched=tuple(searched))
+        told = replace(told, found=tuple(sorted(found, key=_by_harm)), not_alone=tuple(alone), searched=tuple(searched))
         yield told
     if not told.recalled:
         sets, no_pair = search.sets([flip for flip in told.found if not BY_KEY[flip.key].choices])
         yield replace(told, sets=sets, no_pair=no_pair)
+
+
+WHOLE = ("query.hybrid.enabled", "profile")
+"""Knobs that replace the whole way of ranking: they come last, however little a chunk needs."""
+
+
+def _by_harm(flip: Flip) -> tuple[bool, tuple[int, int], float]:
+    """Saved questions that break first, then other hits that move, then steps; a whole other ranking last."""
+    return flip.key in WHOLE, flip.harm, flip.presses
 
 
 def _ranges_of(knob: Knob, evidence: Evidence, settings: Settings) -> list[SearchedRange]:

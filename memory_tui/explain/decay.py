@@ -60,6 +60,35 @@ def fading(evidence: Evidence, settings: Settings, horizon: int = HORIZON) -> It
         before = day
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """The score of a hit of today on the days ahead: (day, score), and the day it is no longer recalled, if any."""
+
+    chunk: ChunkRef
+    place: int
+    scores: tuple[tuple[int, float], ...]
+    leaves: int | None
+
+
+def ahead(evidence: Evidence, settings: Settings, horizon: int, stride: int) -> list[Ahead]:
+    """How the scores of today's hits go within `horizon` days, looked at every `stride` days; for a worker thread."""
+    scores: dict[int, list[tuple[int, float]]] = {}
+    leaves: dict[int, int] = {}
+    today = rank(evidence, settings)
+    for day in range(0, horizon + 1, stride):
+        trace = rank(later(evidence, day), settings) if day else today
+        recalled = {candidate.chunk.rowid for candidate in trace.recalled}
+        for candidate in (*trace.recalled, *trace.lost):
+            scores.setdefault(candidate.chunk.rowid, []).append((day, candidate.score))
+        for candidate in today.recalled:
+            if candidate.chunk.rowid not in recalled:
+                leaves.setdefault(candidate.chunk.rowid, day)
+    return [
+        Ahead(one.chunk, _place(one), tuple(scores[one.chunk.rowid]), leaves.get(one.chunk.rowid))
+        for one in today.recalled
+    ]
+
+
 def _recalled(evidence: Evidence, settings: Settings, day: int) -> set[int]:
     """Who is recalled on a day (rowids), without a record of why."""
     return {evidence.refs[row].rowid for row in Reranking(later(evidence, day)).recalled(settings)}

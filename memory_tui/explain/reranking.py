@@ -171,7 +171,7 @@ class Reranking:
             sides = values["profile"], bool(values["query.hybrid.enabled"])
             if sides not in modes:
                 modes[sides] = mode_by(self._small, str(sides[0]), hybrid=sides[1])
-            rules = Rules.by(values, modes[sides])
+            rules = Rules.by(values, modes[sides], self._small.known)
             own = groups[rules.profile.name, modes[sides], rules.limit]
             own.setdefault(self._counted(rules), ([], rules))[0].append(at)
         return [(self._field(key, next(iter(own.values()))[1]), list(own.values())) for key, own in groups.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from memory_tui.search.trace import Candidate
@@ -56,7 +56,8 @@ def product_shown(score: float, weight: float, points: float, digits: int) -> tu
 
 def made_of(values: Sequence[float], least: int, fits: Callable[[Sequence[float]], bool]) -> list[str]:
     """`values` with the fewest decimals with which what they come to `fits`; tiny ones as powers of ten."""
-    plain = [digits for digits in range(least, 7) if max(values) >= 10.0 ** (1 - digits)]
+    most = 9 if max(values) >= 0.01 else 6
+    plain = [digits for digits in range(least, most + 1) if max(values) >= 10.0 ** (1 - digits)]
     ways = [f".{digits}f" for digits in plain] + [f".{digits}e" for digits in range(2, 15)]
     shown: list[str] = []
     for way in ways:
@@ -80,9 +81,10 @@ def _quotient(shown: Sequence[float], score: float, digits: int) -> bool:
 def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
     """What the second stage found inside of the chunk, and what both stages count; nothing where none ran."""
     part = candidate.second
-    if part is None:
-        return []
     share = ScoreLine("first", "share of the first stage", "x", candidate.first_share, digits)
+    if part is None:
+        beside = "share beside what is added, so that scores end at 1"
+        return [] if candidate.first_share == 1.0 else [replace(share, detail=beside)]
     if not part.measures:
         nothing = "not among the first candidates, so the second stage adds nothing"
         return [share, ScoreLine("second", nothing, "+", 0.0, digits)]

@@ -23,7 +23,7 @@ from memory_tui.explain.score_lines import (
     second_lines,
 )
 from memory_tui.explain.wording import against, label, left_out, number, ordinal
-from memory_tui.notices import WordsUnknown
+from memory_tui.notices import LanguageUnknown, WordsUnknown
 from memory_tui.search.trace import Candidate, ChunkRef, Factor, FoundByMeaningAlone, Mode, QueryPlan, Recalled, Trace
 
 _SIDES: dict[Mode, tuple[str, str]] = {
@@ -37,6 +37,7 @@ _SIDES: dict[Mode, tuple[str, str]] = {
 
 _NO_VECTOR = {
     WordsUnknown.code: "the embedding model knows no word of the query",
+    LanguageUnknown.code: "the built-in table does not know this language",
     "model_mismatch": "the vectors of the index are of another model",
     "provider": "meaning-based recall is off",
 }
@@ -60,10 +61,9 @@ class Digits:
         named = is_named(candidate)
 
         def score(digits: int) -> bool:
-            hybrid = 1.0 if named else rounded(candidate.hybrid, digits)
+            hybrid = 1.0 if named else rounded(candidate.hybrid, digits) * rounded(candidate.first_share, digits)
             if (second := candidate.second) is not None:
-                hybrid = hybrid * rounded(candidate.first_share, digits) + rounded(second.points, digits)
-                hybrid -= rounded(second.lost, digits)
+                hybrid += rounded(second.points, digits) - rounded(second.lost, digits)
             if not multiplies:
                 hybrid += rounded(age.points, digits)
             elif not named:
@@ -140,9 +140,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
     lines += neighbour_lines(candidate, digits.total)
-    above = "above 1, because age and day add to what vector and text give" if round(candidate.score, 3) > 1 else ""
-    if above and candidate.factors:
-        above = "above 1, because of its factors"
+    above = "above 1, because of its factors" if round(candidate.score, 3) > 1 else ""
     lines.append(ScoreLine("score", above, "=", candidate.score))
     lines.append(_mmr(candidate))
     lines.append(_gate(candidate, trace))
@@ -278,6 +276,8 @@ def _no_cosine(trace: Trace) -> str:
 def answered_by(trace: Trace) -> tuple[str, str]:
     """What one question was answered by, whatever searches go by, and why not by both; empty where it was both."""
     codes = {notice.code for notice in trace.notices}
+    if unknown := next((one for one in trace.notices if isinstance(one, LanguageUnknown)), None):
+        return unknown.pill, _NO_VECTOR[unknown.code] if not unknown.known else "the built-in table hardly knows it"
     match trace.mode:
         case "hybrid" if WordsUnknown.code in codes:
             return "by words only", _NO_VECTOR[WordsUnknown.code]
@@ -369,7 +369,7 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
     multiplies = profiles.get(trace.profile).age == "multiply"
     operation: Operation = "x" if multiplies else "+"
     value = part.factor if multiplies else part.points
-    weight, most = "", trace.settings.number("recency.weight")
+    weight, most = "", trace.settings.number("recency.weight") * candidate.share
     shown = f"{value:.{digits}f}"
     if not multiplies:
         # What age adds is a weight times what age leaves of 1.
@@ -445,9 +445,11 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     )
     formula = f"{sides} = {candidate.hybrid:.{digits.total}f}"
     more = ""
-    if (second := candidate.second) is not None:
+    if candidate.first_share != 1.0:
         formula = f"{candidate.hybrid:.{digits.total}f}"
-        more += f" x {candidate.first_share:.{digits.total}f} first + {second.points:.{digits.total}f} second"
+        more += f" x {candidate.first_share:.{digits.total}f} first"
+    if (second := candidate.second) is not None:
+        more += f" + {second.points:.{digits.total}f} second"
         more += f" - {second.lost:.{digits.total}f} neighbour" if second.lost else ""
     if is_named(candidate):
         formula = f"named by the question: {1:.{digits.total}f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from memory_tui.explain.verdicts import (
     Fate,
     LostInTheirIndex,
     ModelMismatch,
+    NoSuchFile,
     NotMatched,
     NoVector,
     NoWord,
@@ -48,6 +50,7 @@ from memory_tui.search.trace import (
     Trace,
 )
 from memory_tui.source.rows import CosineRank
+from memory_tui.workspace.roots import NoteMissing
 
 if TYPE_CHECKING:
     from memory_tui.source.protocol import ChunkSource
@@ -291,7 +294,7 @@ class Inquest:
         for notice in evidence.notices:
             if notice.code == "model_mismatch":
                 return ModelMismatch(notice.message, text_gate)
-        if evidence.cosine is None:
+        if evidence.cosine is None or self.trace.mode == "keywords only":
             cause = self._why_no_vectors()
             return NoVector(cause, text_gate) if cause else text_gate
         place = self._vector_rank(row)
@@ -310,6 +313,8 @@ class Inquest:
         for notice in self.evidence.notices:
             if notice.code == "provider":
                 return notice.message.rstrip(".")
+        if self.evidence.language and self.trace.mode == "keywords only":
+            return f"the built-in table does not know {self.evidence.language}"
         return "the embedding model knows no word of the query" if self.evidence.pointless else ""
 
     def _vector_rank(self, row: int) -> int | None:
@@ -431,6 +436,19 @@ def parse(typed: str) -> tuple[str, int | None]:
     """`path:12`, `path:12-24`, or a citation `path#L12-L24`, as path and first line; a bare path has no line."""
     found = _LINE.match(typed)
     return (found["path"], int(found["line"] or found["cited"])) if found else (typed, None)
+
+
+def named(roots: Roots, store: ChunkSource, typed: str) -> tuple[str, int | None]:
+    """The path and the line that were typed.
+
+    Raises NoteMissing where neither disk nor index knows the note: a name mistyped is no line that lost.
+    """
+    path, line = parse(typed)
+    found = locate(roots, store, path, line)
+    if isinstance(found.gate, NoSuchFile) and not found.chunks:
+        next_step = f"Check its name: memory-tui why-file {shlex.quote(path)}."
+        raise NoteMissing(f"There is no note {found.path}.", next_step)
+    return path, line
 
 
 def of_line(

@@ -1,6 +1,8 @@
 """The inbox: what in the notes needs a decision, with the change that each decision makes.
 
-- checks: Inbox checks, a row each: secrets, repeats, passed days, dead paths, lost lines, output of tools. -> CHECKS
+- checks: Inbox checks, a row each: secrets, repeats, contradictions, passed days, dead paths, lost lines, tool output.
+  -> CHECKS
+- contradictions: Contradictions are two lines that give one subject two values. -> pairs
 - decisions: Decisions about inbox entries: dismissed for good, or snoozed until a day. -> Decisions
 - duplicates: Duplicates are lines that the notes hold twice: equal, nearly equal, or close in meaning. -> close
 - entries: An inbox entry: which lines, why, what can be done. -> Suggestion

@@ -1,4 +1,4 @@
-"""Inbox checks, a row each: secrets, repeats, passed days, dead paths, lost lines, output of tools."""
+"""Inbox checks, a row each: secrets, repeats, contradictions, passed days, dead paths, lost lines, tool output."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ from memory_tui.inbox.findings import (
     LinesLost,
     NeverDelivered,
     NotTrusted,
+    Outdated,
     PathGone,
     PromotedThere,
     SaidAlmostTwice,
+    SaidOtherwise,
     SaidTwice,
     SecretFound,
     ToolOutput,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memory_tui.curate.restore import LostNote
+    from memory_tui.inbox.contradictions import Contradiction
 
 Severity = Literal["danger", "warning", "hint"]
 
@@ -233,6 +236,13 @@ class Examination:
         found = ((at, output(one)) for at, one in enumerate(self.items))
         return {at: reason for at, reason in found if reason}
 
+    @cached_property
+    def contradictions(self) -> Sequence[Contradiction]:
+        """Items that give one subject two values."""
+        from memory_tui.inbox.contradictions import pairs
+
+        return tuple(pairs(list(self.memories()), self.inputs.today, self.stopped))
+
     def memories(self) -> Iterator[NoteItem]:
         """Yield the items that do not look like the output of a tool."""
         return (one for at, one in enumerate(self.items) if at not in self.outputs)
@@ -324,6 +334,22 @@ def _paraphrases(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(check.kind, second, finding, check.actions, digest(twin), first)
 
 
+def _contradictions(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for older, newer, day in run.contradictions:
+        if day is None:
+            twin = str(_passage(newer.item))
+            finding = SaidOtherwise(older.subject, older.value, twin, newer.value)
+            yield _suggestion(check, older.item, finding, newer.item)
+
+
+def _stale_facts(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for older, newer, day in run.contradictions:
+        if day is not None:
+            twin = str(_passage(newer.item))
+            finding = Outdated(older.subject, older.value, twin, newer.value, day.isoformat())
+            yield _suggestion(check, older.item, finding, newer.item)
+
+
 def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for one in run.memories():
         if finding := passed(one, run.inputs.today):
@@ -409,6 +435,7 @@ def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
 _LATER: tuple[Action, ...] = ("keep", "snooze")
+_MENDED: tuple[Action, ...] = ("edit", "merge", *_LATER)
 _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
@@ -421,6 +448,8 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
     InboxCheck("near duplicate", "said twice in similar words", "warning", ("merge", *_LATER), _near_duplicates),
     InboxCheck("paraphrase", "perhaps the same fact twice", "hint", ("keep", "merge", "snooze"), _paraphrases),
+    InboxCheck("contradiction", "two notes disagree", "warning", _MENDED, _contradictions),
+    InboxCheck("stale fact", "a newer log says otherwise", "warning", _MENDED, _stale_facts),
     InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),
     InboxCheck("dead path", "names a file that is not there", "warning", ("keep", "delete", "snooze"), _dead_paths),
     InboxCheck("unlisted", "not in Claude Code's index", "warning", ("keep", "trash note", "snooze"), _unlisted),

@@ -19,6 +19,11 @@ class InboxClaim(ABC):
     def sentence(self) -> str:
         """The claim in words."""
 
+    @property
+    def group(self) -> str:
+        """What of its kind it belongs to, for a heading; empty where a kind is one group."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class SecretFound(InboxClaim):
@@ -60,6 +65,11 @@ class PromotedThere(InboxClaim):
         """When, and what it counted."""
         said = f"OpenClaw promoted it{f' on {self.night}' if self.night else ''}"
         return f"{said}{f': {self.counted}' if self.counted else '; it keeps no counts of it'}."
+
+    @property
+    def group(self) -> str:
+        """The night."""
+        return f"on {self.night}" if self.night else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +161,37 @@ class CloseInMeaning(InboxClaim):
     def sentence(self) -> str:
         """Which one is, and how close."""
         return f"{self.twin} is close in meaning (cosine {self.cosine:.2f})."
+
+
+@dataclass(frozen=True, slots=True)
+class SaidOtherwise(InboxClaim):
+    """The passage `twin` (`path:line`) of another lasting note gives `subject` the value `other`; this one `value`."""
+
+    subject: str
+    value: str
+    twin: str
+    other: str
+
+    @property
+    def sentence(self) -> str:
+        """Both values, and where the other one stands."""
+        return f"“{self.subject}” is {self.value} here, and {self.other} in {self.twin}."
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated(InboxClaim):
+    """The log at `twin` (`path:line`), of `day` (ISO), gives `subject` the value `other`; this older line `value`."""
+
+    subject: str
+    value: str
+    twin: str
+    other: str
+    day: str
+
+    @property
+    def sentence(self) -> str:
+        """Both values, and the day of the newer one."""
+        return f"“{self.subject}” is {self.value} here, and {self.other} in {self.twin}, of {self.day}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """The SQLite index of a workspace: schema, writing, reading, checking, rebuilding, watching.
 
+- abilities: Abilities of this SQLite: full-text search, trigrams, sqlite-vec. -> Vec0Use
 - batch_jobs: Batch jobs: which text waits for which job of a provider's batch service, so that none is paid twice. ->
   claim
 - connections: Read-only connections, one for each running query, reused by the next. -> Readers
-- database: An index as an SQLite database: its connection, its extensions, what the build of SQLite can do. ->
-  Database
+- database: An index as an SQLite database: its connection, with what it can load. -> Database
 - disk_usage: Disk usage of an index, table by table. -> tables
 - embedding: Embedding of chunks: which texts go to the provider, which it rejected, which are withheld as secrets. ->
   rows

@@ -15,14 +15,18 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 
 if TYPE_CHECKING:
+    from memory_tui.index.abilities import Vec0Use
     from memory_tui.index.store import Store
 
 
 class Readers:
-    """Borrowed connections to an index; `expected` tells whether what lies in its place unreadable is, or was, ours."""
+    """Borrowed connections to an index, with sqlite-vec where `vec0` is given.
 
-    def __init__(self, use_vec0: bool = False, expected: Callable[[], bool] = lambda: False) -> None:
-        self._use_vec0 = use_vec0
+    `expected` tells whether what lies in its place unreadable is, or was, ours.
+    """
+
+    def __init__(self, vec0: Callable[[], Vec0Use] | None = None, expected: Callable[[], bool] = lambda: False) -> None:
+        self._vec0 = vec0
         self._expected = expected
         self._lock = threading.Lock()
         self._idle: list[Store] = []
@@ -54,10 +58,12 @@ class Readers:
     def _opened(self, path: Path) -> Store | None:
         if not path.exists() or not path.stat().st_size:
             return None
+        from memory_tui.index.abilities import UNUSED
         from memory_tui.index.store import Store
 
+        use = self._vec0() if self._vec0 is not None else UNUSED
         try:
-            return Store.open(path, read_only=True, use_vec0=self._use_vec0, expected=self._expected)
+            return Store.open(path, read_only=True, vec0=use, expected=self._expected)
         except IndexEmpty:
             return None
 

@@ -1,29 +1,18 @@
-"""An index as an SQLite database: its connection, its extensions, what the build of SQLite can do.
-
-`MEMORY_TUI_DISABLE` names abilities between commas:
-
-fts5     full-text search. Without it vectors answer alone, and where there are none either, a chunk is found when
-         it holds the letters of a word.
-trigram  the tokenizer of three characters that `store.fts.tokenizer` can name. Without it unicode61 is used.
-vec0     sqlite-vec. Without it numpy compares the vectors, with the same answers.
+"""An index as an SQLite database: its connection, with what it can load.
 
 A connection belongs to one thread; only `interrupt` may be called from another.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 import os
 import re
 import shutil
-import struct
 import tempfile
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -40,141 +29,12 @@ from memory_tui.core.errors import (
     MemoryTuiError,
 )
 from memory_tui.index import schema
+from memory_tui.index.abilities import INSTALLED, OFF, Vec0, Vec0Use, fts5, load
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
 from memory_tui.index.remarks import NotCopied
 
 if TYPE_CHECKING:
     from memory_tui.notices import Notice
-
-SWITCH = "MEMORY_TUI_DISABLE"
-NAMES = ("fts5", "trigram", "vec0")
-
-
-def switched_off(name: str) -> bool:
-    """Whether MEMORY_TUI_DISABLE takes the ability `name` away."""
-    return name in _named()
-
-
-def unknown() -> tuple[str, ...]:
-    """What MEMORY_TUI_DISABLE names without there being such an ability."""
-    return tuple(name for name in _named() if name not in NAMES)
-
-
-def fts5() -> str:
-    """Empty when full-text search works, otherwise what stands against it."""
-    return _because("fts5") or _try("CREATE VIRTUAL TABLE probe USING fts5(body, content='', contentless_delete=1)")
-
-
-def trigram() -> str:
-    """Empty when full-text search can cut words into trigrams, otherwise what stands against it."""
-    return _because("trigram") or fts5() or _try("CREATE VIRTUAL TABLE probe USING fts5(body, tokenize='trigram')")
-
-
-def tokenizer(wanted: str) -> str:
-    """How full-text search cuts words when `wanted` (unicode61 or trigram) is asked for; empty where there is none."""
-    if fts5():
-        return ""
-    return wanted if wanted != "trigram" or not trigram() else "unicode61"
-
-
-def _named() -> tuple[str, ...]:
-    return tuple(filter(None, (name.strip() for name in os.environ.get(SWITCH, "").split(","))))
-
-
-def _because(name: str) -> str:
-    return f"switched off by {SWITCH}" if switched_off(name) else ""
-
-
-@functools.cache
-def _try(statement: str) -> str:
-    connection = apsw.Connection(":memory:")
-    try:
-        connection.execute(statement)
-        connection.execute("INSERT INTO probe(rowid, body) VALUES (7, 'route 66')")
-        found = connection.execute("SELECT rowid FROM probe WHERE probe MATCH 'route'").fetchall()
-    except apsw.Error as error:
-        return str(error)
-    finally:
-        connection.close()
-    return "" if found == [(7,)] else f"a trial answered {found}"
-
-
-@dataclass(frozen=True, slots=True)
-class Vec0:
-    """Whether vec0 works; `detail` names the step that failed, or the version."""
-
-    ready: bool
-    detail: str
-
-
-OFF = Vec0(False, "switched off")
-
-
-def load(connection: apsw.Connection) -> Vec0:
-    """Load sqlite-vec into `connection` and try it, once a process: create a table, insert, query.
-
-    Importing the package instead would load a second SQLite (0.3 s, and two libraries that share vec0 crash).
-    """
-    if switched_off("vec0"):
-        return Vec0(False, f"switched off by {SWITCH}")
-    path = _library()
-    if path is None:
-        return Vec0(False, "sqlite-vec is not installed")
-    try:
-        connection.enable_load_extension(True)
-        connection.load_extension(path)
-    except (apsw.Error, AttributeError) as error:
-        return Vec0(False, f"load: {error}")
-    finally:
-        if hasattr(connection, "enable_load_extension"):
-            connection.enable_load_extension(False)
-    return _try_out(path)
-
-
-def ability() -> Vec0:
-    """Whether sqlite-vec works on this machine, without a connection to load it into."""
-    if switched_off("vec0"):
-        return Vec0(False, f"switched off by {SWITCH}")
-    path = _library()
-    if path is None:
-        return Vec0(False, "sqlite-vec is not installed")
-    if not hasattr(apsw.Connection, "enable_load_extension"):
-        return Vec0(False, "load: this SQLite cannot load extensions")
-    return _try_out(path)
-
-
-@functools.cache
-def _library() -> str | None:
-    """Path of the loadable file without its suffix, which SQLite adds for the system."""
-    spec = importlib.util.find_spec("sqlite_vec")
-    places = spec.submodule_search_locations if spec else None
-    found = [file for place in places or () for file in Path(place).glob("vec0.*")]
-    return str(found[0].with_suffix("")) if found else None
-
-
-@functools.cache
-def _try_out(path: str) -> Vec0:
-    step = "load"
-    connection = apsw.Connection(":memory:")
-    try:
-        connection.enable_load_extension(True)
-        connection.load_extension(path)
-        (version,) = connection.execute("SELECT vec_version()").fetchone() or ("",)
-        step = "create"
-        connection.execute("CREATE VIRTUAL TABLE probe USING vec0(embedding float[2] distance_metric=cosine)")
-        step = "insert"
-        connection.execute("INSERT INTO probe(rowid, embedding) VALUES (7, ?)", (struct.pack("2f", 0.0, 1.0),))
-        step = "query"
-        query = "SELECT rowid, distance FROM probe WHERE embedding MATCH ? AND k = 1"
-        rows = connection.execute(query, (struct.pack("2f", 0.0, 2.0),)).fetchall()
-    except (apsw.Error, AttributeError) as error:
-        return Vec0(False, f"{step}: {error}")
-    finally:
-        connection.close()
-    if len(rows) != 1 or rows[0][0] != 7 or not -1e-6 < float(rows[0][1] or 0) < 1e-6:
-        return Vec0(False, f"query: it answered {rows}")
-    return Vec0(True, str(version))
-
 
 Rows = list[tuple[Any, ...]]
 Frozen = tuple[int, ...]
@@ -228,7 +88,7 @@ class Database:
         path: str | os.PathLike[str],
         *,
         read_only: bool = False,
-        use_vec0: bool = True,
+        vec0: Vec0Use = INSTALLED,
         notices: list[Notice] | None = None,
         expected: Callable[[], bool] = lambda: False,
     ) -> Self:
@@ -261,7 +121,7 @@ class Database:
             heard.append(quarantine(where, f"The index {where} {_why(error)}."))
             with _explaining(where):
                 connection = _connect(create(where))
-        opened = cls(connection, where, read_only, load(connection) if use_vec0 else OFF)
+        opened = cls(connection, where, read_only, load(connection, vec0) if vec0.enabled else OFF)
         if read_only and _is_frozen(connection):
             opened.frozen = seen
         return opened

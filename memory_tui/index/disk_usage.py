@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_tui.index.index_file import rebuild_of
@@ -29,7 +29,9 @@ _VIRTUAL = frozenset({"chunks_fts", "chunks_words", "chunks_vec"})
 
 @dataclass(frozen=True, slots=True)
 class FileSize:
-    """A file that belongs to an index: `what` is index, log, beside, corpus, lock or aside."""
+    """A file that belongs to an index: `what` is index, log, beside, corpus, lock or aside; of another release's index
+    of the same notes always that.
+    """
 
     path: str
     what: str
@@ -59,8 +61,12 @@ def tables(store: Store) -> tuple[TableSize, ...]:
     return tuple(found)
 
 
-def files(index: Path) -> tuple[FileSize, ...]:
-    """Every file of an index, what is being made beside it and what was moved aside included; biggest first."""
+def files(index: Path, sibling: Path | None = None) -> tuple[FileSize, ...]:
+    """Every file of an index, what is being made beside it and what was moved aside included; biggest first.
+
+    Those of the `sibling`, the other release's index of the same notes, come last.
+    """
+    others = files(sibling) if sibling is not None else ()
     kinds = {index.name: "index", rebuild_of(index).name: "beside"}
     found = []
     for path in index.parent.glob(f"{index.name}*") if index.parent.is_dir() else ():
@@ -69,7 +75,8 @@ def files(index: Path) -> tuple[FileSize, ...]:
         except OSError:
             continue
         found.append(FileSize(str(path), kinds.get(path.name) or _kind(path.name), size))
-    return tuple(sorted(found, key=lambda file: -file.bytes))
+    own = sorted(found, key=lambda file: -file.bytes)
+    return (*own, *(replace(file, what="other release's") for file in others if file not in own))
 
 
 def on_disk(index: Path) -> int:

@@ -25,10 +25,14 @@ import numpy as np
 
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
+from memory_tui.index.abilities import UNUSED
 from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
-from memory_tui.providers.failures import OF_THE_TEXT, ProviderFailure, state_of
-from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
+from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
+from memory_tui.providers.provider_protocol import Identity, MediaText, Provider, Vectors
+from memory_tui.workspace import roots
+from memory_tui.workspace.media import MediaDocument, path_in
+from memory_tui.workspace.roots import Roots
 
 SECONDS = 86_400.0
 """How long a refusal counts: who refuses a text today may have another model tomorrow."""
@@ -118,8 +122,8 @@ class EmbeddingMode:
 
 HERE = EmbeddingMode()
 """A provider that takes no time."""
-SLOW = EmbeddingMode(later=True)
-"""A model on this machine."""
+SLOW = EmbeddingMode(16, later=True)
+"""A model on this machine: a call takes seconds, and after each one it is told how far the work is."""
 SERVER = EmbeddingMode(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests as large as it takes."""
 
@@ -131,7 +135,7 @@ def vectors_of(sibling: Path, identity: Identity, hashes: Sequence[str]) -> dict
     """
     if not hashes or not sibling.exists():
         return {}
-    with closing(Store.open(sibling, read_only=True, use_vec0=False)) as other:
+    with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
         found = other.query(
             f"SELECT hash, embedding FROM embedding_cache WHERE {_SPACE} AND dims = ? "
             "AND hash IN (SELECT value FROM json_each(?))",
@@ -146,7 +150,7 @@ def shared_hashes(sibling: Path | None, identity: Identity, hashes: Set[str]) ->
     if sibling is None or not sibling.exists():
         return set()
     try:
-        with closing(Store.open(sibling, read_only=True, use_vec0=False)) as other:
+        with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
             return other.known_hashes(identity.provider, identity.model, identity.key, list(hashes))
     except IndexUnavailable:
         # The run that embeds them reads it again, and says why it cannot.
@@ -201,7 +205,7 @@ class Embedder:
     """Finds or makes vectors in the space of `identity`; `check` raises Cancelled when the work is given up.
 
     A provider that fails is not asked again; `error` says why. A text that it does not take is passed over, and
-    remembered.
+    remembered. Media files are read below the roots that are `known`.
     """
 
     def __init__(
@@ -211,6 +215,7 @@ class Embedder:
         provider: Provider | None,
         check: Callable[[], None],
         manner: EmbeddingMode = HERE,
+        known: Roots | None = None,
     ) -> None:
         self.embedded = 0
         """Texts that the provider was asked for."""
@@ -224,6 +229,7 @@ class Embedder:
         self._provider = provider
         self._check = check
         self._manner = manner
+        self._roots = known
         if provider is not None and not manner.withheld:
             forgive(store)
 
@@ -309,7 +315,12 @@ class Embedder:
     def _asking(self, batch: Sequence[str], texts: Mapping[str, str]) -> Answer:
         """Asks for the vectors of `batch` when it is called."""
         assert self._provider is not None
-        return partial(self._provider.embed, [texts[digest] for digest in batch], "document")
+        return partial(self._provider.embed, [self._input(digest, texts[digest]) for digest in batch], "document")
+
+    def _input(self, digest: str, text: str) -> str:
+        """What the provider gets for a chunk: its text, or the media file whose label that is."""
+        path = path_in(text, digest) if self._roots is not None and self._roots.media is not None else ""
+        return _media_text(self._roots, path, text, digest) if path and self._roots is not None else text
 
     def _take(self, batch: Sequence[str], texts: Mapping[str, str], answer: Answer) -> dict[str, int]:
         """Store what comes back for `batch`; of a call that fails what was made before."""
@@ -344,6 +355,21 @@ class Embedder:
             self.error = error.message
             return {}
         return index_write.add_embeddings(self._store, self._identity, [batch[place] for place in places], vectors)
+
+
+def _media_text(known: Roots, path: str, label: str, digest: str) -> MediaText:
+    """What is sent of the media file at `path`, read at the last moment; it has to be what `digest` was made of."""
+
+    def load() -> tuple[str, bytes]:
+        try:
+            read = roots.read(roots.located(known, path))
+        except MemoryTuiError as error:
+            raise ProviderFailure(Cause.NO_VECTOR, error.message) from None
+        if not isinstance(read, MediaDocument) or read.hash != digest:
+            raise ProviderFailure(Cause.NO_VECTOR, f"{path} has changed since it was indexed.")
+        return read.mime, read.data
+
+    return MediaText(label, known.media.most_bytes if known.media else 0, load)
 
 
 class _Ahead:

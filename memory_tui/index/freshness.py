@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import Settings
-from memory_tui.index import database, schema
+from memory_tui.index import abilities, schema
 from memory_tui.index.mass_deletion import Devices, Shrink, sort_out
 from memory_tui.index.schema import Recipe
 from memory_tui.source.note_state import FileState, State, Thresholds, difference, state_of
@@ -135,10 +135,10 @@ def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_by
     return Recipe(
         identity=identity,
         sources=roots.sources,
-        scope_hash=schema.scope_hash(roots.extra, roots.patterns),
+        scope_hash=schema.scope_hash(roots.extra, roots.patterns, roots.media),
         chunk_tokens=settings.whole("chunking.tokens"),
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
-        fts_tokenizer=database.tokenizer(settings.word("store.fts.tokenizer")),
+        fts_tokenizer=abilities.tokenizer(settings.word("store.fts.tokenizer")),
         chunking=profiles.get(settings.word("profile")).chunking,
     )

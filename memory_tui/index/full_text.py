@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from memory_tui.core.errors import IndexDamaged, QueryError
 from memory_tui.core.tokens import and_query, or_query, tokens
-from memory_tui.index import database
+from memory_tui.index import abilities
 from memory_tui.index.database import Database, explained
 from memory_tui.source.protocol import making_sense
 from memory_tui.source.rows import ChunkCounts, Form, Matches, RowIds
@@ -32,7 +32,7 @@ class FullText:
 
     def cut(self) -> Literal["unicode61", "trigram", ""]:
         """Say how OpenClaw's full-text table cuts words; empty where there is no full-text search."""
-        if database.fts5():
+        if abilities.fts5():
             return ""
         match self._index.value("SELECT value FROM meta WHERE key = 'full_text'"):
             case None | "":
@@ -45,7 +45,7 @@ class FullText:
 
     def missing(self) -> str:
         """Say why this machine has no full-text search; empty where it has."""
-        return database.fts5()
+        return abilities.fts5()
 
     def match(self, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
         """Find the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""
@@ -67,13 +67,9 @@ class FullText:
         table = _TABLES[form]
         token = None if after else self._token(word, form, join)
         if token is not None:
-            # Again each time, because the end of a snapshot takes the table back.
-            self._index.query(
-                f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_instances "
-                f"USING fts5vocab(main, '{table}', 'instance')"
-            )
+            self._look_at_tokens(table, "instance")
             # One row with everything: making a row of each chunk costs three times what finding it does.
-            rows = self._matching(f"SELECT group_concat(doc) FROM temp.{table}_instances WHERE term = ?", token)
+            rows = self._matching(f"SELECT group_concat(doc) FROM temp.{table}_instance WHERE term = ?", token)
             every = np.fromstring(rows[0][0] or "", np.int64, sep=",")
             first = np.flatnonzero(np.diff(every, prepend=-1))
             return ChunkCounts(every[first], np.diff(first, append=len(every)).astype(np.int32))
@@ -86,6 +82,12 @@ class FullText:
                 or_query([word]) if join == "any" else and_query([word]),
                 after,
             )
+        )
+
+    def _look_at_tokens(self, table: str, kind: Literal["instance", "row"]) -> None:
+        """Make the table of the tokens of a full-text table; again each time, because a snapshot's end takes it."""
+        self._index.query(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_{kind} USING fts5vocab(main, '{table}', '{kind}')"
         )
 
     def _token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
@@ -125,8 +127,15 @@ class FullText:
         if self._frequencies[0] != generation:
             self._frequencies = generation, {}
         known, table = self._frequencies[1], _TABLES[form]
-        for word in words:
-            if (form, word) not in known:
+        fresh = [word for word in words if (form, word) not in known]
+        if fresh:
+            self._look_at_tokens(table, "row")
+        for word in fresh:
+            token = self._token(word, form, "any")
+            if token is not None:
+                # Half the time of counting matches.
+                known[form, word] = self._index.value(f"SELECT doc FROM temp.{table}_row WHERE term = ?", (token,)) or 0
+            else:
                 sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
                 known[form, word] = self._index.value(sql, (or_query([word.replace("\0", " ")]),))
         return [known[form, word] for word in words]
@@ -135,9 +144,7 @@ class FullText:
         """Read every token of the form `plain`, and how many chunks hold it; nothing where those are no words."""
         if self.cut() != "unicode61":
             return {}
-        self._index.query(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.chunks_fts_row USING fts5vocab(main, 'chunks_fts', 'row')"
-        )
+        self._look_at_tokens("chunks_fts", "row")
         return dict(self._index.query("SELECT term, doc FROM temp.chunks_fts_row"))
 
     def containing(self, term: str) -> RowIds:

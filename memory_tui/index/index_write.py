@@ -235,13 +235,20 @@ def mirrors(store: Store) -> bool:
     return store.vec0.ready and store.vec0_dims() > 0
 
 
+def wants_vec0(store: Store) -> bool:
+    """Whether vec0 should hold the vectors."""
+    if not store.vec0.ready or store.vec0.use.always:
+        return store.vec0.ready
+    return store.at_least(VEC0_FROM // 2 if store.vec0_dims() else VEC0_FROM)
+
+
 def prepare_vec0(store: Store, dims: int) -> None:
     """Make the vec0 table hold what the chunks hold, or forget it where it cannot be written. Mostly nothing to do.
 
-    There is none before an index has VEC0_FROM chunks, and none any more when it has half of that.
+    Unless it is always wished, there is none before an index has VEC0_FROM chunks, and none any more when it has half
+    of that.
     """
-    enough = store.vec0.ready and store.at_least(VEC0_FROM // 2 if store.vec0_dims() else VEC0_FROM)
-    wanted = dims if enough else 0
+    wanted = dims if wants_vec0(store) else 0
     if store.vec0_dims() == wanted:
         return
     with store.writing():

@@ -29,11 +29,13 @@ from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.core.side_files import read_beside
-from memory_tui.index import database
-from memory_tui.index.database import Rows, switched_off
+from memory_tui.index import abilities
+from memory_tui.index.abilities import INSTALLED, Vec0Use, switched_off
+from memory_tui.index.database import Rows
 from memory_tui.index.index_file import SIDES
 from memory_tui.index.schema import APPLICATION_ID
 from memory_tui.index.store import Store
+from memory_tui.workspace.media import path_in
 
 _PAGE = 2000
 _UNIT = 0.01
@@ -77,7 +79,7 @@ def _counts(store: Store) -> list[str]:
 def _contents(store: Store) -> list[str]:
     """Texts that are not what was hashed, and vectors that are none: flipped bits inside sound pages."""
     texts = sum(
-        sha256_hex(text) != digest
+        sha256_hex(text) != digest and not path_in(text, digest)
         for page in _pages(store, "SELECT id, text, hash FROM chunks WHERE id > ? ORDER BY id LIMIT ?")
         for _, text, digest in page
     )
@@ -328,13 +330,13 @@ def sqlite() -> tuple[str, bool]:
     return version, tuple(map(int, version.split(".")[:2])) >= (3, 43)
 
 
-def nearest() -> str:
+def nearest(use: Vec0Use = INSTALLED) -> str:
     """Make a vec0 table, put three vectors in and ask for the nearest; empty when that works, else why it does not."""
     if switched_off("vec0"):
         return "it is switched off by MEMORY_TUI_DISABLE"
     connection = apsw.Connection(":memory:")
     try:
-        state = database.load(connection)
+        state = abilities.load(connection, use)
         if not state.ready:
             return state.detail
         connection.execute("CREATE VIRTUAL TABLE probe USING vec0(embedding float[4] distance_metric=cosine)")

@@ -12,6 +12,7 @@ from memory_tui.workspace import chunking_2026_9, transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
+from memory_tui.workspace.media import MediaDocument
 from memory_tui.workspace.transcripts import Transcript
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
 
 def _cut(read: Document, source: str, recipe: Recipe) -> list[AnnotatedChunk]:
     """The chunks of `read` by the rules of the release that `recipe` names, each with what its annotations say."""
+    if isinstance(read, MediaDocument):
+        return [AnnotatedChunk(Chunk(1, 1, read.text, read.hash), NOTHING_SAID)]
     if recipe.chunking == chunking_2026_9.VERSION:
         # Only notes have annotations and entries, and those of a transcript would be somebody's words.
         return chunk_note(read.text, read.path, limit=recipe.chunk_bytes, plain=source == transcripts.SOURCE)

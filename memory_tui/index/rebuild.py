@@ -20,7 +20,7 @@ import apsw
 from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable
-from memory_tui.index import database, embedding, index_write, integrity
+from memory_tui.index import abilities, embedding, index_write, integrity
 from memory_tui.index.database import Rows, explained
 from memory_tui.index.index_file import SIDES, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
@@ -88,7 +88,7 @@ def waits(store: Store, recipe: Recipe) -> bool:
     if not path.exists():
         return False
     try:
-        beside = Store.open(path, read_only=True, use_vec0=False)
+        beside = Store.open(path, read_only=True, vec0=abilities.UNUSED)
     except IndexUnavailable:
         return False
     try:
@@ -103,7 +103,7 @@ def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
     """The index beside `store`: the one that waits, or a new one, with every vector that `store` has kept."""
     if not waits(store, recipe):
         discard(store.path)
-    beside = Store.open(rebuild_of(store.path), use_vec0=store.vec0.ready, expected=lambda: is_private(store.path))
+    beside = Store.open(rebuild_of(store.path), vec0=store.vec0.use, expected=lambda: is_private(store.path))
     if beside.recipe() is None:
         index_write.remember(beside, _OF, store.meta("uuid"))
         index_write.reset(beside, recipe)
@@ -196,7 +196,7 @@ def trial(store: Store) -> Iterator[TrialCopy]:
                     backup.step(_TRIAL_PAGES)
         except apsw.Error as error:
             raise explained(error, store.path) from None
-        copy = Store(connection, store.path, False, database.OFF)
+        copy = Store(connection, store.path, False, abilities.OFF)
         recipe = copy.recipe()
         if recipe is None:
             raise IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")

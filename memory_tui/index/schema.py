@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.config.places import ExtraPath
 from memory_tui.core.tokens import STEM_TOKENIZER
+from memory_tui.workspace.media import MediaRules
 
 if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Identity
@@ -207,8 +208,8 @@ def keywords_only() -> Identity:
     return Identity(provider, model, identity_key(provider, model), 0)
 
 
-def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = ()) -> str:
-    """The documented hash of what is in scope: SHA-256 of the absolute extra paths (and images, which are off).
+def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), media: MediaRules | None = None) -> str:
+    """The documented hash of what is in scope: SHA-256 of the absolute extra paths, and of which media are read there.
 
     With `patterns` an entry that has one is an object, and entries are in the order of their JSON (OpenClaw 2026.8).
     """
@@ -222,7 +223,11 @@ def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = ()) -
         "extraPaths": sorted(entries, key=lambda entry: json.dumps(entry, ensure_ascii=False))
         if patterns
         else sorted(path.replace("\\", "/") for path in extra_paths),
-        "multimodal": {"enabled": False, "modalities": [], "maxFileBytes": 10485760},
+        "multimodal": {
+            "enabled": media is not None,
+            "modalities": sorted(media.modalities) if media else [],
+            "maxFileBytes": media.most_bytes if media else MediaRules().most_bytes,
+        },
     }
     text = json.dumps(scope, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -20,7 +20,8 @@ import numpy as np
 from memory_tui.core.files import unmoved
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.core.tokens import tokens
-from memory_tui.index.database import Database, Rows, Vec0
+from memory_tui.index.abilities import Vec0
+from memory_tui.index.database import Database, Rows
 from memory_tui.index.full_text import FullText
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.providers.provider_protocol import Identity, Vectors
@@ -36,6 +37,7 @@ from memory_tui.source.rows import (
     Withheld,
     unit_rows,
 )
+from memory_tui.workspace.media import path_in
 from memory_tui.workspace.scan import Found, Settled
 
 FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, chunks FROM files"
@@ -170,6 +172,8 @@ _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
 _LIVE_WITH_VECTOR = (
     f"{_LIVE}, e.embedding FROM chunks c LEFT JOIN embedding_cache e ON e.id = c.embedding_id WHERE c.occurrence = 0"
 )
+_LIVE_IN_VEC0 = f"{_LIVE}, c.id IN (SELECT rowid FROM chunks_vec_rowids) FROM chunks c WHERE c.occurrence = 0"
+"""Reads which vectors can be compared in the place of the vectors: vec0 holds none that is all zeros."""
 UNCLAIMED = (
     "NOT EXISTS (SELECT 1 FROM batch_texts t JOIN batch_jobs j ON j.id = t.job WHERE t.hash = chunks.hash "
     "AND j.provider = ? AND j.model = ? AND j.provider_key = ?)"
@@ -268,6 +272,11 @@ class Store(Database):
         rows = self.query(f"{FILE} WHERE path = ?", (path,))
         return IndexedNote._make(rows[0]) if rows else None
 
+    def paths(self) -> frozenset[str]:
+        """The paths of all notes."""
+        # One row with everything, because making a row of each takes longer than finding it.
+        return frozenset(json.loads(self.value("SELECT json_group_array(path) FROM files")))
+
     def paths_holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
         """The paths of the notes in which the words of any of `phrases` follow each other; None: it cannot be told.
 
@@ -299,7 +308,7 @@ class Store(Database):
         """The texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged for one that changed."""
         wanted = _json(rowids)
         rows = self.query("SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
-        if any(not isinstance(text, str) or sha256_hex(text) != digest for _, text, digest in rows):
+        if not all(isinstance(text, str) and _holds(text, digest) for _, text, digest in rows):
             raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
 
@@ -408,7 +417,8 @@ class Store(Database):
 
     def _page(self, which: str, values: Sequence[Any], *, vectors: bool) -> ChunkPage:
         identity = self.identity() if vectors else None
-        rows = self.query(f"{_LIVE_WITH_VECTOR if vectors else _LIVE_ALONE} AND {which}", values)
+        live = _LIVE_WITH_VECTOR if vectors else _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
+        rows = self.query(f"{live} AND {which}", values)
         with making_sense(self.damaged):
             return ChunkPage.of(rows, identity.dims if identity else 0)
 
@@ -485,6 +495,11 @@ class Store(Database):
                 (identity.provider, identity.model, identity.key, json.dumps(list(hashes)), identity.dims),
             )
         )
+
+
+def _holds(text: str, digest: str) -> bool:
+    """Whether a chunk's text is what was hashed; the hash of a media file is of more than its label."""
+    return sha256_hex(text) == digest or bool(path_in(text, digest))
 
 
 def _json(rowids: Sequence[int] | RowIds) -> str:

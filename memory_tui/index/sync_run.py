@@ -16,7 +16,7 @@ from memory_tui.core import events
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.events import Listener
-from memory_tui.index import batch_jobs, database, index_write, mass_deletion
+from memory_tui.index import abilities, batch_jobs, index_write, mass_deletion
 from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
@@ -127,7 +127,7 @@ class SyncRun:
         self._recipe = recipe
         self._options = options
         self._tell = options.listener
-        self.embedder = Embedder(store, recipe.identity, provider, options.stop.check, options.manner)
+        self.embedder = Embedder(store, recipe.identity, provider, options.stop.check, options.manner, options.roots)
         self._waiting: list[NewFile] = []
         self._waiting_rows = 0
         self._touching: list[IndexedNote] = []
@@ -139,7 +139,7 @@ class SyncRun:
         """The whole run. Raises Cancelled between files and batches, with whole files written."""
         store, tally = self._store, self.tally
         index_write.prepare_vec0(store, self._recipe.identity.dims)
-        index_write.prepare_full_text(store, database.tokenizer(self._recipe.fts_tokenizer))
+        index_write.prepare_full_text(store, abilities.tokenizer(self._recipe.fts_tokenizer))
         known = store.known()
         patience = self._options.patience
         differing = [note for note in scan.found if difference(note, known.get(note.path))]
@@ -255,7 +255,8 @@ class SyncRun:
 
     def give_vectors(self, reading: Iterator[None] | None = None) -> None:
         """Make the missing vectors, or leave them to batch jobs; a slow provider works while notes are read."""
-        space, terms = None, self._options.terms
+        # A batch service takes texts alone.
+        space, terms = None, self._options.terms if self._options.roots.media is None else None
         if terms or not self._options.manner.later:
             for _ in reading or ():
                 self._options.stop.check()
@@ -266,7 +267,7 @@ class SyncRun:
             for rows in self._without_vector(space):
                 self.embedder.ids({digest: text for _, digest, text in rows}, ask=False)
             self.tally.claimed = batch_jobs.claim(self._store, space, terms)
-        done, asked = 0, deque[Rows]()
+        done, asked, began = 0, deque[Rows](), time.monotonic()
 
         def texts() -> Iterator[dict[str, str]]:
             for rows in self._without_vector(space, reading):
@@ -280,11 +281,13 @@ class SyncRun:
                 index_write.attach(self._store, found)
             done += len(rows)
             left = sum(map(len, asked)) + self._store.lacking(self._after)
-            self._tell(events.VectorsMade(time.time(), done, done + left))
+            rate = done / elapsed if (elapsed := time.monotonic() - began) > _SETTLED_SECONDS else 0.0
+            self._tell(events.VectorsMade(time.time(), done, done + left, rate, left / rate if rate else None))
 
     def _without_vector(self, space: Identity | None, reading: Iterator[None] | None = None) -> Iterator[Rows]:
         """The chunks that lack a vector, in pieces, for as long as one can be made; more come while `reading`."""
-        self._after, most, more = 0, max(BATCH, self._options.manner.texts), True
+        manner = self._options.manner
+        self._after, most, more = 0, manner.texts if manner.later else max(BATCH, manner.texts), True
         while more:
             # When the notes are read, what was written last is still to be looked at.
             more = next(reading, _END) is not _END if reading else False

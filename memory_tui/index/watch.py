@@ -23,6 +23,7 @@ from watchfiles import Change, watch
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.formatting import plural
+from memory_tui.workspace.media import modality_of
 from memory_tui.workspace.roots import FOLDER, Roots, scan
 from memory_tui.workspace.scan import Found, known_too_large, too_large
 
@@ -255,6 +256,6 @@ def _named(changes: Changes) -> Named:
 
 def _can_matter(change: Change, path: str) -> bool:
     """Whether the change can concern a note: a note itself, or a folder that came or went with notes in it."""
-    if path.endswith((".md", ".jsonl")):
+    if path.endswith((".md", ".jsonl")) or modality_of(path):
         return True
     return change is not Change.modified and _NEVER_NOTES.isdisjoint(path.split(os.sep))

@@ -14,8 +14,8 @@ from memory_tui.ltm import entry
 from memory_tui.ltm.entry import IMPORTANCE, EntryRefused
 from memory_tui.ltm.lance import TableMissing
 from memory_tui.ltm.memories import COMMAND_MIN, LIMIT, TOOL_MIN, FoundEntry, Memories, StoredEntry
+from memory_tui.openclaw.prompt import RECALL, STORE
 
-RECALL, STORE, FORGET = "memory_recall", "memory_store", "memory_forget"
 _RECALLED, _SHORTEST_PROMPT = 3, 5
 _NOTHING = "No relevant memories found."
 _UNTRUSTED = (

@@ -16,7 +16,7 @@ from typing import Literal
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable
-from memory_tui.core.locks import WriterLock
+from memory_tui.core.locks import Holder, WriterLock, holder
 from memory_tui.core.secret_finder import masked
 from memory_tui.ltm.lance import MemoriesUnavailable
 from memory_tui.ltm.location import TableLocation
@@ -107,6 +107,19 @@ class EntryJournal:
             raise MemoriesUnavailable(error.message, "Check the folder of the journal.") from error
         with lock:
             yield
+
+    def writer(self) -> Holder | None:
+        """The process that has the memories locked now; None where there is none."""
+        if not self.file.exists():
+            return None
+        try:
+            lock = WriterLock.acquire(self.file)
+        except IndexUnavailable as error:
+            raise MemoriesUnavailable(error.message, "Check the folder of the journal.") from error
+        if lock is None:
+            return holder(self.file)
+        lock.release()
+        return None
 
     def begin(self, change: EntryChange) -> EntryChange:
         """Write down what is about to be done, with the next number. Only while `locked`."""

@@ -59,6 +59,8 @@ class EntryTable:
     def __init__(self, location: TableLocation, table: Any) -> None:  # noqa: ANN401 - a table of LanceDB
         self.location = location
         self._table = table
+        self.closed = False
+        """Whether a call failed, after which the table is opened anew."""
         schema = table.schema
         self.dims = _require_shape(location, schema)
         self.recorded = model_of(schema.metadata)
@@ -67,8 +69,10 @@ class EntryTable:
     @classmethod
     def open(cls, location: TableLocation) -> EntryTable:
         """The table, which is only read. Raises TableMissing, MemoriesUnavailable; makes no folder."""
+        lance.require()
         if not location.remote:
             _require_folder(location)
+            lance.require_whole(location)
 
         def run() -> EntryTable:
             connection = lance.connected(location)
@@ -249,7 +253,11 @@ class EntryTable:
             self._table.checkout_latest()
             return run()
 
-        return lance.bounded(self.location, doing, fresh)
+        try:
+            return lance.bounded(self.location, doing, fresh)
+        except MemoriesUnavailable:
+            self.closed = True
+            raise
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------

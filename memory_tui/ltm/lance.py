@@ -9,9 +9,11 @@ import importlib
 import importlib.util
 import os
 import re
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_tui.core.errors import MemoryTuiError
@@ -26,12 +28,24 @@ LOCAL_SECONDS, REMOTE_SECONDS = 600.0, 30.0
 """How long one call of the library may take, on this machine and over the network."""
 NOT_FOUND = "was not found"
 """What the library says of a table that is not there."""
+_EXTRA = "Install the extra: uv tool install 'memory-tui[lancedb]', or pip install 'memory-tui[lancedb]'."
 _LOADING = threading.Lock()
 _LONGEST_REASON = 200
 _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
 """Where in the library's own sources a failure was met."""
 
 
+_PANICS = ("PanicException", "RustPanic")
+_MARK = b"LANC"
+_MANIFEST_END, _LENGTH = struct.Struct("<Q4s4s"), struct.Struct("<I")
+_DATA_END = struct.Struct("<QQQIIHH4s")
+_ROW = 16
+"""Bytes of a place with its length."""
+_SINCE = (0, 3)
+"""The first version of the files of data that end so; it is called 2.0 elsewhere."""
+_WRITTEN = "2.0"
+"""The version of the files of new tables: the library of OpenClaw's plug-in panics over those of 2.2."""
+_HALF = 1 << 63
 _DAMAGE = "magic|notfound|invalidrange|filesizeistoosmall|corrupt|panic|manifest|decode|protobuf|lanceerror"
 
 
@@ -47,9 +61,10 @@ class TableMissing(MemoriesUnavailable):
     code = "memories_missing"
 
 
-def installed() -> bool:
-    """Whether the library is there, found without loading it."""
-    return importlib.util.find_spec("lancedb") is not None
+def require() -> None:
+    """Find the library without loading it. Raises MemoriesUnavailable where it is not there."""
+    if importlib.util.find_spec("lancedb") is None:
+        raise MemoriesUnavailable("LanceDB, which keeps the memories, is not installed.", _EXTRA)
 
 
 def library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without types
@@ -61,14 +76,12 @@ def library(name: str = "lancedb") -> Any:  # noqa: ANN401 - a module without ty
         # Read once, when it is loaded: its remarks on standard error would lie on the screen.
         os.environ.setdefault("LANCE_LOG", "error")
         os.environ.setdefault("LANCEDB_LOG", "error")
+        os.environ.setdefault("RUST_BACKTRACE", "0")
         try:
             importlib.import_module("lancedb")
             return importlib.import_module(name)
         except ImportError as error:
-            raise MemoriesUnavailable(
-                f"LanceDB cannot be loaded: {one_line(str(error))}.",
-                "Install the extra: uv tool install 'memory-tui[lancedb]', or pip install 'memory-tui[lancedb]'.",
-            ) from error
+            raise MemoriesUnavailable(f"LanceDB cannot be loaded: {one_line(str(error))}.", _EXTRA) from error
 
 
 def connected(location: TableLocation) -> Any:  # noqa: ANN401 - a connection of LanceDB
@@ -84,7 +97,8 @@ def made(location: TableLocation, schema: Any) -> Any:  # noqa: ANN401 - a schem
     except ValueError as error:
         if NOT_FOUND not in str(error):
             raise
-        table = connection.create_table(location.table, schema=schema)
+        options = {**location.options, "new_table_data_storage_version": _WRITTEN}
+        table = connection.create_table(location.table, schema=schema, storage_options=options)
     key = schema.names[0]
     if key in table.schema.names and not is_key(table.schema.field(key)):
         table.set_unenforced_primary_key(key)
@@ -106,8 +120,8 @@ def sentences(location: TableLocation, doing: str) -> Iterator[None]:
     except (ValueError, RuntimeError, OSError, KeyError, TypeError, ImportError, AttributeError) as error:
         raise failure(location, doing, error) from error
     except BaseException as error:
-        # A panic in Rust is no Exception, so that nobody swallows it by accident.
-        if type(error).__name__ != "PanicException":
+        # A panic in Rust has one of two classes; one is no Exception, so that nobody swallows it by accident.
+        if type(error).__name__ not in _PANICS:
             raise
         raise failure(location, doing, error) from error
 
@@ -139,11 +153,63 @@ def failure(location: TableLocation, doing: str, error: BaseException) -> Memori
             f"Another program changed {shown} at the same moment; nothing was written.", "Try again."
         )
     if re.search(_DAMAGE, low):
-        return MemoriesUnavailable(
-            f"The table in {shown} is damaged: {_reason(said)}. memory-tui changes nothing in it.",
-            "Restore the folder from a backup, or name another one: --memories DIR.",
-        )
+        return damaged(location, _reason(said))
     return MemoriesUnavailable(f"{doing} {shown} failed: {_reason(said)}.", "")
+
+
+def damaged(location: TableLocation, reason: str) -> MemoriesUnavailable:
+    """What a person is told of a table that cannot be trusted."""
+    return MemoriesUnavailable(
+        f"The table in {one_line(location.shown)} is damaged: {reason}. memory-tui changes nothing in it.",
+        "Restore the folder from a backup, or name another one: --memories DIR.",
+    )
+
+
+def require_whole(location: TableLocation) -> None:
+    """Look at the ends of the files of a local table before the library does. Raises MemoriesUnavailable.
+
+    The library believes the lengths that it reads there: a wrong one can end the whole process.
+    """
+    folder = Path(location.uri) / f"{location.table}.lance"
+    versions = {int(file.stem): file for file in (folder / "_versions").glob("*.manifest") if file.stem.isdigit()}
+    if not versions:
+        return
+    # Newer releases count down, so that a listing gives the newest first.
+    newest = versions[min(versions) if max(versions) > _HALF else max(versions)]
+    try:
+        manifest = newest.read_bytes()
+        sound = _whole_manifest(manifest)
+        named = [file for file in (folder / "data").glob("*.lance") if file.name.encode() in manifest] if sound else []
+        bad = next((file for file in named if not _whole_data(file)), None) if sound else newest
+    except OSError as error:
+        raise failure(location, "Reading", error) from error
+    if bad is not None:
+        raise damaged(location, f"{bad.name} does not end as such a file does")
+
+
+def _whole_manifest(data: bytes) -> bool:
+    """A manifest ends with the place of its own record, whose length stands there, then version and mark."""
+    if len(data) < _MANIFEST_END.size or not data.endswith(_MARK):
+        return False
+    place = int(_MANIFEST_END.unpack(data[-_MANIFEST_END.size :])[0])
+    room = len(data) - _MANIFEST_END.size - _LENGTH.size - place
+    return room >= 0 and int(_LENGTH.unpack_from(data, place)[0]) <= room
+
+
+def _whole_data(file: Path) -> bool:
+    """A file of data ends with the places of three tables and the lengths of two, then version and mark."""
+    with file.open("rb") as opened:
+        size = opened.seek(0, os.SEEK_END)
+        if size < _DATA_END.size:
+            return False
+        opened.seek(size - _DATA_END.size)
+        end = opened.read()
+    columns_at, offsets_at, buffers_at, buffers, columns, major, minor, mark = _DATA_END.unpack(end)
+    if mark != _MARK:
+        return False
+    room = size - _DATA_END.size
+    tables = columns_at <= offsets_at <= buffers_at <= room and buffers_at + buffers * _ROW <= room
+    return bool((major, minor) < _SINCE or (tables and offsets_at + columns * _ROW <= buffers_at))
 
 
 def _reason(text: str) -> str:

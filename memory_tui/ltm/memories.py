@@ -166,7 +166,7 @@ class Memories:
     def table(self) -> EntryTable:
         """The table, opened when first needed. Raises TableMissing."""
         with self._lock:
-            if self._table is None:
+            if self._table is None or self._table.closed:
                 self._table = EntryTable.open(self.location)
             return self._table
 
@@ -301,24 +301,16 @@ class Memories:
                 )
             return Forgotten(found, change=self._delete(table, "forget", before).id)
 
-    def forget_by_query(self, query: str, *, by_words: bool = False) -> Forgotten:
-        """Delete the one entry that `query` clearly means; else nothing, and the candidates.
+    def forget_by_query(self, query: str, least: float = FORGET_MIN) -> Forgotten:
+        """Delete the one entry that `query` clearly means, as OpenClaw does; else nothing.
 
-        With `by_words` an entry that alone holds every word of the query is clearly meant, too.
+        The candidates are then the entries with at least the score `least`.
         """
-        found = self.search(query, LIMIT, FORGET_MIN, explained=False)
-        candidates = list(found.hits)
-        words = frozenset(query.casefold().split())
-        holding: list[MemoryEntry] = []
-        if by_words:
-            holding = [one for one in self.table().entries() if words <= _words(one.text)]
-            known = {one.entry.id for one in candidates}
-            near = {one.entry.id: one for one in self.search(query, LIMIT, 0.0, explained=False).hits}
-            candidates += [near[one.id] for one in holding if one.id in near and one.id not in known]
-        clear = len(candidates) == 1 and len(holding) <= 1
-        if clear and (candidates[0].score > CLEAR or [candidates[0].entry] == holding):
-            return self.forget([candidates[0].entry.id])
-        return Forgotten((), tuple(candidates))
+        found = self.search(query, LIMIT, min(least, FORGET_MIN), explained=False).hits
+        near = [one for one in found if one.score >= FORGET_MIN]
+        if len(near) == 1 and near[0].score > CLEAR:
+            return self.forget([near[0].entry.id])
+        return Forgotten((), found)
 
     def undo(self, number: int = 0) -> EntryChange:
         """Take back the change `number`, or the last one that is not undone. Raises EntryRefused."""
@@ -491,10 +483,6 @@ def _changed(before: Rows, made: Rows) -> Rows:
             at = before.column_names.index(name)
             before = before.set_column(at, before.schema.field(name), made[name])
     return before
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(word.strip(".,;:!?\"'()[]") for word in text.casefold().split())
 
 
 def _short(text: str) -> str:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
-from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.hosts.wiring import PROOF_CLIENT
-from memory_tui.openclaw.prompt import GET, SEARCH, disabled_rule, recall_rule
+from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
 
 if TYPE_CHECKING:
@@ -120,11 +119,15 @@ class ServedMemory:
                 self._lock.release()
 
     def _heard(self, event: Event) -> None:
-        from memory_tui.core.events import SyncFinished, SyncProgress
+        from memory_tui.core.events import ModelFetching, SyncFinished, SyncProgress, VectorsMade
 
         match event:
             case SyncProgress():
                 self.news = f"indexing {event.done} of {event.total}: {one_line(event.path)}"
+            case VectorsMade():
+                self.news = f"embedding {event.done} of {event.total} chunks"
+            case ModelFetching():
+                self.news = f"fetching the model {one_line(event.name)}: {event.progress}"
             case SyncFinished():
                 self.news = ""
 
@@ -171,8 +174,6 @@ class ServedMemory:
         if self._logs(memory) and not client.startswith(PROOF_CLIENT):
             answer = found.answer
             outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
-            if answer.get("backend") == "qmd":
-                outcome = f"QMD answered: {plural(len(answer['results']), 'hit')}"
             entry = recall_log.RecallEntry(
                 SEARCH,
                 str(given.get("query")),
@@ -184,12 +185,15 @@ class ServedMemory:
                 ms=(time.perf_counter() - began) * 1000,
                 most_characters=manner.max_injected_chars,
                 by_words=late,
+                backend=answer.get("backend", ""),
             )
             # Whoever asked has been given another answer when this one comes too late.
             came = 0 if cancel.is_set() else len(answer["results"])
             is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
             if found.trace is not None:
                 entry = rerun.with_trace(entry, found.trace, came, is_cut=is_cut)
+            elif answer.get("backend") == "qmd" and not cancel.is_set():
+                entry = _with_hits_of_qmd(entry, answer)
             note_down(memory, replace(entry, outcome=TOO_LATE) if cancel.is_set() else entry)
         return found.answer
 
@@ -227,16 +231,75 @@ class ServedMemory:
             )
         return found
 
-    def entries(self, tool: str, given: Mapping[str, Any]) -> ToolAnswer:
-        """memory_recall, memory_store, memory_forget. Raises MemoryTuiError."""
+    def entries(self, tool: str, given: Mapping[str, Any], client: str) -> ToolAnswer:
+        """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
         from memory_tui.ltm import agent_answers
         from memory_tui.mcp.types import entry_arguments
 
-        asked = entry_arguments(tool, given)
-        return agent_answers.answer(self.memory().memories, tool, asked)
+        asked, at, began = entry_arguments(tool, given), time.time(), time.perf_counter()
+        memory = self.memory()
+        try:
+            found = agent_answers.answer(memory.memories, tool, asked)
+        except MemoryTuiError as error:
+            if tool == RECALL and self._logs(memory):
+                note_down(memory, _recall_of_memories(memory, asked, client, (at, began), (), error.message))
+            raise
+        if tool == RECALL and self._logs(memory):
+            hits = found.details.get("memories", ())
+            outcome = "" if hits else "No memory was near enough."
+            note_down(memory, _recall_of_memories(memory, asked, client, (at, began), hits, outcome))
+        return found
 
     def _logs(self, memory: Engine) -> bool:
         return memory.plan.settings.on("recall.log") if self.wishes.log is None else self.wishes.log
+
+
+def _recall_of_memories(
+    memory: Engine,
+    asked: Mapping[str, Any],
+    client: str,
+    began: tuple[float, float],
+    hits: Sequence[Mapping[str, Any]],
+    outcome: str,
+) -> RecallEntry:
+    """A recall of long-term memories for the log: ids and scores, no text."""
+    from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+
+    return RecallEntry(
+        RECALL,
+        asked["query"],
+        began[0],
+        client,
+        memory.plan.agent.id,
+        outcome=outcome,
+        ms=(time.perf_counter() - began[1]) * 1000,
+        requested={"limit": asked["limit"]} if "limit" in asked else {},
+        hits=tuple(LoggedHit(one["id"], 0, 0, one["score"], one["score"], 0.0) for one in hits),
+    )
+
+
+def _with_hits_of_qmd(entry: RecallEntry, answer: SearchAnswer) -> RecallEntry:
+    """`entry` with the hits that went out, by QMD's ranks and scores; of its index nothing is known that would last."""
+    from memory_tui.recalls.recall_log import LoggedHit
+
+    clamped = answer.get("clamped")
+    last = len(answer["results"]) if clamped and clamped["cut"] else 0
+    hits = tuple(
+        LoggedHit(
+            hit["path"],
+            hit["startLine"],
+            hit["endLine"],
+            hit["score"],
+            0.0,
+            0.0,
+            cut=place == last,
+            rank=hit.get("rank", place),
+        )
+        for place, hit in enumerate(answer["results"], 1)
+    )
+    ranked = len(hits) + (clamped["dropped"] if clamped else 0)
+    outcome = "" if hits else "QMD found nothing."
+    return replace(entry, provider="qmd", model="qmd", hits=hits, ranked=ranked, outcome=outcome)
 
 
 def note_down(memory: Engine, entry: RecallEntry) -> None:

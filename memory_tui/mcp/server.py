@@ -160,7 +160,7 @@ class Handlers:
         session = caller.meta.get(SESSION_KEY, "")
         key = session if isinstance(session, str) else ""
         if name in (tool["name"] for tool in self._entry_tools()):
-            return await self._call_entry_tool(name, given)
+            return await self._call_entry_tool(name, given, caller.client)
         runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
             SEARCH: lambda cancel, late: self.host.search(given, key, caller.client, cancel, late),
             GET: lambda *_: self.host.get(given, caller.client),
@@ -185,10 +185,10 @@ class Handlers:
             if reporting is not None:
                 reporting.cancel()
 
-    async def _call_entry_tool(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    async def _call_entry_tool(self, name: str, given: Mapping[str, Any], client: str) -> dict[str, Any]:
         """Run a tool of the long-term memories, once: what writes is not tried a second time."""
         try:
-            answer = await self._within(PATIENCE_SECONDS, lambda _: self.host.entries(name, given))
+            answer = await self._within(PATIENCE_SECONDS, lambda _: self.host.entries(name, given, client))
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it

@@ -30,7 +30,7 @@ T = TypeVar("T")
 Reader = Callable[[apsw.Connection], T]
 Failure = Literal["missing", "locked", "damaged", "unreadable"]
 _Way = Literal["locks", "immutable", "copy"]
-_Traces = tuple[tuple[int, int, int] | None, ...]
+Traces = tuple[tuple[int, int, int] | None, ...]
 
 _BUSY_MS = 300
 _FREE_TRIES = 3
@@ -63,14 +63,14 @@ def read_foreign(path: Path, read: Reader[T]) -> tuple[T, bool]:
     path = _real(path)
     with _one_at_a_time:
         for held in [False] * _FREE_TRIES + [True]:
-            before = _traces(path)
+            before = traces(path)
             try:
                 value, steady, way = _try(path, read, held)
             except (apsw.Error, UnicodeDecodeError, OSError) as error:
-                if held or _traces(path) == before:
+                if held or traces(path) == before:
                     raise _explained(error, path) from None
                 continue
-            if steady if way == "locks" else _traces(path) == before:
+            if steady if way == "locks" else traces(path) == before:
                 return value, way == "copy"
     raise NotSeen("locked", f"Another program was writing {path} each time it was read.", _AGAIN)
 
@@ -164,7 +164,7 @@ def _size(path: Path, side: str) -> int:
         return 0
 
 
-def _traces(path: Path) -> _Traces:
+def traces(path: Path) -> Traces:
     """What changes when somebody writes: file, size and time of the database and its logs. Raises NotSeen."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):

@@ -18,6 +18,7 @@ import numpy as np
 
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.index import index_write, schema
+from memory_tui.index.abilities import UNUSED
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
@@ -44,16 +45,24 @@ class _Row(NamedTuple):
     said: Annotations
 
 
+class OwnRows(NamedTuple):
+    """A private index of OpenClaw's rows, and whom they say each note is from, by path."""
+
+    store: Store
+    origins: Mapping[str, str]
+
+
 class _Rows(NamedTuple):
     """Everything that a search of 2026.9 reads; chunks in the order of their rows."""
 
     identity: HostIdentity | None
     files: Mapping[tuple[str, str], tuple[str, float, int]]
     chunks: Sequence[_Row]
+    origins: Mapping[str, str]
 
 
 @contextmanager
-def index_of(database: Path, identity: Identity | None) -> Iterator[Store]:
+def index_of(database: Path, identity: Identity | None) -> Iterator[OwnRows]:
     """Open a private index with the rows of OpenClaw's `database`; it is gone at the end.
 
     Vectors come along where `identity` has their model and length. Raises IndexUnavailable.
@@ -67,10 +76,10 @@ def index_of(database: Path, identity: Identity | None) -> Iterator[Store]:
             f"Rows of {database} make no sense: {error}.", "It was left as it is; let OpenClaw index again."
         ) from None
     with TemporaryDirectory(prefix="memory-tui-rows-") as folder:
-        store = Store.open(Path(folder) / "rows.sqlite", use_vec0=False)
+        store = Store.open(Path(folder) / "rows.sqlite", vec0=UNUSED)
         with closing(store):
             _fill(store, rows, _space(rows, identity))
-            yield store
+            yield OwnRows(store, rows.origins)
 
 
 def _read(connection: apsw.Connection) -> _Rows:
@@ -95,7 +104,16 @@ def _read(connection: apsw.Connection) -> _Rows:
         _Row._make((*row, bytes(vector or b""), Annotations(importance or 0, triggers or "", project or "")))
         for *row, vector, importance, triggers, project in chunks
     ]
-    return _Rows(None if meta is None else host_index.identity(meta[0], []), found, rows)
+    origins = {}
+    if host_index.PROVENANCE in names:
+        origins = {
+            str(path): str(origin)
+            for path, origin in connection.execute(
+                f"SELECT c.path, p.origin_class FROM {host_index.CHUNKS_2026_9} c "
+                f"JOIN {host_index.PROVENANCE} p ON p.chunk_id = c.id WHERE c.source = 'memory'"
+            )
+        }
+    return _Rows(None if meta is None else host_index.identity(meta[0], []), found, rows, origins)
 
 
 def _space(rows: _Rows, identity: Identity | None) -> Identity:

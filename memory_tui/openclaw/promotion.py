@@ -64,6 +64,11 @@ class Promotable:
     held: str
 
     @property
+    def night(self) -> str:
+        """The day (ISO) of its promotion where memory-tui runs, empty where it was not promoted."""
+        return _night(self.promoted)
+
+    @property
     def evidence(self) -> str:
         """The counts in words."""
         return (
@@ -84,6 +89,15 @@ class Promotions:
     def next(self) -> tuple[Promotable, ...]:
         """What the next deep sleep promotes."""
         return tuple(one for one in self.passages if not one.held)
+
+    @property
+    def nights(self) -> Mapping[str, tuple[Promotable, ...]]:
+        """What was promoted, by night, the newest first."""
+        found: dict[str, list[Promotable]] = {}
+        for one in self.passages:
+            if one.night:
+                found.setdefault(one.night, []).append(one)
+        return {night: tuple(found[night]) for night in sorted(found, reverse=True)}
 
 
 def promotions(workspace: Path, database: Path, now: float) -> Promotions:
@@ -174,7 +188,7 @@ def _held(value: Mapping[str, Any], promoted: str, signals: int, queries: int, d
     if origin in ("untrusted", "system"):
         return f"its origin is {origin}"
     if promoted:
-        return f"promoted {promoted[:10]}"
+        return f"promoted {_night(promoted)}"
     if signals < LEAST_SIGNALS:
         return f"{plural(signals, 'signal')}, at least {LEAST_SIGNALS} are needed"
     if queries < LEAST_QUERIES:
@@ -182,6 +196,11 @@ def _held(value: Mapping[str, Any], promoted: str, signals: int, queries: int, d
     if days > MOST_DAYS:
         return f"last recalled {days:.0f} days ago, at most {MOST_DAYS} count"
     return f"score {score:.3f}, at least {LEAST_SCORE} is needed" if score < LEAST_SCORE else ""
+
+
+def _night(promoted: str) -> str:
+    at = _time(promoted)
+    return promoted[:10] if at is None else dt.datetime.fromtimestamp(at).astimezone().date().isoformat()
 
 
 def _queries(count: int) -> str:

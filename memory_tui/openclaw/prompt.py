@@ -14,6 +14,8 @@ from memory_tui.core import jsstring
 
 HEADING = "## Memory Recall"
 SEARCH, GET = "memory_search", "memory_get"
+RECALL, STORE, FORGET = "memory_recall", "memory_store", "memory_forget"
+"""The tools of the long-term memories."""
 
 
 @dataclass(frozen=True, slots=True)

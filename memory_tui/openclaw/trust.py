@@ -19,14 +19,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import apsw
 
 from memory_tui.approval import Approval, Approvals
+from memory_tui.config import places
 from memory_tui.core.errors import ApprovalUnsaved, EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.openclaw import open_foreign
+
+if TYPE_CHECKING:
+    from memory_tui.plan import Plan
 
 State = Literal["agent", "edited", "untrusted", "unrecorded", "ignored", "unknown"]
 Written = tuple[str, bytes | None, bytes | None]
@@ -89,6 +93,8 @@ class Ledger:
     problem: str = ""
     next_step: str = ""
     remarks: tuple[str, ...] = ()
+    classes: Mapping[str, str] = field(default_factory=dict)
+    """The class of each file whose row can be read, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,7 @@ class Trust:
         self._database = database
         self._folder = approvals
         self._hashes: dict[str, tuple[tuple[int, int, int], str]] = {}
+        self._last: tuple[open_foreign.Traces, Ledger] | None = None
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -154,6 +161,16 @@ class Trust:
             step = "Trust is not shown; update memory-tui."
             return Ledger(name, problem=f"{name} has another ledger than OpenClaw 2026.9.", next_step=step)
         return self._parsed(name, values, version, now)
+
+    def last_ledger(self, now: float) -> Ledger:
+        """The same, read again only when the database changed."""
+        try:
+            traces = open_foreign.traces(self._database)
+        except open_foreign.NotSeen:
+            return self.ledger(now)
+        if self._last is None or self._last[0] != traces:
+            self._last = traces, self.ledger(now)
+        return self._last[1]
 
     def report(self, paths: Iterable[str], now: float) -> TrustReport:
         """The trust of those of `paths` that the ledger covers, and of what else it has rows of.
@@ -203,7 +220,8 @@ class Trust:
                 f"{plural(unread, 'row')} of the ledger cannot be read: the trust of these files is unknown."
             )
         absent = not rows and not self._expected
-        return Ledger(name, rows, frozenset(elsewhere), absent, remarks=tuple(remarks))
+        classes = {path: row.origin for path, row in rows.items() if row is not None}
+        return Ledger(name, rows, frozenset(elsewhere), absent, remarks=tuple(remarks), classes=classes)
 
     def _moved(self, ledger: Ledger, paths: Sequence[str]) -> tuple[str, ...]:
         """A sentence where the ledger knows these files, but under another folder."""
@@ -407,6 +425,11 @@ class Trust:
             f"UPDATE {TABLE} SET value_json = ? WHERE plugin_id = ? AND namespace = ? AND entry_key = ?",
             (text, *self._key(path)),
         )
+
+
+def of_plan(plan: Plan) -> Trust:
+    """OpenClaw's ledger of the notes of `plan`, whether OpenClaw keeps one or not."""
+    return Trust(plan.roots.workspace, places.state_database(), expected=plan.config.kind == "openclaw")
 
 
 def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, int, bool]:

@@ -19,7 +19,7 @@ from memory_tui.providers.answer_vectors import Malformed, NoDirection, unit_vec
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure
 from memory_tui.providers.http_client import Background, Http
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, host_of
-from memory_tui.providers.provider_protocol import Health, Identity, Vectors
+from memory_tui.providers.provider_protocol import Health, Identity, MediaText, Vectors
 
 _FAILURES_TO_SEQUENTIAL = 2
 _SUCCESSES_TO_CONCURRENT = 32
@@ -35,7 +35,10 @@ def groups(texts: Sequence[str], at: Sequence[int], most_bytes: int, most_items:
     found: list[list[int]] = []
     size = 0
     for position in at:
-        length = len(texts[position].encode("utf-8", "replace"))
+        text = texts[position]
+        length = len(text.encode("utf-8", "replace"))
+        if isinstance(text, MediaText):
+            length += -(-text.most // 3) * 4
         if not found or size + length > most_bytes or len(found[-1]) >= most_items:
             found.append([])
             size = 0
@@ -239,7 +242,7 @@ class Remote(GuardedProvider):
         """
         self.breaker.check()
         done: dict[int, Vectors] = {}
-        sent = [well_formed(text) for text in texts]
+        sent = [text if isinstance(text, MediaText) else well_formed(text) for text in texts]
         started = time.perf_counter()
         failure = self._background.run(lambda: self._all(sent, kind, done))
         if failure is not None:
@@ -330,7 +333,7 @@ class Remote(GuardedProvider):
 
     async def _in_parts(self, text: str, kind: Kind, refused: ProviderFailure) -> Vectors:
         """The unit vector of a text that is refused as a whole: the mean of its parts by their length."""
-        parts = [part for part in halves(text) or () if part.strip()]
+        parts = [] if isinstance(text, MediaText) else [part for part in halves(text) or () if part.strip()]
         if not parts:
             raise refused
         found: dict[int, Vectors] = {}

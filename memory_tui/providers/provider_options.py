@@ -176,7 +176,8 @@ class ProviderSettings:
     document_input_type: str = ""
     model_path: str = ""
     model_cache: Path | None = None
-    threads: int = 1
+    threads: int = 0
+    """Of a local model; 0 for their usual number."""
     batches: RequestLimits = RequestLimits()
     jobs: BatchOptions = BatchOptions()
     env: Callable[[str], str | None] = field(default=os.environ.get, repr=False)

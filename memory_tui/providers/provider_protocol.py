@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -40,6 +40,23 @@ class Health:
     ok: bool
     detail: str
     last_ms: float = 0.0
+
+
+class MediaText(str):
+    """The label of a media file, in the place of a text; whoever embeds it sends the file's bytes as well.
+
+    `load` reads type and bytes, no more than `most`. Raises ProviderError where the file is not what was indexed.
+    """
+
+    __slots__ = ("load", "most")
+    load: Callable[[], tuple[str, bytes]]
+    most: int
+
+    def __new__(cls, label: str, most: int, load: Callable[[], tuple[str, bytes]]) -> MediaText:
+        """`label` with what comes with it."""
+        made = super().__new__(cls, label)
+        made.most, made.load = most, load
+        return made
 
 
 class Provider(Protocol):

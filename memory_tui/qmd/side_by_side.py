@@ -68,6 +68,22 @@ class Measures:
     empty: int = 0
 
 
+def first_right(hits: Sequence[OwnHit | QmdHit], right: Mapping[str, set[int]]) -> int:
+    """The rank (1-based) of the first hit that holds a line of `right`, by path; 0 for none.
+
+    A path whose lines are unknown (none) is right as a whole.
+    """
+    return next((rank for rank, hit in enumerate(hits, 1) if _held(hit, right)), 0)
+
+
+def _held(hit: OwnHit | QmdHit, right: Mapping[str, set[int]]) -> set[tuple[str, int]]:
+    """The right lines that a hit holds; line 0 stands for a whole note."""
+    lines = right.get(hit.path)
+    if lines is None:
+        return set()
+    return {(hit.path, line) for line in lines or {0} if not line or hit.start_line <= line <= hit.end_line}
+
+
 @dataclass(slots=True)
 class Tally:
     """Sums over questions; `add` counts one answer."""
@@ -78,25 +94,16 @@ class Tally:
     sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
 
     def add(self, hits: Sequence[OwnHit | QmdHit], right: Mapping[str, set[int]]) -> None:
-        """Count an answer; `right` are the lines that answer the question by path, empty where it has no labels.
-
-        A path whose lines are unknown (none) is right as a whole.
-        """
+        """Count an answer; `right` are the lines that answer the question by path, empty where it has no labels."""
         self.asked += 1
         self.empty += not hits
         if not right:
             return
         self.labelled += 1
-        wanted = {(path, line) for path, lines in right.items() for line in lines or {0}}
-        seen: set[tuple[str, int]] = set()
-        first = 0
-        for rank, hit in enumerate(hits, 1):
-            holds = {
-                at for at in wanted if at[0] == hit.path and (not at[1] or hit.start_line <= at[1] <= hit.end_line)
-            }
-            first = first or (rank if holds else 0)
-            seen |= holds if rank <= CUT else set()
-        for at, value in enumerate((first == 1, len(seen) / len(wanted), 1 / first if first else 0.0)):
+        wanted = sum(len(lines or {0}) for lines in right.values())
+        seen = {at for hit in hits[:CUT] for at in _held(hit, right)}
+        first = first_right(hits, right)
+        for at, value in enumerate((first == 1, len(seen) / wanted, 1 / first if first else 0.0)):
             self.sums[at] += value
 
     def measures(self) -> Measures:

@@ -17,14 +17,15 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from memory_tui.core import atomic, jsstring, locks
 from memory_tui.core.errors import IndexUnavailable
+from memory_tui.core.formatting import plural
 from memory_tui.core.redaction import redact
 from memory_tui.core.secret_finder import find as secret_places
 from memory_tui.core.settings import Scalar
-from memory_tui.openclaw.prompt import GET, SEARCH
+from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 
 _TRIES, _PAUSE_SECONDS = 2500, 0.002
 
@@ -105,7 +106,8 @@ _LINES_READ = re.compile(r"lines \d+ to \d+")
 class LoggedHit:
     """One hit as an agent got it: where it stood, its scores, and the id of its chunk, which changes with its text.
 
-    `cut` tells that only the beginning of its snippet was delivered.
+    `cut` tells that only the beginning of its snippet was delivered. `rank` is QMD's, 0 where QMD did not answer. A
+    long-term memory has its id for a path.
     """
 
     path: str
@@ -116,6 +118,7 @@ class LoggedHit:
     text_score: float
     chunk: str = ""
     cut: bool = False
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,8 @@ class RecallEntry:
     `settings` are the knobs that ranking read, `requested` those of them that the agent gave; ages were counted from
     `now` (epoch seconds, 0: not logged). `index` names the index, `generation` its state. `hits` were delivered, of
     `ranked` that were recalled (0: not logged), because snippets may have `most_characters` in all (0: any).
-    `by_words` tells that there was no time to ask for meaning.
+    `by_words` tells that there was no time to ask for meaning. `backend` is qmd where QMD answered, builtin where the
+    index stood in for it, empty where QMD was not chosen.
 
     `id` is given by `append`; `outcome` says why nothing came back, and is empty where something did. For memory_get
     `query` is the path, and lines `first_line` to `last_line` were delivered.
@@ -152,6 +156,7 @@ class RecallEntry:
     ranked: int = 0
     most_characters: int = 0
     by_words: bool = False
+    backend: str = ""
     first_line: int = 0
     last_line: int = 0
 
@@ -160,7 +165,21 @@ class RecallEntry:
         """The paths of the notes of which the agent was given text."""
         if self.tool == GET:
             return frozenset([self.query] if _LINES_READ.fullmatch(self.outcome) else ())
-        return frozenset(hit.path for hit in self.hits)
+        return frozenset(hit.path for hit in self.hits if self.tool == SEARCH)
+
+    @property
+    def asked(self) -> Literal["notes", "memories", ""]:
+        """What was asked: the notes, the long-term memories, or nothing, because lines of a note were read."""
+        return "notes" if self.tool == SEARCH else "memories" if self.tool == RECALL else ""
+
+    @property
+    def got(self) -> str:
+        """What came back, in a few words; empty where the log says nothing of it."""
+        if not self.hits:
+            return self.outcome
+        if self.tool != SEARCH:
+            return plural(len(self.hits), "memory")
+        return plural(len(self.hits), "hit") + {"qmd": " of QMD", "builtin": " in QMD's place"}.get(self.backend, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,10 +146,9 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
     from memory_tui.openclaw.prompt import GET
 
     for entry in entries:
-        got = plural(len(entry.hits), "hit") if entry.hits else entry.outcome
         what = f"read {entry.query}" if entry.tool == GET else entry.query
         yield (
-            f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(got, _QUERY_CELLS)}"
+            f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(entry.got, _QUERY_CELLS)}"
             f"  {entry.ms:.0f} ms  {one_line(entry.client)}"
         ).rstrip()
     if not log.entries:
@@ -191,7 +190,10 @@ def claim(said: RecallClaim) -> str:
             bound = f" fit in {said.most_characters:,} characters" if said.most_characters else " were delivered"
             return f"{said.delivered} of {plural(said.ranked, 'hit')}{bound}."
         case rerun.AnswersNow():
-            return "The same would come now, in the same order." if said.same else "Now other hits would come."
+            whence = "of the index " if said.after_qmd else ""
+            if said.same:
+                return f"The same would come {whence}now, in the same order."
+            return f"Now other hits would come{' of the index' * said.after_qmd}."
         case rerun.DeliveredAs(place=None):
             return "By the log it was not delivered."
         case rerun.DeliveredAs():
@@ -212,6 +214,7 @@ def obstacle(said: Rebuilt | NotRebuilt) -> str:
     if isinstance(said, rerun.Rebuilt):
         return ""
     clauses: dict[Obstacle, str] = {
+        "of QMD": "QMD gave it, and its index of then is gone; what follows is the index's answer now",
         "partial": "the log keeps the question without its secrets, and not all of a long one",
         "other vectors": f"the index has vectors of {said.now}, not of {said.then}",
         "other mode": f"this search goes by {said.now}, the logged one by {said.then}",
@@ -226,13 +229,21 @@ def obstacle(said: Rebuilt | NotRebuilt) -> str:
 
 def _line(change: HitChange) -> str:
     from memory_tui.core.sanitize import one_line
-    from memory_tui.explain.wording import ordinal
 
     where = one_line(citation(change.path, change.start_line, change.end_line))
-    then = f"{ordinal(change.place_then)} with {change.score_then:.3f}" if change.place_then else "not delivered"
-    now = f"{ordinal(change.place_now)} with {change.score_now:.3f}" if change.place_now else "not recalled"
+    then = at_place(change.place_then, change.score_then) or "not delivered"
+    now = at_place(change.place_now, change.score_now) or "not recalled"
     causes = f" ({', '.join(_CAUSES[cause] for cause in change.causes)})" if change.causes else ""
     return f"  {where}  then {then}, now {now}{causes}"
+
+
+def at_place(place: int | None, score: float | None) -> str:
+    """The place of a hit with its score; empty for none."""
+    from memory_tui.explain.wording import ordinal
+
+    if not place:
+        return ""
+    return f"{ordinal(place)} of QMD" if score is None else f"{ordinal(place)} with {score:.3f}"
 
 
 def record(found: Rerun) -> Mapping[str, Any]:
@@ -256,6 +267,7 @@ _CAUSES = {
     "length": "did not fit",
     "notes": "notes changed",
     "index": "another index",
+    "backend": "the index, not QMD",
     "clock": "age",
     "knobs": "settings",
 }

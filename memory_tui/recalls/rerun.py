@@ -21,16 +21,21 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
 
-Cause = Literal["length", "notes", "index", "clock", "knobs"]
-"""What moved a hit: the bound on delivered characters, edits of notes, another index or model, age, or settings."""
+Cause = Literal["length", "notes", "index", "backend", "clock", "knobs"]
+"""What moved a hit: the bound on delivered characters, edits of notes, another index or model, the index in the place
+of QMD, age, or settings."""
 _AGENT = "the agent"
 """The origin of settings that an agent gave with its question."""
 _ROUNDING = 1e-9
+_QMD = "qmd"
 
 
 @dataclass(frozen=True, slots=True)
 class HitChange:
-    """One hit then and now: its place (1-based, None where it is no hit), its score, and the causes of the change."""
+    """One hit then and now: its place (1-based, None where it is no hit), its score, and the causes of the change.
+
+    A hit of QMD had no score that could be compared.
+    """
 
     path: str
     start_line: int
@@ -43,6 +48,7 @@ class HitChange:
 
 
 Obstacle = Literal[
+    "of QMD",
     "partial",
     "other vectors",
     "other mode",
@@ -80,9 +86,13 @@ class DeliveredFewer:
 
 @dataclass(frozen=True, slots=True)
 class AnswersNow:
-    """The answer now has the `same` hits in the same order, as far as they were delivered, or other ones."""
+    """The answer now has the `same` hits in the same order, as far as they were delivered, or other ones.
+
+    It is the answer of the index; `after_qmd` tells that QMD gave the one then.
+    """
 
     same: bool
+    after_qmd: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +148,7 @@ class Rerun:
         entry = self.entry
         fewer = DeliveredFewer(len(entry.hits), entry.ranked, entry.most_characters)
         bounded = (fewer,) if entry.ranked > len(entry.hits) else ()
-        return (*bounded, self.remade, AnswersNow(self.same), *self.changes)
+        return (*bounded, self.remade, AnswersNow(self.same, entry.backend == _QMD), *self.changes)
 
 
 def with_trace(entry: RecallEntry, trace: Trace, delivered: int, *, is_cut: bool = False) -> RecallEntry:
@@ -210,7 +220,7 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
     then = gather(entry.query, source=source, by_words=entry.by_words, now=clock_of(entry))
     later = gather(entry.query, source=source, by_words=entry.by_words)
     rebuilt, aged, now = rank(then, logged), rank(later, logged), rank(later, _with(settings, entry.requested))
-    remade = Rebuilt() if _is_rebuilt(entry, rebuilt) else _why_not(entry, rebuilt, logged)
+    remade = _why_not(entry, rebuilt, logged)
     return Rerun(
         entry,
         then,
@@ -218,7 +228,7 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
         logged,
         now,
         _changes(entry, rebuilt, aged, now, is_rebuilt=isinstance(remade, Rebuilt)),
-        _another_index(entry, rebuilt) or rebuilt.generation != entry.generation,
+        entry.backend != _QMD and (_another_index(entry, rebuilt) or rebuilt.generation != entry.generation),
         remade,
     )
 
@@ -241,8 +251,12 @@ def _another_index(entry: RecallEntry, trace: Trace) -> bool:
     return other or bool(entry.index and entry.index != trace.uuid)
 
 
-def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> NotRebuilt:
-    """Why the answer then cannot be rebuilt."""
+def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> Rebuilt | NotRebuilt:
+    """Why the answer then cannot be rebuilt, where it cannot."""
+    if entry.backend == _QMD:
+        return NotRebuilt("of QMD")
+    if _is_rebuilt(entry, trace):
+        return Rebuilt()
     if is_partial(entry.query):
         return NotRebuilt("partial")
     if (entry.provider, entry.model) != (trace.provider, trace.model):
@@ -261,9 +275,13 @@ def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> NotRebuilt
 
 def _changes(entry: RecallEntry, rebuilt: Trace, aged: Trace, now: Trace, *, is_rebuilt: bool) -> tuple[HitChange, ...]:
     """Each hit of then or now, with the steps from then to now at which its place changed."""
-    old = {(hit.path, hit.start_line, hit.end_line): (place, hit.score) for place, hit in enumerate(entry.hits, 1)}
+    of_qmd = entry.backend == _QMD
+    old = {
+        (hit.path, hit.start_line, hit.end_line): (place, None if of_qmd else hit.score)
+        for place, hit in enumerate(entry.hits, 1)
+    }
     steps = [_places(trace.recalled) for trace in (rebuilt, aged, now)]
-    before: Cause = "index" if _another_index(entry, rebuilt) else "notes"
+    before: Cause = "backend" if of_qmd else "index" if _another_index(entry, rebuilt) else "notes"
     none: tuple[None, None] = (None, None)
     found = []
     for key in dict.fromkeys((*steps[-1], *old)):

@@ -207,6 +207,11 @@ def _warn(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def problem(text: str) -> None:
+    """What went wrong beside an answer."""
+    _warn(f"memory-tui: {one_line(text)}")
+
+
 def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     """What an `index` run did."""
     from memory_tui.explain import trace_json
@@ -231,17 +236,28 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
 class CommandProgress:
     """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
 
-    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none.
+    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none. With
+    `each_file` every file that is indexed has a line.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, each_file: bool = False) -> None:
+        self._each_file = each_file
         self._live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._since = time.monotonic()
         self._drawn = 0.0
 
     def __call__(self, event: Event) -> None:
         """Tell `event`, on the thread that made it."""
-        from memory_tui.core.events import BatchNews, SyncFinished, SyncProgress, VectorsMade
+        from memory_tui.core.events import (
+            BatchNews,
+            FileFailed,
+            FileIndexed,
+            FileRemoved,
+            ModelFetching,
+            SyncFinished,
+            SyncProgress,
+            VectorsMade,
+        )
 
         match event:
             case BatchNews():
@@ -253,11 +269,24 @@ class CommandProgress:
             case SyncProgress():
                 self._draw(progress(event))
             case VectorsMade():
-                self._draw(f"Embedding {event.done:,} of {event.total:,} chunks")
+                pace = f", {event.pace}" if event.pace else ""
+                self._draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
+            case ModelFetching():
+                self._draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
             case SyncFinished():
                 self.clear()
+            case FileIndexed() if self._each_file:
+                self._line(f"indexed {event.path}: {plural(event.chunks, 'chunk')}, {event.embedded:,} embedded")
+            case FileRemoved() if self._each_file:
+                self._line(f"removed {event.path}")
+            case FileFailed() if self._each_file:
+                self._line(f"failed {event.path}: {event.reason}")
             case _:
                 pass
+
+    def _line(self, line: str) -> None:
+        self.clear()
+        _warn(one_line(line))
 
     def _draw(self, line: str) -> None:
         now = time.monotonic()
@@ -288,6 +317,14 @@ def approval(made: Approval | None, *, as_json: bool) -> None:
     if made and not as_json:
         to, notes = f"{one_line(made.provider)} at {one_line(made.host)}", one_line(made.workspace)
         _print(f"Approved: {to} gets the notes of {notes}. To withdraw: memory-tui provider --revoke.")
+
+
+def approved_extension(library: str, named_by: str) -> None:
+    """Which build of sqlite-vec may be run, and who named it; beside the answer, which may be JSON."""
+    _warn(
+        f"Approved: {one_line(library)} is run as sqlite-vec, which {one_line(named_by)} names. "
+        "To withdraw: memory-tui provider --revoke sqlite-vec."
+    )
 
 
 def search(
@@ -406,7 +443,7 @@ def _losers(trace: Trace) -> None:
     _print(
         f"\n{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
         f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
-        f"(profile {trace.profile}, {trace.mode})"
+        f"(profile {trace.profile}, {trace.mode}{f'; nearest by {trace.nearest_by}' if trace.nearest_by else ''})"
     )
     for loser in trace.lost[:10]:
         _print(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memory_tui.core.formatting import plural
+from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.explain.trace_json import plain
 from memory_tui.tune.evaluate import TABLE_METRICS, QueryChange, Rival, Scorecard, ScoreComparison, Shortfall
@@ -16,6 +17,8 @@ from memory_tui.tune.metrics import COSTS, Scores
 COLUMNS = ("recall", "recall@6", "mrr@10", "ndcg@10", "noise", "wrong")
 """The metrics of a table for people."""
 _WIDTH = 9
+_SHOWN = 3
+"""Names of notes in a sentence."""
 
 
 def scorecard_lines(value: Scorecard) -> Iterator[str]:
@@ -23,6 +26,10 @@ def scorecard_lines(value: Scorecard) -> Iterator[str]:
     yield f"{plural(len(value.rows), 'query')} with labels" + (
         f", {plural(value.unjudged, 'query')} without" if value.unjudged else ""
     )
+    if value.absent:
+        shown = ", ".join(one_line(path, 60) for path in value.absent[:_SHOWN])
+        more = f" and {len(value.absent) - _SHOWN} more" if len(value.absent) > _SHOWN else ""
+        yield f"Labels of {plural(len(value.absent), 'note')} that cannot be read count as not found: {shown}{more}."
     yield _row("", COLUMNS)
     for row in value.rows:
         yield f"{_row('', _numbers(row.scores))}  {row.query.text}"
@@ -139,6 +146,7 @@ def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
     return {
         "questions": len(value.rows),
         "unjudged": value.unjudged,
+        "absent": list(value.absent),
         "metrics": dict(value.mean),
         "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
         "queries": [

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memory_tui.ltm.entry_journal import EntryChange
     from memory_tui.ltm.memories import EntrySearch, Forgotten, Memories, StoredEntry
     from memory_tui.ltm.vector_space import SpaceProof
+    from memory_tui.recalls.recall_log import RecallEntry
 
 
 def entry(one: MemoryEntry) -> str:
@@ -73,15 +74,17 @@ def stored(done: StoredEntry) -> Iterator[str]:
         yield f"Not stored: it repeats {done.entry.id} (score {done.score:.3f}): {one_line(done.entry.text)}"
 
 
-def forgotten(done: Forgotten) -> Iterator[str]:
-    """What was forgotten, or what could have been meant."""
+def forgotten(done: Forgotten, command: str) -> Iterator[str]:
+    """What was forgotten, or what could have been meant; `command` and an id forget one of those."""
     for one in done.entries:
         yield f"Forgotten: {entry(one)}"
     if done.entries:
         yield "To undo: memory-tui ltm undo."
     elif done.candidates:
-        yield "Nothing is forgotten: name one of these by its id."
-        yield from (f"{one.score:.3f}  {entry(one.entry)}" for one in done.candidates)
+        yield "Nothing is forgotten. To forget one of these:"
+        for near in done.candidates:
+            yield f"{near.score:.3f}  {entry(near.entry)}"
+            yield f"       {one_line(command)} {near.entry.id}"
     else:
         yield "Nothing is forgotten: no entry is near enough."
 
@@ -153,3 +156,28 @@ def stats(found: dict[str, Any]) -> Iterator[str]:
     yield (
         "memory-tui may write here." if found["writable"] else "Only read. To agree to writing: memory-tui ltm approve."
     )
+
+
+def recalled_again(logged: RecallEntry, found: EntrySearch) -> Iterator[str]:
+    """What an agent got of the long-term memories, and what it would get now: ids with scores."""
+    from memory_tui.recalls.recalled_lines import at_place, moment
+
+    yield f"{logged.id}  {moment(logged.at)}  {one_line(logged.client)}".rstrip()
+    yield f"Asked the long-term memories: {one_line(logged.query)}"
+    if logged.outcome:
+        yield f"Outcome: {one_line(logged.outcome)}"
+    then = [(hit.path, hit.score) for hit in logged.hits]
+    now = [(one.entry.id, one.score) for one in found.hits]
+    same = [key for key, _ in then] == [key for key, _ in now]
+    yield "The same would come now, in the same order." if same else "Now other memories would come."
+    places = [{key: (place, score) for place, (key, score) in enumerate(ranked, 1)} for ranked in (then, now)]
+    for key in dict.fromkeys(key for key, _ in (*now, *then)):
+        was, became = (at_place(*at[key]) if key in at else "" for at in places)
+        yield f"  {one_line(key, 40)}  then {was or 'not delivered'}, now {became or 'not recalled'}"
+
+
+def recalled_again_data(logged: RecallEntry, found: EntrySearch) -> dict[str, Any]:
+    """The same as JSON-ready data."""
+    from memory_tui.explain.trace_json import plain
+
+    return {"entry": plain(logged), "now": [{"id": one.entry.id, "score": one.score} for one in found.hits]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from memory_tui.core import profiles
 from memory_tui.search.trace import Candidate, Trace
 
 DECAY = "query.hybrid.temporalDecay.enabled"
@@ -25,12 +24,9 @@ def bar(parts: Sequence[tuple[str, float]], scale: float, width: int) -> str:
 
 
 def perfect(trace: Trace) -> float:
-    """The score of a perfect hit, which fills a bar: both weights, and all that can be added."""
+    """The score of a perfect hit, which fills a bar: 1, or both weights where a release lets them add up to more."""
     sides = sum(part.weight for part in (trace.recalled[0].vector, trace.recalled[0].text)) if trace.recalled else 1.0
-    if profiles.get(trace.profile).age == "multiply":
-        return max(1.0, sides)
-    recency = trace.settings.number("recency.weight") if trace.settings.on(DECAY) else 0.0
-    return max(1.0, sides + recency + (trace.settings.number("dateBoost") if trace.plan.time else 0.0))
+    return max(1.0, sides)
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str, str]]:

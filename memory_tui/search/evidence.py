@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from memory_tui.search.answer_level import UnrelatedEvidence
 from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.rules_2026_9 import Hit
-from memory_tui.search.trace import ChunkRef, Elsewhere, QueryPlan, Unsearchable
+from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memory_tui.source.protocol import ChunkSource
 
 Rows = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -130,6 +131,8 @@ class Lexical:
     path_order: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Where the path of each file stands among all paths."""
     active: frozenset[str] = frozenset()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Who notes are from by OpenClaw's ledger, by path."""
 
     @classmethod
     def none(cls) -> Lexical:
@@ -143,12 +146,32 @@ class Lexical:
         return replace(self, hits=hits, said=said)
 
 
+Basis = Literal["name", "mtime", "evergreen"]
+DAY_SECONDS = 86_400.0
+
+
+class FileDates(Protocol):
+    """What files are aged from."""
+
+    def seconds(self, files: Integers) -> Floats:
+        """Epoch seconds of each of `files`, NaN for evergreen ones."""
+
+    def basis(self, file: int) -> Basis:
+        """What the age of a file is read from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Age:
-    """How old each file's notes are, in days (NaN for evergreen), and what the age was read from."""
+    """How old notes are at `now` (epoch seconds), `more` days later."""
 
-    days: Floats
-    basis: Sequence[Literal["name", "mtime", "evergreen"]]
+    dates: FileDates
+    now: float
+    more: float = 0.0
+
+    def days(self, files: Integers) -> Floats:
+        """The age of each of `files` in days, NaN for evergreen ones."""
+        found: Floats = (self.now - self.dates.seconds(files)) / DAY_SECONDS + self.more
+        return found
 
 
 class TextsLater(Mapping[int, str]):
@@ -214,6 +237,8 @@ class Evidence:
     unsearchable: tuple[Unsearchable, ...]
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
+    nearest_by: NearestBy = ""
+    """Who found the `nearest`."""
     withheld: Mapping[int, str] = field(default_factory=dict)
     """Chunks by rowid that were not sent to the provider, with the reason in words."""
     lexical: Lexical = field(default_factory=Lexical.none)
@@ -236,6 +261,10 @@ class Evidence:
     """How many chunks the index has, where this is the evidence of some of them alone."""
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Where words stand that no chunk was found to hold."""
+    language: str = ""
+    """That of the question, or its script, where the table that made the vectors hardly knows it."""
+    known: float = 1.0
+    """How much of such a question the table knows."""
     unrelated: UnrelatedEvidence | None = None
     """What unrelated questions in the script of this one reach in these notes; None where nobody measured it."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
@@ -259,9 +288,6 @@ class Evidence:
         return self.of_chunks or self.chunks
 
 
-DAY_SECONDS = 86_400.0
-
-
 def later(evidence: Evidence, days: float) -> Evidence:
     """The same findings as they will be `days` from now (before, when negative): every dated note is as much older.
 
@@ -272,7 +298,7 @@ def later(evidence: Evidence, days: float) -> Evidence:
         return evidence
 
     def aged(age: Age) -> Age:
-        return replace(age, days=age.days + days)
+        return replace(age, more=age.more + days)
 
     now = evidence.now + days * DAY_SECONDS
     # Of a question whose time is not read nothing moves.

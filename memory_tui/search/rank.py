@@ -14,17 +14,22 @@ from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
 from memory_tui.core.settings import Settings
 from memory_tui.notices import (
-    CutOtherwise,
-    EmptiedThere,
-    FirstSearchThere,
-    NeverRecalledThere,
+    LanguageUnknown,
     Notice,
+    NotTranslated,
     PassagesByWords,
     ReadAsTime,
     SearchedOtherwise,
     SettingIgnored,
     UnevenWeights,
     WordsUnknown,
+)
+from memory_tui.release_notices import (
+    CutOtherwise,
+    EmptiedThere,
+    FirstSearchThere,
+    NeverRecalledThere,
+    TrustUnread,
     ZeroVectors,
 )
 from memory_tui.search import formulas, gate, rules_2026_9
@@ -38,6 +43,7 @@ from memory_tui.search.score import (
     Scores,
     Similarity,
     age_of,
+    compares,
     components,
     groups,
     keyword_hits,
@@ -197,7 +203,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     """`evidence` under `settings`: a frozen record with a verdict for every candidate."""
     began = time.perf_counter()
     mode = mode_of(evidence, settings)
-    rules = Rules.of(settings, mode)
+    rules = Rules.of(settings, mode, evidence.known)
     side = side_of(evidence, mode, rules)
     ranking = _Ranking(evidence, side, mode, rules)
     numbers, decided = ranking.numbers, ranking.decided
@@ -230,13 +236,14 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *_weights_notice(settings, rules),
             *_meaning_alone(side, mode, ranking, recalled),
             *_waiting(evidence, recalled),
-            *_words_alone(evidence, recalled),
+            *_words_alone(evidence, rules.profile, recalled),
             *_no_table(numbers),
             *not_copied(evidence, mode, rules.profile),
         ),
         empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
+        nearest_by=evidence.nearest_by,
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
@@ -255,9 +262,10 @@ def can_rank(evidence: Evidence, name: str) -> bool:
 def _as_told(notices: Sequence[Notice], rules: Rules) -> Iterator[Notice]:
     """Those of `notices` that are true under `rules`, as they are true of the release."""
     for one in notices:
+        elsewhere = isinstance(one, SettingIgnored) and one.profile != rules.profile.name
         if isinstance(one, ZeroVectors) and rules.profile.exact_paths:
             yield replace(one, profile=rules.profile.name)
-        elif isinstance(one, SettingIgnored) and one.profile != rules.profile.name:
+        elif elsewhere or (isinstance(one, TrustUnread) and not rules.profile.exact_paths):
             continue
         elif rules.corrects or not isinstance(one, ReadAsTime | SearchedOtherwise):
             yield one
@@ -297,9 +305,26 @@ def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notic
     return (WaitingHolds(evidence.elsewhere),) if recalled and evidence.elsewhere.held else ()
 
 
-def _words_alone(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
-    """That there are vectors, but the model made none of this query."""
-    return (WordsUnknown(len(recalled)),) if evidence.pointless else ()
+def _words_alone(evidence: Evidence, profile: Profile, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:
+    """That there are vectors, but the model made none of this query, too little to count, or none across languages."""
+    if evidence.language and profile.second_stage:
+        return (LanguageUnknown(evidence.language, evidence.known),)
+    return ((WordsUnknown(len(recalled)),) if evidence.pointless else ()) + _not_translated(evidence)
+
+
+def _not_translated(evidence: Evidence) -> tuple[Notice, ...]:
+    """That words in another script than the Latin one are in no note, and have no meaning in another language here."""
+    asked = dict.fromkeys(word for word in tokens.WORD.findall(evidence.query) if _LETTERS.search(word))
+    if evidence.provider != _BUILTIN or not asked:
+        return ()
+    sides = (evidence.openclaw, evidence.recommended)
+    held = any(count for side in sides for word, count in side.frequency.items() if _LETTERS.search(word))
+    return () if held else (NotTranslated(tuple(asked)),)
+
+
+_LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
+"""A letter of another script than the Latin one."""
+_BUILTIN = "builtin"
 
 
 def _no_table(numbers: Components) -> tuple[Notice, ...]:
@@ -479,7 +504,8 @@ class _Ranking:
             level=int(numbers.level[i]),
             provenance=self._provenance(i, ref),
             annotations=evidence.lexical.said.get(int(numbers.rows[i]), NOTHING_SAID),
-            second=second_part(numbers, scores, rules, i),
+            second=second_part(numbers, scores, i),
+            first_share=float(scores.first[0, 0]),
         )
 
     def _factors(self, i: int) -> tuple[Factor, ...]:
@@ -500,7 +526,8 @@ class _Ranking:
             # The index was cut by the rules of another release, and its lexical search did not run.
             return None
         mtime = mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]
-        return Provenance(origin_class(ref.path), "unknown", int(mtime * 1000))
+        origin = origin_class(ref.path, self.evidence.lexical.origins)
+        return Provenance(origin, "unknown", int(mtime * 1000))
 
     def _lexical(self, i: int) -> LexicalPart | None:
         """How words and paths found a candidate; None where they did not, or under a profile without such a side."""
@@ -529,8 +556,8 @@ class _Ranking:
             return AgePart(None, "off", 1.0, 0.0)
         file = int(self.evidence.file_of[self.numbers.rows[i]])
         return AgePart(
-            formulas.or_none(self.ages.days[file]),
-            self.ages.basis[file],
+            formulas.or_none(self.numbers.days[i]),
+            self.ages.dates.basis(file),
             float(self.scores.factor[0, i]),
             float(self.scores.recency[0, i]),
         )
@@ -541,7 +568,7 @@ def _funnel(ranking: _Ranking, nearest: int, matched: Rows) -> Funnel:
     return Funnel(
         chunks=evidence.chunks,
         files=evidence.files,
-        vector_matches=0 if evidence.cosine is None else evidence.embedded,
+        vector_matches=evidence.embedded if compares(evidence, ranking.rules.profile) else 0,
         vector_pool=nearest,
         text_matches=ranking.numbers.text_matches if len(matched) else 0,
         text_pool=len(set(matched.tolist())),

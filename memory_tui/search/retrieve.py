@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,17 +13,9 @@ import numpy as np
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
-from memory_tui.notices import (
-    LongQuestion,
-    MeaningOff,
-    NoFullText,
-    Notice,
-    OtherModel,
-    ReadAsTime,
-    SearchedOtherwise,
-    ZeroVectors,
-)
+from memory_tui.notices import LongQuestion, MeaningOff, NoFullText, Notice, OtherModel, ReadAsTime, SearchedOtherwise
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
+from memory_tui.release_notices import ZeroVectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.dates.question_dates import Time, time_in
@@ -30,14 +24,13 @@ from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
 from memory_tui.search.postings import PostingLists
-from memory_tui.search.trace import ChunkRef, Unsearchable
+from memory_tui.search.trace import NUMPY, SQLITE_VEC, ChunkRef, NearestBy, Unsearchable
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import Rejected, Withheld
 from memory_tui.workspace import chunking_2026_9
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""
-_DAY_SECONDS = 86_400.0
 _ROUNDING = 1e-6
 """More than single precision loses in a cosine."""
 
@@ -58,6 +51,8 @@ class SearchContext:
     first: bool = False
     projects: frozenset[str] = frozenset()
     """Keys of the projects that the agent works on."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Who notes are from by OpenClaw's ledger, by path: a class of it for each that it has."""
     lists: PostingLists | None = None
     reads_time: bool = True
     """Whether words of a query that name a time are read as one, and not searched."""
@@ -154,14 +149,17 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     chunking = context.store.chunking()
     newest = chunking == chunking_2026_9.VERSION
     found, read = lexical.search(context.store, matcher, asked, theirs) if newest else (Lexical.none(), {})
-    found = replace(found, active=context.projects)
+    found = replace(found, active=context.projects, origins=context.origins)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
     cosine, nearest = None, np.empty(0, dtype=np.int64)
+    found_by: NearestBy = ""
     if vector is not None:
-        cosine, nearest = _vector_side(context, vector, kept, matched, theirs.postings.rows[:MOST_CANDIDATES])
+        cosine, found_by = _cosine(context, vector, kept, matched)
+        nearest = _nearest(context, vector, cosine, theirs.postings.rows[:MOST_CANDIDATES])
         notices += _zero_vectors(corpus)
     clock.lap("vector")
+    language, share = _hardly_known(asked, corpus.identity) if vector is not None or pointless else ("", 1.0)
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
@@ -187,18 +185,19 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         cosine=cosine,
         embedded=int(np.count_nonzero(corpus.embedded)),
         nearest=nearest,
+        nearest_by=found_by,
         openclaw=theirs,
         recommended=ours,
         keywords=single,
         pointless=pointless,
         full_text=bool(full_text),
         texts=texts,
-        openclaw_age=Age((now - dates.openclaw) / _DAY_SECONDS, dates.openclaw_basis),
-        recommended_age=Age((now - dates.shown) / _DAY_SECONDS, dates.shown_basis),
+        openclaw_age=Age(dates.openclaw, now),
+        recommended_age=Age(dates.shown, now),
         of_named_time=_of_time(dates, time_asked),
         lexical=found,
         chunking=chunking,
-        lexical_age=Age((now - dates.newest) / _DAY_SECONDS, dates.newest_basis),
+        lexical_age=Age(dates.newest, now),
         unsearchable=context.unsearchable,
         notices=tuple(notices),
         timings=clock.timings,
@@ -206,8 +205,10 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         first=context.first,
         uuid=corpus.uuid,
         source=source,
+        language=language,
+        known=0.0 if pointless else share,
         # The places that a store knows are among all of its chunks.
-        vector=vector if not corpus.dims and not source else None,
+        vector=vector if found_by == SQLITE_VEC else None,
     )
 
 
@@ -215,8 +216,7 @@ def _of_time(dates: Dates, asked: Time | None) -> frozenset[int]:
     """The files whose name carries a day of the time that was asked about."""
     if asked is None:
         return frozenset()
-    days = ((i, dt.date.fromisoformat(own)) for i, own in enumerate(dates.days) if own)
-    return frozenset(i for i, day in days if asked.holds(day))
+    return frozenset(file for file, day in dates.days() if asked.holds(day))
 
 
 class _Refs(Mapping[int, ChunkRef]):
@@ -279,33 +279,64 @@ def _embedded(asked: Sequence[Asked], wanted: Identity, provider: Provider) -> l
     ]
 
 
-def _vector_side(
-    context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int], by_words: Rows
-) -> tuple[Floats, Rows]:
-    """The cosine of every row, precise for the nearest and for `by_words`; and the nearest rows, greatest first."""
-    cosine = _cosine(context, vector, kept, matched)
+_KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.15
+"""How much of a question the built-in table has to know for meaning to count in full, and at all. Questions in English
+and German have 0.9 or more, those in other scripts less than 0.6, those in other alphabets next to nothing."""
+_SPOKEN = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "CJK": "Chinese"}
+"""The language of a script that one language is written in; of characters that several share, the commonest."""
+
+
+def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
+    """The language of `query`, or its script, where the built-in table hardly knows it; and how much of it that knows.
+
+    An empty language and 1 where it knows enough, and of vectors that another provider made.
+    """
+    if identity is None or identity.provider != "builtin" or query.isascii():
+        return "", 1.0
+    from memory_tui.providers.wires.builtin import static_table
+
+    known = static_table().known(query)
+    if known >= _KNOWN_LANGUAGE:
+        return "", 1.0
+    scripts = Counter(unicodedata.name(one, "unknown").split()[0] for one in query if one.isalpha())
+    first = next((own for own in _SPOKEN if own in scripts), max(scripts, key=scripts.__getitem__))
+    return _SPOKEN.get(first, first.title()), known if known >= _LEAST_KNOWN else 0.0
+
+
+def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: Rows) -> Rows:
+    """The nearest rows, greatest first; makes the `cosine` of these and of `by_words` precise."""
     nearest = _best(cosine)
     precise = distinct(np.concatenate([nearest, by_words]))
     precise = precise[~np.isnan(cosine[precise])]
     cosine[precise] = formulas.cosine(vectors_of(context.store, context.corpus, precise), vector)
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
-    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
+    return nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
 
 
-def _cosine(context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]) -> Floats:
-    """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`."""
-    corpus = context.corpus
-    if not corpus.dims:
-        found = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, matched).astype(np.float64)
-        found[np.isneginf(found)] = np.nan
-    else:
+def _cosine(
+    context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]
+) -> tuple[Floats, NearestBy]:
+    """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
+
+    Also who found the nearest. Of one source numpy does, because vec0 knows the nearest of all.
+    """
+    corpus, found_by = context.corpus, NUMPY
+    if corpus.dims:
         found = cosines(corpus, vector).astype(np.float64)
+    elif kept is not None:
+        rows, found = np.flatnonzero(kept), np.full(len(corpus), np.nan)
+        found[rows] = vectors_of(context.store, corpus, rows) @ vector
+    else:
+        pointless = np.flatnonzero(corpus.embedded & ~corpus.has_vector)
+        scores, told = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, [*matched, *pointless])
+        found, found_by = scores.astype(np.float64), SQLITE_VEC if told else NUMPY
+        found[np.isneginf(found)] = np.nan
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     found[~corpus.embedded] = np.nan
     if kept is not None:
         found[~kept] = np.nan
-    return found
+    return found, found_by
 
 
 def _best(cosine: Floats) -> Rows:
@@ -314,7 +345,9 @@ def _best(cosine: Floats) -> Rows:
     """
     known = np.flatnonzero(~np.isnan(cosine))
     if len(known) > MOST_CANDIDATES:
-        cut = np.partition(cosine[known], len(known) - MOST_CANDIDATES)[len(known) - MOST_CANDIDATES]
+        # They are of single precision, in which to sort them takes half as long.
+        narrow = cosine[known].astype(np.float32)
+        cut = np.partition(narrow, len(known) - MOST_CANDIDATES)[len(known) - MOST_CANDIDATES]
         known = known[cosine[known] >= cut - _ROUNDING]
     return known[np.argsort(-cosine[known], kind="stable")][: 4 * MOST_CANDIDATES].astype(np.int64)
 

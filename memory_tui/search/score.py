@@ -48,13 +48,13 @@ class Rules:
         return self.profile.join == "OR"
 
     @classmethod
-    def of(cls, settings: Settings, mode: Mode) -> Rules:
+    def of(cls, settings: Settings, mode: Mode, known: float = 1.0) -> Rules:
         """The rules in force in `mode`: without one side its weight is lost, as in the original."""
-        return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode)
+        return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode, known)
 
     @classmethod
-    def by(cls, values: Mapping[str, Scalar], mode: Mode) -> Rules:
-        """The rules of `values`, one for each knob that ranks."""
+    def by(cls, values: Mapping[str, Scalar], mode: Mode, known: float = 1.0) -> Rules:
+        """The rules of `values`, one for each knob that ranks; meaning counts by how much of the question is known."""
         profile = profiles.get(str(values["profile"]))
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.
@@ -62,6 +62,8 @@ class Rules:
         vector, text = formulas.normalised_weights(
             float(values["query.hybrid.vectorWeight"]), float(values["query.hybrid.textWeight"])
         )
+        if profile.second_stage:
+            vector, text = known * vector, text + (1.0 - known) * vector
         one_sided = mode != "hybrid"
         if one_sided and profile.missing_side == "zero":
             vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
@@ -114,6 +116,8 @@ class Components:
     in_list: Flags
     """Which rows the keyword side proposed."""
     refs: Mapping[int, ChunkRef]
+    dated: bool = False
+    """Whether the query names a time of which there are notes."""
     stage: SecondStage | None = None
     """What the second stage measures, under a profile that has one."""
 
@@ -123,6 +127,8 @@ class Scores:
     """What the knobs make of components: arrays of (rules, candidates)."""
 
     hybrid: Floats
+    first: Floats
+    """What of the sum of both sides counts beside the second stage and all that is added: (rules, 1)."""
     factor: Floats
     recency: Floats
     date: Floats
@@ -140,12 +146,17 @@ def mode_of(evidence: Evidence, settings: Settings) -> Mode:
     return mode_by(evidence, settings.word("profile"), hybrid=settings.on("query.hybrid.enabled"))
 
 
+def compares(evidence: Evidence, profile: Profile) -> bool:
+    """Whether meaning counts: of a language that the table does not know, a release of OpenClaw counts it still."""
+    return evidence.cosine is not None and not (evidence.known == 0.0 and profile.second_stage)
+
+
 def mode_by(evidence: Evidence, name: str, *, hybrid: bool) -> Mode:
     """The same, by the name of a profile and the switch."""
     profile = profiles.get(name)
     hybrid = (hybrid or bool(profile.fixed)) and evidence.full_text
     # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
-    if evidence.cosine is not None or (evidence.pointless and profile.missing_side == "zero"):
+    if compares(evidence, profile) or (evidence.pointless and profile.missing_side == "zero"):
         return "hybrid" if hybrid else "vectors only"
     side = evidence.recommended if profile.join == "OR" else evidence.openclaw
     found = profile.exact_paths and evidence.lexical.hits
@@ -187,9 +198,12 @@ def _listed(found: Lexical) -> KeywordSide:
     return KeywordSide(found.plan, postings, frequency, whole=True)
 
 
+_NO_ROWS: Rows = np.empty(0, dtype=np.int64)
+
+
 def pools(evidence: Evidence, side: KeywordSide, mode: Mode, limit: int) -> tuple[Rows, Rows]:
     """What each side proposes: the rows nearest by cosine, and those best by bm25."""
-    nearest = evidence.nearest[:limit] if evidence.cosine is not None else evidence.nearest[:0]
+    nearest = evidence.nearest[:limit] if evidence.cosine is not None and mode != "keywords only" else _NO_ROWS
     most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else limit
     return nearest, side.postings.rows[:most]
 
@@ -224,11 +238,12 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         rows = _in_tie_order(evidence, rows, hits, mode)
     computed = profile.missing_side == "computed"
 
-    cosine = np.full(len(rows), np.nan) if evidence.cosine is None else evidence.cosine[rows]
+    compared = compares(evidence, profile)
+    cosine = evidence.cosine[rows] if compared and evidence.cosine is not None else np.full(len(rows), np.nan)
     vector_rank = _ranks(nearest, rows, evidence.chunks)
     known = ~np.isnan(cosine) & (computed | (vector_rank > 0))
     vector_scale = 1.0
-    if profile.vector_score == "share" and evidence.cosine is not None and len(evidence.nearest):
+    if profile.vector_score == "share" and compared and evidence.cosine is not None and len(evidence.nearest):
         vector_scale = max(float(evidence.cosine[evidence.nearest[0]]), 0.0)
     values = np.where(known, cosine, 0.0)
     vector = formulas.share(values, vector_scale) if profile.vector_score == "share" else values
@@ -257,7 +272,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         text_rank,
         text,
         text_scale,
-        age_of(evidence, profile).days[files],
+        age_of(evidence, profile).days(files),
         np.isin(files, list(evidence.of_named_time)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
         _levels(evidence, files, profile),
@@ -265,6 +280,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         {term: _term(term, evidence.lexical, rows) for term in profile.terms if term != "decay"},
         text_rank > 0,
         evidence.refs,
+        bool(evidence.of_named_time),
         _stage(evidence, side, mode, rules, rows, (vector, text)) if profile.second_stage and len(rows) else None,
     )
 
@@ -290,7 +306,7 @@ def _stage(
             evidence.query,
             reference.tolist(),
             evidence.texts_of,
-            meaning=mode != "keywords only",
+            meaning=0.0 if mode == "keywords only" else evidence.known,
         )
     return found
 
@@ -364,7 +380,8 @@ def column(values: Sequence[float]) -> Floats:
 def score(parts: Components, rules: Sequence[Rules]) -> Scores:
     """Every candidate's score under each of `rules`: (vector + text) x age factor, plus recency and a named day.
 
-    Where a second stage runs, both sides share the score with it, and neighbours lose a little.
+    Where a second stage runs, both sides share the score with it, and neighbours lose a little. Where something is
+    added, the parts share one score, so that the most a chunk can reach is 1.
     """
     vector_weight, text_weight = column([rule.vector_weight for rule in rules]), column([r.text_weight for r in rules])
     hybrid = vector_weight * parts.vector + text_weight * parts.text
@@ -373,8 +390,10 @@ def score(parts: Components, rules: Sequence[Rules]) -> Scores:
     adds = column([rule.decay and rule.profile.age == "add" for rule in rules]) > 0
     factor = np.where(multiplies, fade, 1.0)
     # Evergreen notes count as fresh, so that an undated fact never loses to a dated one for want of a date.
-    recency = np.where(adds, column([rule.recency for rule in rules]) * fade, 0.0)
-    date = column([rule.date_boost for rule in rules]) * parts.named
+    fresh_weight = np.where(adds, column([rule.recency for rule in rules]), 0.0)
+    day_weight = column([rule.date_boost if parts.dated else 0.0 for rule in rules])
+    share = 1.0 / (1.0 + fresh_weight + day_weight)
+    recency, date = share * fresh_weight * fade, share * day_weight * parts.named
     base = hybrid
     if rules[0].profile.exact_paths:
         content = np.where(hybrid != 0, hybrid, parts.lexical)
@@ -382,31 +401,34 @@ def score(parts: Components, rules: Sequence[Rules]) -> Scores:
     merit, fresh = base * factor, base
     for values in parts.terms.values():
         merit, fresh = merit * values, fresh * values
-    merit, fresh = merit + recency + date, fresh + date
     if not rules[0].profile.exact_paths:
-        second = _look_into(parts, rules, hybrid, recency + date)
+        merit, fresh = share * merit + recency + date, share * fresh + date
+        second = _look_into(parts, rules, hybrid, share, recency + date)
         if second is None:
-            return Scores(hybrid, factor, recency, date, merit, fresh, merit)
-        total = _both_stages(rules, hybrid, second.score) + recency + date - second.lost
+            return Scores(hybrid, share, factor, recency, date, merit, fresh, merit)
+        total = _both_stages(rules, share, hybrid, second.score) + recency + date - second.lost
         # Where age only adds, it takes nothing from anybody.
-        return Scores(hybrid, factor, recency, date, total, total, total, second)
+        first = share * (1.0 - column([rule.second_weight for rule in rules]))
+        return Scores(hybrid, first, factor, recency, date, total, total, total, second)
     # A note that the question names counts 1 whatever it holds; a chunk without points counts 0 whatever orders it.
     named, empty = parts.terms["project"], hybrid == 0
     total = np.where(parts.level > 0, named, np.where(empty, 0.0, merit))
-    return Scores(hybrid, factor, recency, date, total, np.where(parts.level > 0, named, fresh), merit)
+    return Scores(hybrid, share, factor, recency, date, total, np.where(parts.level > 0, named, fresh), merit)
 
 
-def _both_stages(rules: Sequence[Rules], first: Floats, second: Floats) -> Floats:
+def _both_stages(rules: Sequence[Rules], share: Floats, first: Floats, second: Floats) -> Floats:
     weight = column([rule.second_weight for rule in rules])
-    return (1.0 - weight) * first + weight * second
+    return share * (1.0 - weight) * first + share * weight * second
 
 
-def _look_into(parts: Components, rules: Sequence[Rules], hybrid: Floats, added: Floats) -> SecondScores | None:
+def _look_into(
+    parts: Components, rules: Sequence[Rules], hybrid: Floats, share: Floats, added: Floats
+) -> SecondScores | None:
     """What the second stage gives the first candidates by each of `rules`; None where none of them has one."""
     on = column([rule.second_weight > 0 for rule in rules]) > 0
     if parts.stage is None or not on.any():
         return None
-    order = second_stage.first_of(hybrid + added)
+    order = second_stage.first_of(share * hybrid + added)
     inside = np.zeros(hybrid.shape, dtype=np.bool_)
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
     # Few candidates are among the first under any of the rules: only these are measured and compared.
@@ -416,19 +438,20 @@ def _look_into(parts: Components, rules: Sequence[Rules], hybrid: Floats, added:
     score, lost = np.zeros(hybrid.shape), np.zeros(hybrid.shape)
     beside = np.full(hybrid.shape, -1, dtype=np.int64)
     score[:, used] = over @ parts.stage.weights
-    total = (_both_stages(rules, hybrid, score) + added)[:, used]
+    total = (_both_stages(rules, share, hybrid, score) + added)[:, used]
     near = second_stage.neighbours([parts.refs[row] for row in rows])
-    penalty = np.where(on, column([rule.neighbour for rule in rules]), 0.0)
+    penalty = np.where(on, share * column([rule.neighbour for rule in rules]), 0.0)
     lost[:, used], twin = second_stage.spread(total, np.searchsorted(used, order), near, penalty)
     beside[:, used] = np.where(twin >= 0, used[twin], -1)
-    return SecondScores(inside, score, best, lost, beside)
+    return SecondScores(inside, score, share * column([rule.second_weight for rule in rules]), best, lost, beside)
 
 
-def second_part(parts: Components, scores: Scores, rules: Rules, i: int) -> SecondPart | None:
+def second_part(parts: Components, scores: Scores, i: int) -> SecondPart | None:
     """What the second stage made of candidate `i` by the first of the rules; None where none ran."""
-    found, stage, weight = scores.second, parts.stage, rules.second_weight
+    found, stage = scores.second, parts.stage
     if found is None or stage is None:
         return None
+    weight = float(found.weight[0, 0])
     if not found.inside[0, i]:
         return SecondPart(weight, 0.0, 0.0)
     row, score, lost = int(parts.rows[i]), float(found.score[0, i]), float(found.lost[0, i])

@@ -342,9 +342,12 @@ COMPOUNDS = 4.0
 """How much more letters count in German notes, where a word of the question is a part of a longer one."""
 
 
-def weights(*, words: bool, meaning: bool, german: bool = False) -> Floats:
-    """The weight of each measure, together 1; those that nothing was measured by count nothing."""
-    raw = np.array([one.weight if {"words": words, "meaning": meaning}[one.by] else 0.0 for one in MEASURES])
+def weights(*, words: bool, meaning: float, german: bool = False) -> Floats:
+    """The weight of each measure, together 1; those that nothing was measured by count nothing.
+
+    `meaning` is how much of the question the table knows.
+    """
+    raw = np.array([one.weight * {"words": float(words), "meaning": meaning}[one.by] for one in MEASURES])
     raw[[one.name == "letters" for one in MEASURES]] *= COMPOUNDS if german else 1.0
     return np.asarray(raw / raw.sum(), dtype=np.float64) if raw.any() else raw
 
@@ -378,8 +381,8 @@ class SecondStage:
     """What a question finds inside of chunks; each is measured when a ranking puts it among its first candidates.
 
     `reference` are the rows that idf of trigrams and mean lengths are of, which no knob changes. `texts` gives those
-    of rows. Without `meaning` words alone count, as they do where there is a `problem` with the table. May be used by
-    several threads at once.
+    of rows. Meaning counts by how much of the question the table knows: at 0 words alone count, as they do where there
+    is a `problem` with the table. May be used by several threads at once.
     """
 
     def __init__(
@@ -391,7 +394,7 @@ class SecondStage:
         reference: Sequence[int],
         texts: Callable[[Sequence[int]], Sequence[str]],
         *,
-        meaning: bool,
+        meaning: float,
     ) -> None:
         table, vector, self.problem = None, None, ""
         try:
@@ -411,7 +414,8 @@ class SecondStage:
         self._grams = grams_of(words)
         grams = self._counted(first)
         self.asked = query_of(words, frequency, chunks, vector, first, grams, self._table)
-        self.weights = weights(words=bool(words), meaning=vector is not None, german=is_german(first))
+        known = meaning if vector is not None else 0.0
+        self.weights = weights(words=bool(words), meaning=known, german=is_german(first))
         self._keep(reference, first, grams)
 
     def _counted(self, passages: Sequence[Passages]) -> Floats:
@@ -455,12 +459,14 @@ class SecondStage:
 class SecondScores:
     """What the second stage gives candidates: arrays of (rules, candidates), `best` of (rules, measures).
 
-    `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1. `beside` is the better
+    `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1, of which `weight` (rules,
+    1) counts. `beside` is the better
     candidate for whose sake one loses `lost` points, -1 where it loses none.
     """
 
     inside: Flags
     score: Floats
+    weight: Floats
     best: Floats
     lost: Floats
     beside: Rows

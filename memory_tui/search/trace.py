@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from memory_tui.search.answer_level import AnswerLevel
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
+NearestBy = Literal["sqlite-vec", "numpy", ""]
+"""Who found the nearest vectors; empty where none were compared."""
+SQLITE_VEC: NearestBy = "sqlite-vec"
+NUMPY: NearestBy = "numpy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +229,9 @@ class Provenance:
 class Candidate:
     """One chunk that a side proposed, with every number that made its score.
 
-    score = (vector.points + text.points) x age.factor x each factor + age.points + date_points; where a `second` stage
-    ran (1 - second.weight) x both sides + second.points + age.points + date_points - second.lost. But where the
-    question names the note (lexical.level) it is 1 x project, and `merit` orders such notes among themselves.
+    score = (vector.points + text.points) x age.factor x each factor; under `recommended` first_share x both sides +
+    second.points + age.points + date_points - second.lost, of which the weights add up to 1. But where the question
+    names the note (lexical.level) it is 1 x project, and `merit` orders such notes among themselves.
     """
 
     chunk: ChunkRef
@@ -252,11 +256,13 @@ class Candidate:
     annotations: Annotations = NOTHING_SAID
     provenance: Provenance | None = None
     second: SecondPart | None = None
+    first_share: float = 1.0
+    """What vector and text count for beside the second stage and what is added; 1 where nothing is."""
 
     @property
-    def first_share(self) -> float:
-        """What vector and text count for beside the second stage."""
-        return 1.0 if self.second is None else 1.0 - self.second.weight
+    def share(self) -> float:
+        """What both stages count for beside what age and a named day add."""
+        return self.first_share + (self.second.weight if self.second else 0.0)
 
 
 Item = TypeVar("Item")
@@ -539,3 +545,5 @@ class Trace:
     """Of the index that was searched."""
     level: AnswerLevel | None = None
     """Whether the notes hold what was asked; None under a profile that does not look into its candidates."""
+    nearest_by: NearestBy = ""
+    """Who found the nearest vectors; the answer is the same by either."""

@@ -65,7 +65,7 @@ class ChunkPage:
     `notes` are the ids of their notes; `lines` has shape (2, n): first and last, from 1. `embedded` tells which of them
     have a vector, `has_vector` which of those can be compared: a text without any token has a vector of zeros.
     `vectors` is float32 (n, dims), unit rows, zeros elsewhere; where vectors were not asked for `dims` is 0, and
-    `has_vector` is `embedded`.
+    `has_vector` is what the store tells, or `embedded`.
     """
 
     rowids: RowIds
@@ -83,7 +83,8 @@ class ChunkPage:
     def of(cls, rows: Sequence[tuple[Any, ...]], dims: int) -> ChunkPage:
         """Make a page of rows: rowid, note id, first line, last line, chunk id, embedded, vector as float32 bytes.
 
-        A vector may be None. Raises ValueError, TypeError, OverflowError for rows that make no sense.
+        A vector may be None; without `dims` it is whether the chunk has one to compare, None for not known.
+        Raises ValueError, TypeError, OverflowError for rows that make no sense.
         """
         if not rows:
             return cls.empty(dims)
@@ -91,14 +92,18 @@ class ChunkPage:
         if not all(1 <= one <= other for one, other in zip(first, last, strict=True)):
             raise ValueError("lines that cannot be")
         marks = np.array(embedded, np.bool_)
-        vectors, pointing = unit_rows(blobs, dims)
+        if dims:
+            vectors, pointing = unit_rows(blobs, dims)
+        else:
+            vectors = np.empty((len(rows), 0), np.float32)
+            pointing = np.array([told is None or bool(told) for told in blobs], np.bool_)
         return cls(
             np.array(rowids, np.int64),
             np.array(notes, np.int64),
             np.array([first, last], np.int32),
             chunk_ids,
             marks,
-            marks & pointing if dims else marks,
+            marks & pointing,
             vectors,
         )
 

@@ -4,7 +4,8 @@
 - action_table: The action table: what can be done at each place, which meaning of a key does it, what it needs. ->
   ACTIONS
 - app: The app holds the views as modes, the theme, the command palette. -> MemoryApp
-- colours: The colours of a theme: roles that can be read on every ground, hue kept. -> roles
+- colours: The colours of a theme: roles that can be read on every ground, hue kept; the ground of the terminal.
+  -> roles
 - draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
 - external: External programs: the editor of the user, the clipboard. -> edit
 - global_actions: Actions run here: the nearest pane's `do_` method, else an overlay, else what works in every view. ->

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory_tui.tui.grammar import MEANINGS, shown
+from memory_tui.tui.grammar import MEANINGS, key_of, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +62,28 @@ class Context:
 RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "engine": ("ready", "The index is still being opened."),
-        "found": ("found", "No search text yet. Press f in the reader to find text."),
+        "found": ("found", f"No search text yet. Press {key_of('find')} in the reader to find text."),
         "foldable": ("foldable", "Nothing in this note can be folded: OpenClaw's dreaming wrote nothing into it."),
-        "hit": ("hit", "No hit is read here. Press / and ask, then enter on a hit."),
+        "hit": ("hit", f"No hit is read here. Press {key_of('ask')} and ask, then enter on a hit."),
         "trail": ("trail", "You followed no link yet, so there is nothing to go back to."),
-        "answer": ("answer", "No answer yet. Press / and ask something."),
+        "answer": ("answer", f"No answer yet. Press {key_of('ask')} and ask something."),
         "editor": ("can_suspend", "This terminal cannot be handed to an editor."),
         "shell": ("can_suspend", "This terminal cannot put programs into the background."),
         "suggestion": ("suggestion", "There is no suggestion under the cursor."),
         "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
         "moves": ("moves", "There is nothing to merge, move or rename here."),
-        "edits": ("edits", "Only a promoted entry is edited here. Press e to open the note in your editor."),
+        "edits": (
+            "edits",
+            "Only a promoted entry or a contradicted line is edited here. "
+            f"Press {key_of('edit')} to open the note in your editor.",
+        ),
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),
-        "flips": ("flips", "No change to apply. Press w to see what was found."),
+        "flips": ("flips", f"No change to apply. Press {key_of('why')} to see what was found."),
         "written": ("written", "This view has written nothing yet, so there is nothing to undo."),
         "rest": ("not syncing", "A sync is running already."),
         "agents": ("agents", "The configuration lists no other agent."),
-        "zoomed": ("zoomed", "No pane is enlarged; + enlarges this one."),
+        "zoomed": ("zoomed", f"No pane is enlarged; {key_of('zoom')} enlarges this one."),
         "proposal": ("proposal", "No provider needs your approval."),
         "approved": ("approved", "You approved no provider, so there is no approval to withdraw."),
         "shrink": ("shrink", "No notes vanished at once, so there is nothing to forget."),
@@ -91,7 +95,11 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
 def _note(context: Context) -> str:
     if context.note:
         return ""
-    return "No log of this day yet. Press i to begin it." if context.absent else "There is no note under the cursor."
+    return (
+        f"No log of this day yet. Press {key_of('write')} to begin it."
+        if context.absent
+        else "There is no note under the cursor."
+    )
 
 
 def _note_or_log(context: Context) -> str:

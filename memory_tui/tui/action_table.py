@@ -93,6 +93,8 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("previous_pane", "previous pane", "everywhere", "previous pane", palette=False),
     Action("zoom", "zoom", "everywhere", "enlarge this pane to the whole screen"),
     Action("unzoom", "unzoom", "everywhere", "back to all panes", needs=("zoomed",)),
+    Action("narrower", "narrower", "everywhere", "make this pane narrower"),
+    Action("wider", "wider", "everywhere", "make this pane wider; each view remembers it"),
     Action("jump", "jump", "everywhere", "label each pane with a letter; press one to go there", palette=False),
     Action("sync", "look again", "everywhere", "look for changed files and index them", "Sync", ("rest", "engine")),
     Action(
@@ -127,7 +129,7 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
         ("writable", "editor", "note"),
     ),
     Action("cite", "cite", "notes", "copy the citation: path#Lfirst-Llast", "Cite", NOTE),
-    Action("copy", "copy", "notes", "copy the text with its citation", "", NOTE),
+    Action("copy", "copy", "notes", "copy as: text with citation, citation, Markdown, JSON, command", "", NOTE),
 )
 
 INBOX_ACTIONS: tuple[Action, ...] = (
@@ -152,7 +154,7 @@ INBOX_ACTIONS: tuple[Action, ...] = (
         "edit_entry",
         "write",
         "inbox",
-        "edit a promoted entry in its line",
+        "edit the line: a promoted entry, one that another line contradicts",
         "",
         ("writable", "suggestion", "edits"),
     ),
@@ -379,7 +381,14 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         ("undo",),
     ),
     Action("redo", "redo", "search", "redo it", "", ("redo",)),
-    Action("apply", "do", "why", "apply the change under the cursor", "Apply", ("answer", "flips")),
+    Action(
+        "apply",
+        "do",
+        "why",
+        "say what the change under the cursor does; again applies it",
+        "Apply",
+        ("answer", "flips"),
+    ),
     Action(
         "deeper",
         "show record",
@@ -391,9 +400,11 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("undo", "undo", "whynot", "undo the last step", "Undo", ("undo",)),
     Action("left_side", "less", "side_by_side", "put another ranking on the left", "Left"),
     Action("right_side", "more", "side_by_side", "put another ranking on the right", "Right"),
-    Action("open", "do", "side_by_side", "read the note at the cited lines", "Read", NOTE),
+    Action("open", "do", "side_by_side", "read the note at the cited lines, or make the index a profile needs", "Read"),
     Action("open", "do", "injected", "type a message; on an entry, read it in its note", "Message"),
-    Action("open", "do", "compare_qmd", "read the note at the cited lines", "Read", NOTE),
+    Action("open", "do", "compare_qmd", "read the note at the cited lines; ask both a saved query", "Read"),
+    Action("line", "why line", "compare_qmd", "why either lacks another line: type PATH:LINE", "Other line", ENGINE),
+    Action("saved", "go queries", "compare_qmd", "both over every saved query, or one query again", "Saved", ENGINE),
     Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
     Action("open", "do", "scatter", "read the note at this chunk", "Read", palette=False),
     Action("down", "down", "scatter", "the chunk with the next lower score", palette=False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import (
     Event,
+    ModelFetching,
     ProviderChanged,
     RootsChanged,
     SyncFinished,
@@ -40,14 +42,21 @@ from memory_tui.core.settings import BY_KEY, TUNE_KEYS
 from memory_tui.tui import signals, workers
 from memory_tui.tui.action import Action
 from memory_tui.tui.action_table import ACTIONS
-from memory_tui.tui.colours import THEMES, first_theme, roles
+from memory_tui.tui.colours import (
+    THEMES,
+    ask_ground,
+    asked_theme,
+    first_theme,
+    roles,
+    theme_of,
+)
 from memory_tui.tui.global_actions import GlobalActions
 from memory_tui.tui.grammar import MEANINGS
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking
-from memory_tui.tui.state import Facts
+from memory_tui.tui.state import Facts, Pace
 from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
@@ -149,9 +158,19 @@ class MemoryApp(GlobalActions):
     ]
     ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "#top, KeyHints, WhichKey"
     ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = MEANINGS["commands"].keys[-1]
 
-    def __init__(self, opener: Opener, *, name: str = "", query: str = "", suggestions: Sequence[str] = ()) -> None:
-        self.set_reactive(GlobalActions.theme, first_theme())
+    def __init__(
+        self,
+        opener: Opener,
+        *,
+        name: str = "",
+        query: str = "",
+        suggestions: Sequence[str] = (),
+        doubt: str = "",
+        ground: str = "",
+    ) -> None:
+        self.set_reactive(GlobalActions.theme, first_theme(ground))
         super().__init__()
         self.stylesheet = LastingStyles(self.get_css_variables())
         self.jobs = WorkerJobs(self, opener)
@@ -167,11 +186,17 @@ class MemoryApp(GlobalActions):
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
         self.started = time.time()
         self.recalled = Marking()
+        self.shares: dict[str, float] = {}
+        self.pace = Pace()
         self.typed_ahead = TypedAhead(self, self._strike)
         self.signals: signals.Signals | None = None
         """Who ends the app when a signal comes; None where it runs without a terminal."""
         self.last_words = ""
         """What became of unsaved text when the app ended unasked."""
+        self.typed_early: str | None = None
+        """What was typed while the terminal was asked in vain what its ground is; None where it answered."""
+        self.doubt = doubt
+        """Why something of the user's own, such as keys.toml, is not used."""
         self._query = query
         self._told_facts = self._gathered_facts = 0.0
         self._provider: ProviderChanged | None = None
@@ -198,6 +223,7 @@ class MemoryApp(GlobalActions):
         """Remember which lines an answer gave, for the reader to mark."""
         if trace is None or self.engine is None or not self.recalled.took(trace):
             return
+        self.pace.answered.append(sum(trace.timings.values()))
         writing = self.recalled.writing(self.engine)
         if writing is not None:
             self.jobs.report(writing)
@@ -255,6 +281,11 @@ class MemoryApp(GlobalActions):
         else:
             await super().on_event(event)
 
+    def _answered(self, answer: str) -> None:
+        """The terminal said late what its ground is."""
+        if self.theme == first_theme():
+            self.theme = theme_of(answer)
+
     async def _strike(self, event: events.Event) -> None:
         """Give a key to the panes, unless a prefix waits for it."""
         if not (isinstance(event, events.Key) and self.take_second(event)):
@@ -265,6 +296,10 @@ class MemoryApp(GlobalActions):
         if self.signals is not None:
             self.signals.listen(asyncio.get_running_loop())
             self.set_interval(TERMINAL_EVERY, self._look_for_terminal)
+        if self.typed_early is not None:
+            self.typed_ahead.expect_answer(self._answered)
+        if self.typed_early:
+            self.call_after_refresh(self.typed_ahead.type_early, self.typed_early)
         self.jobs.open()
         if self._query:
             self.switch_mode("search")
@@ -313,6 +348,9 @@ class MemoryApp(GlobalActions):
         for view in self.views:
             view.engine_opened()
         self.jobs.report(partial(left_over, event.engine))
+        self.read_shares()
+        if self.doubt:
+            self.show_message(self.doubt)
 
     @on(workers.EngineRefused)
     def _refused(self, event: workers.EngineRefused) -> None:
@@ -340,6 +378,7 @@ class MemoryApp(GlobalActions):
                 case SyncStarted() if event.total:
                     self.progress = IndexingProgress(total=event.total)
                 case SyncProgress():
+                    self.pace.rates.append(event.rate)
                     self.progress = replace(
                         self.progress or IndexingProgress(),
                         done=event.done,
@@ -350,9 +389,18 @@ class MemoryApp(GlobalActions):
                         rebuilding=event.rebuilding,
                     )
                 case VectorsMade():
-                    self.progress = replace(self.progress or IndexingProgress(), asked=event.done, lacking=event.total)
+                    self.progress = replace(
+                        self.progress or IndexingProgress(),
+                        asked=event.done,
+                        lacking=event.total,
+                        pace=event.pace,
+                        fetching="",
+                    )
+                case ModelFetching() if self.progress is not None:
+                    self.progress = replace(self.progress, fetching=f"{event.name}: {event.progress}")
                 case SyncFinished():
                     self.progress = None
+                    self.pace.rates.clear()
                 case _:
                     pass
         if self.facts is not None:
@@ -460,15 +508,20 @@ def opener_of(options: Options) -> Opener:
     return opener
 
 
-def run(options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
-    """Open the app on a workspace, with the first steps where it `leads`.
+def run(
+    options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False, doubt: str = ""
+) -> int:
+    """Open the app on a workspace, with the first steps where it `leads`, and with a `doubt` to be said.
 
     Returns the exit code, and says on stderr why it could not.
     """
     from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions)
+    asks = not asked_theme() and os.environ.get("TERM") != "linux"
+    ground, typed = ask_ground() if asks else ("", "")
+    app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions, doubt=doubt, ground=ground)
+    app.typed_early = typed if typed or (asks and not ground) else None
     if leads:
         app.do_first_steps()
     with signals.heard(app) as heard, signals.screen_alone():

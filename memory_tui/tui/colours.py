@@ -1,13 +1,20 @@
-"""The colours of a theme: roles that can be read on every ground, hue kept."""
+"""The colours of a theme: roles that can be read on every ground, hue kept; the ground of the terminal."""
 
 from __future__ import annotations
 
 import os
+import re
+import select
+import time
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from textual.color import Color
 from textual.theme import Theme
+
+if TYPE_CHECKING:
+    from textual.events import Key
 
 DARK = Theme(
     name="memory-dark",
@@ -76,19 +83,114 @@ LIGHT = Theme(
 THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
 
 
-def first_theme() -> str:
-    """The theme to start with: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names, else ours.
-
-    Ours is the light one where the terminal says in COLORFGBG that its ground is light (7 or 15).
-    """
+def asked_theme() -> str:
+    """The theme that somebody chose: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names."""
     if "NO_COLOR" in os.environ:
         return "ansi-dark"
     from textual.theme import BUILTIN_THEMES
 
-    asked = os.environ.get("TEXTUAL_THEME", "").split(",")
-    known = [name.strip() for name in asked if name.strip() in BUILTIN_THEMES or name.strip() in THEMES]
+    asked = [name.strip() for name in os.environ.get("TEXTUAL_THEME", "").split(",")]
+    return next((name for name in asked if name and (name in BUILTIN_THEMES or name in THEMES)), "")
+
+
+def first_theme(answer: str = "") -> str:
+    """The theme to start with: the chosen one, else ours for the ground that the terminal has.
+
+    The ground is what the terminal answers (see ask_ground), else what COLORFGBG says: 7 and 15 are light.
+    """
     ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
-    return known[0] if known else LIGHT.name if ground in ("7", "15") else DARK.name
+    return asked_theme() or theme_of(answer) or (LIGHT.name if ground in ("7", "15") else DARK.name)
+
+
+_PART = "([0-9a-f]{1,4})"
+_GROUND = re.compile(rf"\]11;rgba?:{_PART}/{_PART}/{_PART}(?:/[0-9a-f]{{1,4}})?(?:\x1b?\\|\x07)", re.IGNORECASE)
+_BEGUN = re.compile(r"\]11;rgba?:[0-9a-f/]{0,24}", re.IGNORECASE)
+ANSWER_SECONDS = 0.05
+"""How long a start waits for the terminal to say what its ground is."""
+LATE_SECONDS = 5.0
+"""For how long after the start an answer may still come, over a slow line."""
+
+
+def theme_of(answer: str) -> str:
+    """Our theme for the ground in a terminal's `answer` to OSC 11; empty where it holds none."""
+    found = _GROUND.search(answer)
+    if found is None:
+        return ""
+    parts = [int(part, 16) / (16 ** len(part) - 1) * 255 for part in found.groups()]
+    ground = Color(*map(round, parts))
+    dark = contrast(ground, Color(255, 255, 255)) >= contrast(ground, Color(0, 0, 0))
+    return DARK.name if dark else LIGHT.name
+
+
+def ask_ground(terminal: str = "/dev/tty", seconds: float = ANSWER_SECONDS) -> tuple[str, str]:
+    """Ask the terminal for the colour of its ground (OSC 11), before Textual takes it.
+
+    Returns its answer, empty where none came in `seconds`, and what somebody typed meanwhile. A terminal that cannot
+    be asked so is left alone.
+    """
+    try:
+        import termios
+    except ImportError:
+        return "", ""
+    try:
+        line = os.open(terminal, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return "", ""
+    try:
+        before = termios.tcgetattr(line)
+        silent = [*before[:3], before[3] & ~(termios.ECHO | termios.ICANON), *before[4:]]
+        termios.tcsetattr(line, termios.TCSANOW, silent)
+        try:
+            os.write(line, b"\x1b]11;?\x1b\\")
+            read = _read(line, seconds)
+        finally:
+            termios.tcsetattr(line, termios.TCSANOW, before)
+    except (termios.error, OSError):
+        return "", ""
+    finally:
+        os.close(line)
+    found = _GROUND.search(read)
+    if found is None:
+        return "", read
+    return found[0], read[: found.start()].removesuffix("\x1b") + read[found.end() :]
+
+
+def _read(line: int, seconds: float) -> str:
+    """What the terminal sends within `seconds`, until that holds an answer."""
+    read, end = "", time.monotonic() + seconds
+    while _GROUND.search(read) is None and (left := end - time.monotonic()) > 0:
+        if select.select([line], [], [], left)[0]:
+            more = os.read(line, 1024)
+            if not more:
+                break
+            read += more.decode("utf-8", "replace")
+    return read
+
+
+class LateAnswer:
+    """Tells an answer that comes after the start from keys: Textual hands its letters on as if they were typed."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self.held: list[Key] = []
+
+    def take(self, key: Key) -> str | None:
+        """Keep `key` if it may be a part of an answer; returns the answer when it is whole, None where it is none.
+
+        Then every key in `held` was typed by somebody.
+        """
+        self.held.append(key)
+        self._text += key.character or "\0"
+        if _GROUND.search(self._text):
+            self.held.clear()
+            return self._text
+        text = self._text.removeprefix("^")
+        return "" if "]11;rgba:".startswith(text) or _BEGUN.fullmatch(text) else None
+
+    def release(self) -> list[Key]:
+        """The keys that were kept, which are no answer."""
+        held, self.held, self._text = self.held, [], ""
+        return held
 
 
 READABLE, VISIBLE = 4.5, 3.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ async def _keep(view: View, begun: ExternalEdit, path: str, problem: str) -> Non
 
 def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if done is not None:
-        kept = f"{one_line(done.change.title)}: kept as change {done.entry.id}; u undoes it."
+        kept = f"{one_line(done.change.title)}: kept as change {done.entry.id}; {key_of('undo')} undoes it."
         return f"{kept} {one_line(done.untold)}".strip()
     if name in _AT_ONCE:
         return f"{name} does not wait for its window: what is saved there is not in the journal."
@@ -137,6 +139,34 @@ def program() -> tuple[str, ...] | None:
         if (not variable or os.environ.get(variable)) and shutil.which(words[0]):
             return words
     return None
+
+
+def forms(
+    place: tuple[str, int, int], text: str, question: str, workspace: str, turned: Mapping[str, object]
+) -> dict[str, str]:
+    """What may be copied of lines of a note: its name -> the text. `turned` are the knobs that were turned."""
+    path, first, last = place
+    cited = f"{path}#L{first}-L{last}"
+    quoted = "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+    data: dict[str, object] = {"path": path, "startLine": first, "endLine": last, "text": text}
+    if question:
+        knobs = [word for key, value in turned.items() for word in ("--set", f"{key}={_plain(value)}")]
+        command = ["memory-tui", "search", question, "--workspace", workspace, *knobs]
+        data = {"question": question, **data}
+    else:
+        lines = ["--from", str(first), "--lines", str(last - first + 1)]
+        command = ["memory-tui", "get", path, *lines, "--workspace", workspace]
+    return {
+        "text with its citation": f"{text}\n\n{cited}\n",
+        "citation": cited,
+        "Markdown": f"{quoted}\n>\n> [{path}:{first}-{last}](<{cited}>)\n",
+        "JSON": json.dumps(data, ensure_ascii=False, indent=2) + "\n",
+        "the command that shows this": shlex.join(command),
+    }
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
 def copy(text: str) -> str:

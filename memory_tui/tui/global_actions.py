@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import after_prefix, find, why_nothing
 from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View, sentence_of
@@ -36,6 +37,7 @@ class GlobalActions(App[int]):
     """Suggestions of the inbox that are neither kept nor put off, as far as somebody looked."""
     first_steps: FirstSteps | None = None
     """Where somebody new stands; None where nobody is led."""
+    shares: dict[str, float]
     _prefix = ""
     """The key that waits for its second letter."""
     facts: Facts | None
@@ -103,7 +105,10 @@ class GlobalActions(App[int]):
         self.first_steps = before.after(name) if before is not None else None
         if self.first_steps is None:
             # The view that the last step leads to is in front only in a moment.
-            sentence = "That was the last of the first steps. ? explains each pane, : finds any command."
+            sentence = (
+                f"That was the last of the first steps. {key_of('help')} explains each "
+                f"pane, {key_of('commands')} finds any command."
+            )
             self.call_later(self.show_message, sentence)
         if self.first_steps != before:
             self._show_steps()
@@ -118,6 +123,32 @@ class GlobalActions(App[int]):
 
         self.first_steps = FirstSteps()
         self._show_steps()
+
+    def do_narrower(self) -> None:
+        """Where there are no panes side by side."""
+        self.show_message("This view has one pane.")
+
+    do_wider = do_narrower
+
+    @task("shares", exclusive=False)
+    async def keep_share(self, place: str) -> None:
+        """Write down the part of the width that the first pane of the view at `place` was given."""
+        from memory_tui.tui.widgets.panes import SCOPE, SHARES
+
+        share = round(self.shares[place], 4)
+        await self.jobs.write(lambda _: SHARES.of(SCOPE).put(place, share))
+
+    @task("shares")
+    async def read_shares(self) -> None:
+        """Read how wide panes were left, and have them follow."""
+        from memory_tui.tui.widgets.panes import Panes, read_shares
+
+        found = await self.jobs.attempt(lambda _: read_shares())
+        if isinstance(found, dict):
+            self.shares.update(found)
+            for view in self.views:
+                for panes in view.query(Panes):
+                    panes.follow(self.shares)
 
     def action_prefix(self, prefix: str) -> None:
         """Wait for the second letter of a key such as `gt`; after a moment, list what there is."""
@@ -276,7 +307,7 @@ class GlobalActions(App[int]):
                 self.view.ask_again(question)
                 self.show_message(sentence)
             else:
-                self.show_message("Your text is not saved yet. Press ctrl+s, then ask again.")
+                self.show_message(f"Your text is not saved yet. Press {key_of('save')}, then ask again.")
 
         self.typed_ahead.when_drawn(go)
 
@@ -300,7 +331,7 @@ class GlobalActions(App[int]):
             self.first_steps = None
             self._show_steps()
         else:
-            self.show_message("Nothing to go back to; q quits.")
+            self.show_message(f"Nothing to go back to; {key_of('leave')} quits.")
 
     def do_leave(self) -> None:
         """One step back, from another view to the notes, and from there out."""
@@ -323,13 +354,17 @@ class GlobalActions(App[int]):
             self.push_screen(
                 Confirm(
                     "Quit without saving?",
-                    "Your text is not in the note yet. Press esc to go back, ctrl+s to save it.",
+                    f"Your text is not in the note yet. Press esc to go back, {key_of('save')} to save it.",
                     "Throw it away",
                 ),
                 answered,
             )
         else:
             self.exit(0)
+
+    async def action_quit(self) -> None:
+        """What Textual's own key for it does, where keys.toml has another one."""
+        self.do_leave_app()
 
     def do_remember(self) -> None:
         """Add a line to today's log."""
@@ -379,7 +414,7 @@ class GlobalActions(App[int]):
 
     def action_help_quit(self) -> None:
         """What ctrl+c says when nothing is selected."""
-        self.show_message("ctrl+c copies what the mouse selected; q quits.")
+        self.show_message(f"ctrl+c copies what the mouse selected; {key_of('leave')} quits.")
 
     def _back(self) -> bool:
         if self.screen.maximized is not None:
@@ -432,10 +467,23 @@ class GlobalActions(App[int]):
             self._copy(f"{place[0]}#L{place[1]}-L{place[2]}", "the citation")
 
     def do_copy(self) -> None:
-        """Copy the text with its citation."""
-        place = self.view.place_in_note() if self.view else None
-        if place is not None and self.view is not None:
-            self._copy(f"{self.view.text_in_note()}\n\n{place[0]}#L{place[1]}-L{place[2]}\n", "text and citation")
+        """Copy as: text with its citation, citation, Markdown, JSON, the command that shows this."""
+        from memory_tui.tui import external
+        from memory_tui.tui.views.dialogs import Picker
+
+        view, engine = self.view, self.engine
+        place = view.place_in_note() if view is not None else None
+        if view is None or engine is None or place is None:
+            return
+        tuned = self.tuning.turned if self.tuning is not None else {}
+        question = self.question if self.current_mode == "search" else ""
+        found = external.forms(place, view.text_in_note(), question, str(engine.plan.roots.workspace), tuned)
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self._copy(found[name], name)
+
+        self.push_screen(Picker("Copy as", list(found)), chosen)
 
     def _copy(self, text: str, what: str) -> None:
         from memory_tui.core.sanitize import safe

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.search.trace import Trace
     from memory_tui.tui.note_info import Marking
-    from memory_tui.tui.state import Facts
+    from memory_tui.tui.state import Facts, Pace
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.typed_ahead import TypedAhead
     from memory_tui.tui.widgets.first_steps import FirstSteps
@@ -49,6 +49,10 @@ class Home(Protocol):
     """Open suggestions of the inbox."""
     failing_agents: int
     """Connected agents whose server did not answer, or whose files lost the connection, when they were last asked."""
+    pace: Pace
+    """How fast files are indexed and questions are answered."""
+    shares: dict[str, float]
+    """The part of the width that the first pane of a view was given, by the view's place."""
     started: float
     """When the app was opened, in epoch seconds."""
 
@@ -70,6 +74,9 @@ class Home(Protocol):
 
     def turn(self, tuning: Tuning | None) -> None:
         """Turn the knobs to `tuning`; every view that shows an answer follows."""
+
+    def keep_share(self, place: str) -> None:
+        """Write down the part of the width that the first pane of the view at `place` was given."""
 
     def show_message(self, sentence: str) -> None:
         """Show a sentence in the message line of the view in front."""

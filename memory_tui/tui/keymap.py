@@ -9,7 +9,7 @@ from textual.binding import Binding
 
 from memory_tui.tui.action import Action
 from memory_tui.tui.action_table import ACTIONS
-from memory_tui.tui.grammar import PREFIXES, shown
+from memory_tui.tui.grammar import MEANINGS, PREFIXES, is_letter, is_sequence, key_of, shown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, NumberedView, OverlayView
 
 
@@ -80,7 +80,7 @@ TYPING = frozenset({"query", "filter", "find", "editor", "watched"})
 
 def keys_at(action: Action) -> list[str]:
     """The keys of an action; while somebody types, letters are text."""
-    return [key for key in action.keys if action.where not in TYPING or len(key) > 2 or key in ("f1", "up")]
+    return [key for key in action.keys if action.where not in TYPING or not is_letter(key)]
 
 
 def bindings(where: str) -> list[Binding]:
@@ -89,7 +89,13 @@ def bindings(where: str) -> list[Binding]:
     The second letter of a prefix is no binding: the app waits for it.
     """
     found = [
-        Binding(key, f"app.do('{action.id}')", action.hint or action.help, show=False, priority=action.priority)
+        Binding(
+            key.replace(",", "comma"),
+            f"app.do('{action.id}')",
+            action.hint or action.help,
+            show=False,
+            priority=action.priority,
+        )
         for action in ACTIONS
         if action.where == where
         for key in keys_at(action)
@@ -98,11 +104,6 @@ def bindings(where: str) -> list[Binding]:
     if where == "everywhere":
         found += [Binding(key, f"app.prefix('{key}')", words, show=False) for key, words in PREFIXES.items()]
     return found
-
-
-def is_sequence(key: str) -> bool:
-    """Whether a key is a prefix with a second letter."""
-    return len(key) == 2 and key[0] in PREFIXES
 
 
 def after_prefix(prefix: str, where: Iterable[str]) -> dict[str, Action]:
@@ -118,11 +119,6 @@ def after_prefix(prefix: str, where: Iterable[str]) -> dict[str, Action]:
 
 LAST = ("commands", "help", "leave", "back")
 """The key hints that come last, and stay when there is little room."""
-
-
-def is_letter(key: str) -> bool:
-    """Whether a key is text in a text box."""
-    return len(key) == 1 or is_sequence(key)
 
 
 def hints(where: Iterable[str]) -> list[tuple[str, Action]]:
@@ -151,7 +147,13 @@ def why_nothing(key: str, where: Iterable[str]) -> str:
     for action in ACTIONS:
         if key in action.keys and action.where not in places:
             return f"{shown(key)} works in {PLACES[action.where]}: {action.help}."
-    return f"{key} does nothing here. {'f1' if TYPING & places else '?'} shows the keys of this pane."
+    return f"{key} does nothing here. {_help_key(typing=bool(TYPING & places))} shows the keys of this pane."
+
+
+def _help_key(*, typing: bool) -> str:
+    """The key of help; while somebody types, one that is no letter."""
+    named = [key for key in MEANINGS["help"].keys if not is_letter(key)]
+    return shown(named[0]) if typing and named else key_of("help")
 
 
 def key_table_markdown() -> str:

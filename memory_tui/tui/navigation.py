@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.tui.grammar import key_of
+
 if TYPE_CHECKING:
     from textual.screen import Screen
 
@@ -23,7 +25,12 @@ class NumberedView:
     @property
     def title(self) -> str:
         """Its name with the key that goes there."""
-        return f"{self.label} ({self.number})"
+        return f"{self.label} ({self.keys})"
+
+    @property
+    def keys(self) -> str:
+        """The key that goes there."""
+        return key_of(f"view {self.number}")
 
 
 NUMBERED: Sequence[NumberedView] = (
@@ -149,7 +156,8 @@ OVERLAYS: Sequence[OverlayView] = (
         "Score against age",
         "search.scatter_view:ScatterView",
         "report",
-        "score against age of every chunk, with the lines that decide; H and L move minScore",
+        f"score against age of every chunk, with the lines that decide; {key_of('less fine')} "
+        f"and {key_of('more fine')} move minScore",
         (Opener("search", "show picture"),),
         needs=("answer",),
     ),
@@ -164,7 +172,7 @@ OVERLAYS: Sequence[OverlayView] = (
     OverlayView(
         "fading",
         "Fading",
-        "search.lab:FadingView",
+        "search.fading_view:FadingView",
         "report",
         "hits that age dropped, and hits that will fade soon",
         (Opener("search", "show fading"),),

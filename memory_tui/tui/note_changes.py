@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.dialogs import Planned
 
 if TYPE_CHECKING:
@@ -61,7 +62,11 @@ def left_over(engine: Engine) -> str:
     from memory_tui.curate.journal import left
 
     paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal.folder))
-    return f"Unsaved text is kept for {', '.join(paths)}. Press i on the note to continue." if paths else ""
+    return (
+        f"Unsaved text is kept for {', '.join(paths)}. Press {key_of('write')} on the note to continue."
+        if paths
+        else ""
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +171,8 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
     entry = next((entry for entry in entries if number in (None, entry.id)), None)
     if entry is None:
         raise EditRefused(
-            "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.", "gh shows what was changed."
+            "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.",
+            f"{key_of('go history')} shows what was changed.",
         )
     return planned(engine, curator.planned_undo(entry.id) if kind == "undo" else curator.planned_redo(entry.id))
 
@@ -212,7 +218,9 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
 
     data = engine.notes.curator.read(path)
     if data is not None and len(data) > most:
-        raise EditRefused(f"{path} has {len(data):,} bytes, too many to edit here.", "e opens it in your editor.")
+        raise EditRefused(
+            f"{path} has {len(data):,} bytes, too many to edit here.", f"{key_of('edit')} opens it in your editor."
+        )
     folder = engine.notes.curator.journal.folder
     found = next(iter(left(folder, path)), None)
     if found is not None and found.text == Draft(shown(data, path)).text:

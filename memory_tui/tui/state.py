@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 import os
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,18 @@ class Aging:
             return None
         days = self.days(row)
         return 1.0 if days is None else math.exp(-math.log(2) / self.half_life * days)
+
+
+RATES, QUESTIONS = 60, 100
+"""Rates of indexing and times of questions that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast files are indexed (files a second, while they are) and questions are answered (milliseconds)."""
+
+    rates: deque[float] = field(default_factory=lambda: deque(maxlen=RATES))
+    answered: deque[float] = field(default_factory=lambda: deque(maxlen=QUESTIONS))
 
 
 @dataclass(frozen=True, slots=True)

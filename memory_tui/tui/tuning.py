@@ -211,6 +211,11 @@ class Tuning:
         return bool(self.days) or not same(self.settings, self.opened)
 
     @property
+    def turned(self) -> dict[str, Scalar]:
+        """What was turned on screen, by key."""
+        return {key: one.value for key, one in self.settings.values.items() if one.origin == ORIGIN}
+
+    @property
     def compared(self) -> bool:
         """Whether any knob differs from the baseline."""
         return self.days != self.baseline.days or not same(self.settings, self.baseline.settings)
@@ -416,13 +421,9 @@ def dials(settings: Settings, opened: Settings, days: int = 0) -> list[Dial]:
 
 
 def _reach(settings: Settings) -> float:
-    """The best score there can be: 1 from vector and text, and what the profile adds for age and a named day."""
-    profile = profiles.get(settings.word("profile"))
-    if profile.age != "add":
-        # Importance and project multiply by as much as this.
-        return 1.25 * 1.15 if profile.exact_paths else 1.0
-    recent = settings.number("recency.weight") if settings.on(_DECAY) else 0.0
-    return 1.0 + recent + (0.0 if "dateBoost" in profile.ignores else settings.number("dateBoost"))
+    """The best score there can be."""
+    # Importance and project multiply by as much as this.
+    return 1.25 * 1.15 if profiles.get(settings.word("profile")).exact_paths else 1.0
 
 
 def _counts(settings: Settings) -> dict[str, str]:

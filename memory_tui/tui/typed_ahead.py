@@ -10,6 +10,9 @@ from textual import events
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 
+from memory_tui.tui.colours import LATE_SECONDS, LateAnswer
+from memory_tui.tui.grammar import MEANINGS
+
 if TYPE_CHECKING:
     from textual.app import App
 
@@ -17,9 +20,11 @@ LOOKS_AGAIN = 0.25
 """Seconds between two looks at whether the pane that holds a key up is still there."""
 
 
+PART_SECONDS = 0.2
+"""How long a key that may begin an answer of the terminal waits for the rest of it."""
 HELD_SECONDS = 3.0
 """How long keys wait at most for a screen that is not ready for them yet."""
-LEAVING = ("escape", "ctrl+q", "ctrl+c")
+LEAVING = ("escape", "ctrl+c", *MEANINGS["quit"].keys)
 """Keys that nobody has to wait with."""
 
 
@@ -42,14 +47,55 @@ class TypedAhead:
         self._held: Screen[Any] | None = None
         self._due = False
         self._go_on: Callable[[], None] = self._release
+        self._late: LateAnswer | None = None
+        self._tell_answer: Callable[[str], None] = lambda _: None
 
     @property
     def resting(self) -> bool:
         """Whether every key has been carried out."""
         return not self._busy and not self._waiting
 
+    def expect_answer(self, told: Callable[[str], None]) -> None:
+        """Take a late answer of the terminal for what it is, not for keys, and have it `told`."""
+        self._late, self._tell_answer = LateAnswer(), told
+        self._app.set_timer(LATE_SECONDS, self._answer_no_more)
+
+    def type_early(self, typed: str) -> None:
+        """Carry out what was typed before the app had the terminal."""
+        from textual._xterm_parser import XTermParser
+
+        for event in XTermParser().feed(typed):
+            self._app.post_message(event)
+
+    def _without_answer(self, event: events.Event) -> Sequence[events.Event]:
+        """The keys that somebody typed by now."""
+        if self._late is None or not isinstance(event, events.Key):
+            return [event]
+        answer = self._late.take(event)
+        if answer is None:
+            return self._late.release()
+        if answer:
+            self._late = None
+            self._tell_answer(answer)
+        else:
+            self._app.set_timer(PART_SECONDS, self._let_go_typed)
+        return []
+
+    def _let_go_typed(self) -> None:
+        """What may have been the beginning of an answer was typed: no more of it came."""
+        for key in self._late.release() if self._late is not None else ():
+            self._app.call_later(self._queue, key)
+
+    def _answer_no_more(self) -> None:
+        self._let_go_typed()
+        self._late = None
+
     async def take(self, event: events.Event) -> None:
         """Carry `event` out now, or after those that came before it."""
+        for one in self._without_answer(event):
+            await self._queue(one)
+
+    async def _queue(self, event: events.Event) -> None:
         self._waiting.append(event)
         if self._held is not None and isinstance(event, events.Key) and event.key in LEAVING:
             self.let_go(self._held)

@@ -55,11 +55,15 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Scorecard:
-    """All questions measured under one set of settings, and the means; `unjudged` questions have no labels to go by."""
+    """All questions measured under one set of settings, and the means.
+
+    `unjudged` questions have no labels to go by; labels of `absent` notes count as not found.
+    """
 
     rows: tuple[Measured, ...]
     mean: Scores
     unjudged: int = 0
+    absent: tuple[str, ...] = ()
 
     def column(self, metric: str) -> list[float]:
         """One metric of each question."""
@@ -134,13 +138,13 @@ def probes(cases: Sequence[Case]) -> tuple[NoiseQuery, ...]:
     return tuple(found)
 
 
-def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0) -> Scorecard:
+def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: tuple[str, ...] = ()) -> Scorecard:
     """The metrics of `cases` under `settings`; about a millisecond a question."""
     rows = []
     for case in cases:
         hits = case.hits(settings)
         rows.append(Measured(case.query, metrics.measure(case.query, hits), hits))
-    return Scorecard(tuple(rows), metrics.mean([row.scores for row in rows]), unjudged)
+    return Scorecard(tuple(rows), metrics.mean([row.scores for row in rows]), unjudged, absent)
 
 
 def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:

@@ -252,6 +252,28 @@ def settled(notebook: Notebook, read: Callable[[str], Document]) -> Notebook:
     return Notebook(tuple(settle(query, lines) for query in notebook.queries))
 
 
+_BLANK = re.compile(r"\{[\w+-]+\}")
+
+
+def absent(notebook: Notebook, read: Callable[[str], Document]) -> tuple[str, ...]:
+    """The notes that labels name and that cannot be read, in order; `read` is the engine's.
+
+    Raises LabelError for one with a blank to fill in, such as `memory/{date}.md`: nobody wrote that label for a note.
+    """
+    found = []
+    for path in sorted({label.path for query in notebook.queries for label in query.labels}):
+        try:
+            read(path)
+        except MemoryTuiError as error:
+            if blank := _BLANK.search(path):
+                raise LabelError(
+                    f"The labels are a template: there is no note {path}.",
+                    f"Write the name of the note in the place of {blank[0]}.",
+                ) from error
+            found.append(path)
+    return tuple(found)
+
+
 def _query(fields: Mapping[str, Any]) -> Query:
     text = next((fields[name] for name in _QUERY if name in fields), None)
     if not isinstance(text, str) or not text.strip():

@@ -7,7 +7,7 @@ Triggers, importance and project are taken out of the text before it is cut into
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memory_tui.core import jsstring
@@ -102,6 +102,11 @@ def _project(text: str) -> str:
     return _joined(keys)
 
 
+def active_project(written: str) -> str:
+    """The key of a project that the agent works on, as a person writes it."""
+    return project_key(jsstring.trim(written))
+
+
 def project_key(key: str) -> str:
     """`key` as it is compared: a path as it stands, else with its host in lower case."""
     if key.startswith("path:"):
@@ -110,10 +115,12 @@ def project_key(key: str) -> str:
     return host.lower() + slash + rest
 
 
-def origin_class(path: str) -> str:
-    """Who a memory file is from where no ledger says otherwise: system, agent or untrusted."""
+def origin_class(path: str, ledger: Mapping[str, str]) -> str:
+    """Who a memory file is from: system, what the `ledger` has of it, else agent or untrusted by its path."""
     if path in ("DREAMS.md", "dreams.md") or path.startswith(("memory/dreaming/", "memory/.dreams/")):
         return "system"
+    if path in ledger:
+        return ledger[path]
     if path in CURATED or (path.startswith("memory/") and path.endswith(".md")):
         return "agent"
     return "agent" if re.fullmatch(r"users/[^/]+/USER\.md", path) else "untrusted"

@@ -64,17 +64,22 @@ class NoteDate:
 
 
 def read(found: Found) -> Document:
-    """The note `found`, whole and unchanged while it was read; no link below its root is followed.
+    """The note `found`, whole and unchanged while it was read. Raises Unreadable and ChangedWhileRead."""
+    return of_bytes(found.path, *snapshot(found))
+
+
+def snapshot(found: Found) -> tuple[bytes, int]:
+    """Bytes and modification time of `found`, unchanged while it was read; no link below its root is followed.
 
     Raises Unreadable (missing, not permitted, not a regular file, over MAX_BYTES) and ChangedWhileRead.
     """
     for _ in range(_ATTEMPTS):
         try:
-            snapshot = _snapshot(found)
+            taken = _snapshot(found)
         except (OSError, ValueError) as error:
             raise _unreadable(found, error) from None
-        if snapshot is not None:
-            return of_bytes(found.path, snapshot[0], snapshot[1].st_mtime_ns)
+        if taken is not None:
+            return taken[0], taken[1].st_mtime_ns
     raise ChangedWhileRead(
         f"{found.path} was being written to each time it was read.", "It is read again when it has come to rest."
     )

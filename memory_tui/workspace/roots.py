@@ -19,7 +19,8 @@ from pathlib import Path
 from memory_tui.config.places import ExtraPath
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused, WorkspaceError
-from memory_tui.workspace import notes, transcripts
+from memory_tui.workspace import media, notes, transcripts
+from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import Found, LeftOut, Scan, ScannedFolders, Settled, Walk, storable
 
@@ -90,6 +91,8 @@ class Roots:
     archives: bool = False
     root_notes: tuple[str, ...] = ROOT_NOTES
     """The notes at the top of the workspace; 2026.9 reads MEMORY.md, and the user's USER.md."""
+    media: MediaRules | None = None
+    """Which images and sounds below the extra paths are read; None for none."""
     never: str = ""
     """A name of folders that are not entered: 2026.9 keeps there what it repaired."""
 
@@ -103,6 +106,7 @@ class Roots:
         sessions: str | os.PathLike[str] = "",
         archives: bool = False,
         chunking: str = "2026.3",
+        media: MediaRules | None = None,
     ) -> Roots:
         """Roots as a configuration writes them: `~` stands for home, extra paths are relative to the workspace.
 
@@ -115,6 +119,7 @@ class Roots:
         extra = entries(base, extra_paths)
         folder = os.path.abspath(os.path.expanduser(os.fspath(sessions))) if os.fspath(sessions) else ""
         named = tuple(name for name in (MEMORY, transcripts.SOURCE) if name in set(sources))
+        newest = chunking == "2026.9"
         kept = tuple(name for name in named if name == MEMORY or folder) or (MEMORY,)
         return cls(
             Path(base),
@@ -123,7 +128,9 @@ class Roots:
             kept,
             folder if transcripts.SOURCE in kept else "",
             archives,
-            *((ROOT_NOTES_2026_9, REPAIRED) if chunking == "2026.9" else (ROOT_NOTES, "")),
+            media=media,
+            root_notes=ROOT_NOTES_2026_9 if newest else ROOT_NOTES,
+            never=REPAIRED if newest else "",
         )
 
     def stored(self, absolute: str) -> str:
@@ -194,7 +201,8 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
 
 def _walk_extra(roots: Roots, walk: Walk) -> None:
     for absolute in roots.extra:
-        walk.extra(absolute, roots.stored(absolute), admitted(roots.patterns) if roots.patterns else None)
+        wanted = admitted(roots.patterns) if roots.patterns else None
+        walk.extra(absolute, roots.stored(absolute), wanted, roots.media.limit if roots.media else None)
 
 
 def _with_sessions(roots: Roots, notes: Scan) -> Scan:
@@ -252,7 +260,10 @@ def contained(roots: Roots, path: str) -> str:
 
 def locate(roots: Roots, path: str) -> Found:
     """The note `path` as it is on disk now. Raises PathRefused and NoteMissing like `contained`."""
-    root, absolute, stored = destination(roots, path)
+    return _at(*destination(roots, path))
+
+
+def _at(root: str, absolute: str, stored: str) -> Found:
     try:
         status = os.lstat(absolute)
     except (FileNotFoundError, NotADirectoryError):
@@ -275,6 +286,13 @@ def destination(roots: Roots, path: str) -> tuple[str, str, str]:
     stored = roots.stored(absolute)
     if not stored.endswith(".md"):
         raise PathRefused(f"{stored} is not a note: its name does not end in .md.", _PLACES)
+    return _placed(roots, path)
+
+
+def _placed(roots: Roots, path: str) -> tuple[str, str, str]:
+    """Like `destination`, of a file of any name."""
+    absolute = _absolute(roots, jsstring.trim(path))
+    stored = roots.stored(absolute)
     root = next(_allowed(roots, absolute), None)
     if root is None:
         nothing = _is_absent(str(roots.workspace), absolute)
@@ -392,7 +410,9 @@ def _included(note: Found, stored: str) -> str:
 
 def read(found: Found) -> Document:
     """`found` as it is indexed. Raises Unreadable."""
-    return transcripts.read(found) if found.source == transcripts.SOURCE else notes.read(found)
+    if found.source == transcripts.SOURCE:
+        return transcripts.read(found)
+    return notes.read(found) if found.path.endswith(".md") else media.read(found)
 
 
 def shown(roots: Roots, path: str) -> Document:
@@ -401,13 +421,15 @@ def shown(roots: Roots, path: str) -> Document:
     Raises PathRefused, Unreadable.
     """
     found = located(roots, path)
-    return transcripts.shown(found) if found.source == transcripts.SOURCE else notes.read(found)
+    return transcripts.shown(found) if found.source == transcripts.SOURCE else read(found)
 
 
 def located(roots: Roots, path: str) -> Found:
     """The note or transcript `path` as it is on disk now. Raises PathRefused."""
     if path.startswith(transcripts.SOURCE + "/") and not path.endswith(".md"):
         return transcripts.locate(roots.sessions, roots.archives, path)
+    if roots.media is not None and roots.media.limit(path):
+        return _at(*_placed(roots, path))
     return locate(roots, path)
 
 

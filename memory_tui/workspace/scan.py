@@ -49,6 +49,8 @@ Rule = Literal[
     "repaired",
 ]
 Inode = tuple[int, int]
+MediaLimit = Callable[[str], int]
+"""How many bytes a file of some name may have where it is an image or a sound; 0 where it is none."""
 
 
 class Found(NamedTuple):
@@ -150,6 +152,7 @@ class Walk:
         self._folders: dict[Inode | str, str] = {listed.key: listed.start for listed in (folders or {}).values()}
         self._singles: dict[Inode | str, set[Inode | str]] = {}
         self._wanted: Callable[[str], bool] | None = None
+        self._media: MediaLimit | None = None
         self._room: float = math.inf
 
     def result(self) -> Scan:
@@ -185,8 +188,24 @@ class Walk:
         else:
             self._skip(stored, "not a file", "It is not a folder, so there is nothing below it.")
 
-    def extra(self, absolute: str, stored: str, wanted: Callable[[str], bool] | None = None) -> None:
-        """Add one of extraPaths: a note, or every note below a folder whose absolute path is `wanted`."""
+    def extra(
+        self,
+        absolute: str,
+        stored: str,
+        wanted: Callable[[str], bool] | None = None,
+        media: MediaLimit | None = None,
+    ) -> None:
+        """Add one of extraPaths: a note, or every note below a folder whose absolute path is `wanted`.
+
+        With `media` also what that allows bytes to.
+        """
+        self._media = media
+        try:
+            self._extra(absolute, stored, wanted)
+        finally:
+            self._media = None
+
+    def _extra(self, absolute: str, stored: str, wanted: Callable[[str], bool] | None) -> None:
         status = self._lstat(absolute, stored)
         if status is None:
             return
@@ -238,7 +257,7 @@ class Walk:
     def _single(self, absolute: str, stored: str, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
             self._skip(stored, *_odd(status.st_mode))
-        elif not absolute.endswith(".md"):
+        elif not absolute.endswith(".md") and not self._limit(absolute):
             self._skip(stored, "not markdown", _NOT_MARKDOWN)
         else:
             root, name = os.path.split(absolute)
@@ -254,9 +273,14 @@ class Walk:
                 self._singles.setdefault(parent, set()).add(key)
                 self._keep(stored, absolute, status, root)
 
+    def _limit(self, name: str) -> int:
+        """How many bytes a file that is no note may have; 0 for one that is not read."""
+        return self._media(name) if self._media is not None else 0
+
     def _keep(self, stored: str, absolute: str, status: os.stat_result, root: str) -> None:
-        if status.st_size > MAX_BYTES:
-            self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.")
+        most = MAX_BYTES if absolute.endswith(".md") else min(MAX_BYTES, self._limit(absolute))
+        if status.st_size > most:
+            self._skip(stored, "too big", f"It has {status.st_size:,} bytes; at most {most:,} are read.")
         else:
             self.found.append(Found.of(stored, absolute, status, root))
 
@@ -296,7 +320,7 @@ class Walk:
     ) -> None:
         start = "" if prefix == "." else prefix + "/"
         below = folder if folder.endswith(os.sep) else folder + os.sep
-        self.plain = self.plain and not singles and self._wanted is None
+        self.plain = self.plain and not singles and self._wanted is None and self._media is None
         settled = _NOTHING.get if singles else self._settled.get(start, _NOTHING).get
         quiet = 0
         for entry in entries:
@@ -333,7 +357,7 @@ class Walk:
         if self._room < 0:
             raise _TooMany
         name = entry.name
-        if name.endswith(".md") and entry.is_file(follow_symlinks=False):
+        if (name.endswith(".md") or self._limit(name)) and entry.is_file(follow_symlinks=False):
             if self._wanted is not None and not self._wanted(absolute):
                 self._skip(stored, "pattern", "It does not match the pattern of its entry in extraPaths.")
                 return

@@ -6,17 +6,24 @@ python tests/bench/profiles.py [--files 3300]
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
+import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 from corpus import questions, write
 from measure import begin, show
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
+from tests.support.ledger import NAMESPACE, PLUGIN, HostLedger
 
 PROFILES = ("openclaw-2026.3", "openclaw-2026.9")
 _WARM = 5
@@ -36,6 +43,17 @@ def opened(folder: Path, place: Path, profile: str) -> Engine:
     return engine
 
 
+def record(state: Path, folder: Path) -> None:
+    """OpenClaw's trust ledger with a row of each note, as its agent's writes leave it."""
+    ledger = HostLedger.make(state, folder)
+    usual = {"version": 1, "originClass": "agent", "observedAt": 1, "fileHash": "0" * 64}
+    with closing(apsw.Connection(str(ledger.database))) as connection, connection:
+        for note in sorted(folder.rglob("*.md")):
+            path = note.relative_to(folder).as_posix()
+            row = (PLUGIN, NAMESPACE, ledger.key(path), json.dumps({**usual, "relativePath": path}))
+            connection.execute("INSERT INTO plugin_state_entries VALUES (?, ?, ?, ?, 1, NULL)", row)
+
+
 def cpu(engine: Engine, question: str) -> tuple[float, float]:
     """CPU milliseconds of gathering and of ranking one question."""
     began = time.process_time()
@@ -52,8 +70,10 @@ def main() -> None:
     given = parser.parse_args()
     begin(__doc__)
     with tempfile.TemporaryDirectory() as name:
-        os.environ["XDG_CACHE_HOME"] = os.environ["XDG_CONFIG_HOME"] = name
+        os.environ["XDG_CACHE_HOME"] = os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = name
+        os.environ["OPENCLAW_STATE_DIR"] = str(Path(name) / "openclaw")
         folder = write(Path(name) / "notes", given.files)
+        record(Path(name) / "openclaw", folder)
         engines = {profile: opened(folder, Path(name), profile) for profile in PROFILES}
         costs: dict[str, list[tuple[float, float]]] = {profile: [] for profile in PROFILES}
         asked = questions(given.questions)

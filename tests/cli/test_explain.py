@@ -62,8 +62,18 @@ def test_json_has_the_promised_names(run: Callable[..., tuple[int, str, str]]) -
     assert hit["chunk"]["citation"] == "MEMORY.md#L1-L3"
     miss = answer(run, "omada router", "memory/2026-11-03.md#L1-L2", "--set", "query.maxResults=1")
     assert (miss["recalled"], miss["verdict"]["kind"], miss["verdict"]["limit"]) == (False, "beyond_limit", 1)
-    gone = answer(run, "omada router", "memory/2026-12-03.md")
-    assert (gone["verdict"]["kind"], gone["chunk"], gone["components"]) == ("no_such_file", None, None)
+    beyond = answer(run, "omada router", "MEMORY.md:99")
+    assert (beyond["verdict"]["kind"], beyond["chunk"], beyond["components"]) == ("in_no_chunk", None, None)
+
+
+@pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--edits"), ("why-never",)])
+def test_a_note_that_does_not_exist_is_an_error_and_no_answer(
+    run: Callable[..., tuple[int, str, str]], asked: tuple[str, ...]
+) -> None:
+    code, out, err = run(*asked[:2], "memory/2026-12-03.md:2", *asked[2:])
+    assert (code, out) == (2, "")
+    assert "There is no note memory/2026-12-03.md." in err
+    assert "memory-tui why-file memory/2026-12-03.md" in err
 
 
 def test_the_two_sides_of_a_chunk_that_was_no_candidate(run: Callable[..., tuple[int, str, str]]) -> None:

@@ -102,6 +102,12 @@ def test_global_options_stand_before_or_after_the_command(
     assert status["freshness"]["pending"][0]["detail"] == "new"
 
 
+def test_settings_before_and_after_the_command_all_count() -> None:
+    words = ["--set", "a=1", "--extra", "x", "search", "y", "--set", "b=2", "--set", "a=3"]
+    given = main.build_parser("search").parse_args(words)
+    assert (given.set, given.extra) == (["a=1", "b=2", "a=3"], ["x"])
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -48,6 +48,23 @@ def test_a_report_is_one_file_without_text_unless_asked_and_never_with_secrets(
     assert "neither HTML nor Markdown" in capsys.readouterr().err
 
 
+def test_a_report_asks_the_index_of_the_other_release_where_it_is_there(
+    tmp_path: Path, workspace: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    unnamed = [*workspace[:2], "--provider", "none"]
+
+    def heads() -> str:
+        assert main.main([*unnamed, "--profile", "openclaw-2026.3", "report", "router"]) == 0
+        lines = capsys.readouterr().out.split("\n")
+        return next(line for line in lines if line.startswith("| note |"))
+
+    assert "openclaw-2026.9" not in heads()
+    assert main.main([*unnamed, "--profile", "openclaw-2026.9", "index"]) == 0
+    capsys.readouterr()
+    assert heads() == "| note | openclaw-2026.3 | recommended | openclaw-2026.9 | openclaw-2026.2 |"
+
+
 class Terminal(io.StringIO):
     """A standard output that says it is a terminal."""
 

@@ -210,6 +210,10 @@ def _kept_after_rewriting(house: House, options: Options) -> object:
         return engine.status().cache.entries - engine.status().chunks
 
 
+def _media(house: House, options: Options) -> object:
+    return plan.plan(dataclasses.replace(options, provider="")).roots.media
+
+
 def _debounce(house: House, options: Options) -> object:
     seen: list[float] = []
 
@@ -239,6 +243,7 @@ def _after_a_talk(house: House, options: Options) -> object:
         return engine.queries.chunks_of("sessions/s.jsonl")[-1].end_line
 
 
+MEDIA = {"provider": "gemini", "model": "gemini-embedding-2"}
 SESSIONS = {"sources": ["memory", "sessions"], "experimental.sessionMemory": True}
 PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] = {
     "enabled": ({}, _enabled),
@@ -270,11 +275,15 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     ),
     "fallback": ({}, _remote(lambda found: found.fallback)),
     "model": ({}, _remote(lambda found: found.model)),
+    "multimodal.enabled": (MEDIA, _media),
+    "multimodal.modalities": ({**MEDIA, "multimodal.enabled": True}, _media),
+    "multimodal.maxFileBytes": ({**MEDIA, "multimodal.enabled": True}, _media),
     "outputDimensionality": ({}, _remote(lambda found: found.output_dimensionality)),
     "local.modelPath": ({}, _remote(lambda found: found.model_path)),
     "local.modelCacheDir": ({}, _remote(lambda found: found.model_cache)),
     "store.path": ({}, _plan(lambda plan: compare.database(plan.config))),
     "store.vector.enabled": ({}, _engine(lambda engine: engine.status().vector.enabled)),
+    "store.vector.extensionPath": ({}, _engine(lambda engine: engine.status().vector.extension_path)),
     "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.queries.gather("oute").openclaw.postings.rows))),
     "chunking.tokens": ({}, _engine(lambda engine: len(engine.queries.chunks_of("memory/long.md")))),
     "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.queries.chunks_of("memory/long.md"))),

@@ -181,7 +181,8 @@ def test_without_vectors_a_page_has_none(made: Made, store: ChunkSource) -> None
     write(made, a="rose", b="!!!")
     page = store.page(0, 10, vectors=False)
     assert page.vectors.shape == (2, 0)
-    assert page.has_vector.tolist() == page.embedded.tolist() == [True, True]
+    assert page.embedded.tolist() == [True, True]
+    assert page.has_vector[0], "a store need not know of the other one that its vector is all zeros"
 
 
 def test_repeats_of_a_chunk(made: Made, store: ChunkSource) -> None:
@@ -562,7 +563,7 @@ def test_a_corpus_without_vectors_scores_the_nearest_like_one_with_all(kind: str
         whole, light = Corpus.load(store), Corpus.load(store, vectors=False)
         exact = cosines(whole, query)
         if store.finds_nearest():
-            some = cosines_of_nearest(store, light, query, 5, also=[17])
+            some, _ = cosines_of_nearest(store, light, query, 5, also=[17])
             known = ~np.isneginf(some)
             assert known[17]
             assert np.abs(some - exact)[known].max() <= 1e-6

@@ -247,3 +247,29 @@ def test_without_an_index_nothing_is_told_of_links(tmp_path):
     (tmp_path / "notes" / "MEMORY.md").write_text("x\n")
     with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i"), provider="none")) as engine:
         assert IndexedLinks(engine.plan.roots).about("MEMORY.md", engine.queries) is None
+
+
+def test_where_the_index_holds_every_note_the_disk_is_not_looked_through(tmp_path, monkeypatch):
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("see [[garden plan]] and [[nowhere]]\n")
+    (folder / "memory" / "garden-plan.md").write_text("roses, see MEMORY.md\n")
+    with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i"), provider="none")) as engine:
+        assert engine.queries.all_notes() is None
+        engine.indexer.sync()
+        looked = []
+        monkeypatch.setattr("memory_tui.curate.links.scan", lambda roots: looked.append(roots) or scan(roots))
+        by_index, every = IndexedLinks(engine.plan.roots), LinkIndex(engine.plan.roots)
+        for path in ("MEMORY.md", "memory/garden-plan.md"):
+            known = len(looked)
+            found = by_index.about(path, engine.queries, 1)
+            assert len(looked) == known
+            assert found == every.about(path)
+        (folder / "memory" / "late.md").write_text("see [[garden plan]]\n")
+        with engine.queries.reader() as store:
+            engine.indexer.freshness_check.compare(store)
+        assert engine.queries.all_notes() is None
+        assert [link.source for link in by_index.about("memory/garden-plan.md", engine.queries, 2).back] == [
+            "MEMORY.md",
+            "memory/late.md",
+        ]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -16,7 +17,13 @@ import pytest
 
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.tokens import WORD, and_query
-from memory_tui.demo.demo import SUGGESTED, labelled_queries, materialize
+from memory_tui.demo.demo import SUGGESTED, keep_queries, labelled_queries, materialize
+from memory_tui.engine.engine import Engine
+from memory_tui.explain.counterfactuals import WHOLE, flips
+from memory_tui.explain.decay import ahead
+from memory_tui.plan import Options
+from memory_tui.search.trace import ChunkRef
+from memory_tui.tune import judgments
 from memory_tui.workspace.chunking import chunk_text
 
 TODAY = dt.date(2026, 3, 14)
@@ -270,3 +277,93 @@ def test_importing_it_loads_no_screen_and_no_numpy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# --- what somebody who looks around finds ---------------------------------------------------------------------------
+
+FROM_NOTES_ALONE = {
+    *("secret", "bad date", "exact duplicate", "near duplicate", "paraphrase", "stale date", "dead path", "junk"),
+}
+"""The rest needs OpenClaw's ledger, annotations of 2026.9, Claude Code, a session budget or a log of recalls."""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The demo as a person opens it."""
+    folder = tmp_path_factory.mktemp("shown")
+    workspace, config = materialize(folder / "workspace", TODAY, more=True), folder / "config.json"
+    config.write_text("{}")
+    keep_queries(workspace, config, TODAY)
+    now = dt.datetime.combine(TODAY, dt.time(20), dt.UTC).timestamp()
+    options = Options(
+        workspace=str(workspace),
+        config=str(config),
+        index=str(folder / "i.sqlite"),
+        now=now,
+        changes=(("sync.watch", "false"),),
+    )
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        yield engine
+
+
+def test_the_inbox_holds_every_kind_that_notes_alone_can_have(opened: Engine) -> None:
+    found = {one.kind for one in opened.inbox.examine()}
+    assert found >= FROM_NOTES_ALONE
+
+
+@pytest.mark.parametrize("today", ANY_DAY, ids=str)
+def test_every_label_holds_beside_the_other_notes(tmp_path: Path, today: dt.date) -> None:
+    texts = notes(materialize(tmp_path / "w", today, more=True))
+    assert {*notes(materialize(tmp_path / "v", today))} < {*texts}
+    for query in labelled_queries(today):
+        for label in query.relevant:
+            assert label.answer in texts[label.path].split("\n")[label.line - 1], (query.id, label)
+
+
+def test_the_notebook_holds_the_labelled_questions(opened: Engine) -> None:
+    book = judgments.load(judgments.notebook_path(opened.plan.roots.workspace, opened.plan.own_named))
+    assert len(book.judged) == len(labelled_queries(TODAY)) >= 26
+
+
+def test_it_holds_a_conflict_and_three_languages(opened: Engine) -> None:
+    texts = notes(opened.plan.roots.workspace)
+    leads = {path: line for path, text in texts.items() for line in text.split("\n") if line.startswith("- Team lead:")}
+    assert len(set(leads.values())) == 2, "the same subject, another value"
+    assert len({day_of(path) for path in leads}) == 2, "a later day"
+    assert any(re.search("[\u4e00-\u9fff]{6}", text) for text in texts.values())
+    hits = opened.queries.search("Wann darf die Hecke geschnitten werden?").recalled
+    assert hits[0].chunk.path == "memory/garten.md"
+
+
+def test_a_wrong_recall_is_mended_by_one_knob(opened: Engine) -> None:
+    """A hit that answers nothing goes, and every hit with an answer stays."""
+    query = next(one for one in labelled_queries(TODAY) if one.query == SUGGESTED[0])
+    evidence = opened.queries.gather(query.query)
+    ranked = opened.queries.rank(evidence, opened.plan.settings)
+
+    def right(chunk: ChunkRef) -> bool:
+        return any(one.path == chunk.path and chunk.start_line <= one.line <= chunk.end_line for one in query.relevant)
+
+    mended = []
+    for hit in ranked.recalled:
+        if not right(hit.chunk):
+            row = next(row for row, ref in evidence.refs.items() if ref == hit.chunk)
+            mended += [
+                flip.key
+                for flip in flips(evidence, opened.plan.settings, row, opened.plan.with_profile).found
+                if flip.key not in WHOLE and not any(right(ref) for ref in flip.drops_out)
+            ]
+    assert any(right(hit.chunk) for hit in ranked.recalled)
+    assert mended
+
+
+def test_a_note_fades(opened: Engine) -> None:
+    settings = opened.plan.settings
+    moving = [
+        one
+        for query in labelled_queries(TODAY)[:5]
+        for one in ahead(opened.queries.gather(query.query), settings, 180, 30)
+        if one.scores[-1][1] < one.scores[0][1]
+    ]
+    assert moving

@@ -17,7 +17,7 @@ from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
 from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import counterfactuals as flipping
-from memory_tui.explain.counterfactuals import Flip, Flips, flips, outwards, turned
+from memory_tui.explain.counterfactuals import WHOLE, Flip, Flips, flips, outwards, turned
 from memory_tui.plan import Options
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
@@ -70,7 +70,8 @@ def check(found: Evidence, settings: Settings, row: int, answer: Flips) -> None:
         assert set(flip.drops_out) == {ref for ref in before if ref not in after and ref.rowid != rowid}
         for settings_before in nearer(flip)[-1:]:
             assert recalled(found, settings_before, rowid) == now, "one step less does not turn it"
-    assert [flip.presses for flip in answer.found] == sorted(flip.presses for flip in answer.found)
+    order = [(flip.key in WHOLE, flip.harm, flip.presses) for flip in answer.found]
+    assert order == sorted(order), "the least harm comes first, another way of ranking last"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain.score_lines import ScoreLine
+from memory_tui.explain.score_lines import ScoreLine, divided
 from memory_tui.explain.stages import parts, stages
 from memory_tui.explain.why import explain, in_a_line
 from memory_tui.plan import Options
@@ -204,7 +204,7 @@ def check_formula(formula: str) -> None:
     sums, sign, floor = re.split(" (>=|<) ", formula)
     assert (float(sums.rpartition(" ")[2]) >= float(floor.split()[0])) == (sign == ">="), formula
     first, *rest = sums.split(" = ")
-    if " second" in first:
+    if " first" in first:
         _check_steps([first, *rest], formula)
         return
     one, other = (float(a) * float(b) for a, b in re.findall(rf"{NUMBER} x {NUMBER}", first))
@@ -298,3 +298,11 @@ def test_a_score_a_hair_below_its_floor_is_printed_below_it(tmp_path: Path, prof
                     check(one, trace)
                     checked += 1
     assert checked
+
+
+def test_only_tiny_values_are_printed_as_powers_of_ten() -> None:
+    """A cosine that takes seven decimals to close its line is still a decimal that a person can read."""
+    assert "e" not in "".join(divided("cosine", 0.3273165, 0.5456292, "0.599888", 3)).replace("cosine", "").replace(
+        "best", ""
+    )
+    assert "e-" in "".join(divided("bm25", 3.2e-8, 5.1e-8, "0.627", 3))

@@ -152,6 +152,35 @@ def _close(claim: findings.CloseInMeaning, case: InboxCase) -> None:
     assert claim.cosine >= 0.9
 
 
+def _values(case: InboxCase, subject: str, twin: str) -> tuple[str, str]:
+    """What follows the subject in the line itself, and in its twin."""
+    after = [re.split(re.escape(subject), text, maxsplit=1, flags=re.IGNORECASE) for text in (case.text, case.at(twin))]
+    assert all(len(parts) == 2 for parts in after)
+    return after[0][1], after[1][1]
+
+
+@checks(findings.SaidOtherwise)
+def _otherwise(claim: findings.SaidOtherwise, case: InboxCase) -> None:
+    mine, theirs = _values(case, claim.subject, claim.twin)
+    assert re.match(rf"\W*(is )?{re.escape(claim.value)}\b", mine)
+    assert re.match(rf"\W*(is )?{re.escape(claim.other)}\b", theirs)
+    assert claim.value != claim.other
+    paths = case.suggestion.place.path, claim.twin.rpartition(":")[0]
+    assert paths[0] != paths[1]
+    assert not any(day_of(path) for path in paths)
+
+
+@checks(findings.Outdated)
+def _outdated(claim: findings.Outdated, case: InboxCase) -> None:
+    mine, theirs = _values(case, claim.subject, claim.twin)
+    assert re.match(rf"\W*(is )?{re.escape(claim.value)}\b", mine)
+    assert re.match(rf"\W*(is )?{re.escape(claim.other)}\b", theirs)
+    assert claim.other not in case.text
+    day, own = day_of(claim.twin), day_of(case.suggestion.place.path)
+    assert claim.day == str(day)
+    assert own is None or (day is not None and own < day)
+
+
 @checks(findings.DayPassed)
 def _passed(claim: findings.DayPassed, case: InboxCase) -> None:
     assert claim.day in case.text
@@ -219,12 +248,14 @@ NOTES = {
         "# Home\n\n- wifi password: hunter2hunter2X9\n- renew the domain by 2026-01-01 please\n"
         "- currently the router is being replaced\n- see [the plan](gone.md) for it\n"
         "- the guest network is on VLAN 20, says anna\n- the printer in the hall wants blue ink from the shop\n"
-        "- \x1b[31mfailed\x1b[0m to reach the server at all\n- tea <!-- importance: 12 -->\n\n"
+        "- \x1b[31mfailed\x1b[0m to reach the server at all\n- tea <!-- importance: 12 -->\n- Cellar keeper: Bob\n\n"
         "## Promoted From Short-Term Memory (2026-01-08)\n\n"
         "<!-- openclaw-memory-promotion:k1 -->\n- the ferry leaves from pier three at ten\n"
     ),
     "memory/2026-01-05.md": "# Day\n\n- 10:00 The guest network is on VLAN 20, says anna\n",
     "memory/2026-01-06.md": "# Day\n\n- the printer in the hall wants black ink from the shop\n",
+    "memory/2026-11-02.md": "# Day\n\n- Lead: Marcus Boyle\n",
+    "memory/team.md": "# Team\n\n- Lead: Priya Raman\n- Cellar keeper: Anna\n",
     "memory/2026-02-30.md": "- a day that is none, and a note all the same\n",
     "memory/2031-01-01.md": "- a day to come, and a note all the same\n",
     "memory/one.md": "garlic bread cake with zebra stripes and omada antennas over the old wooden kitchen table\n",

@@ -10,6 +10,7 @@ import os
 import re
 import sqlite3
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -19,14 +20,16 @@ from typing import Any
 
 import pytest
 
-from memory_tui import notices, plan
+from memory_tui import notices, plan, release_notices
+from memory_tui.config import places
 from memory_tui.core import files, locks, profiles, tokens
 from memory_tui.core.errors import IndexBusy, ProviderError, WorkspaceError
 from memory_tui.core.secret_finder import find as secrets_in
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.freshness_check import NotesVanished, RebuildWaits
-from memory_tui.index import database, index_file, remarks
+from memory_tui.engine.open_index import EXTENSION, named_extension
+from memory_tui.index import abilities, index_file, remarks
 from memory_tui.notices import Notice
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Options, choose
@@ -64,8 +67,8 @@ class NoticeCase(Case):
 # --- what OpenClaw does otherwise ----------------------------------------------------------------------------------
 
 
-@checks(notices.EmptiedThere)
-def _emptied(claim: notices.EmptiedThere, case: NoticeCase) -> None:
+@checks(release_notices.EmptiedThere)
+def _emptied(claim: release_notices.EmptiedThere, case: NoticeCase) -> None:
     assert profiles.get(claim.profile).faults
     assert case.trace.profile == claim.profile
     with case.world.engine.queries.reader() as store:
@@ -73,31 +76,40 @@ def _emptied(claim: notices.EmptiedThere, case: NoticeCase) -> None:
     assert identity is None or not identity.dims
 
 
-@checks(notices.FirstSearchThere)
-def _first(claim: notices.FirstSearchThere, case: NoticeCase) -> None:
+@checks(release_notices.FirstSearchThere)
+def _first(claim: release_notices.FirstSearchThere, case: NoticeCase) -> None:
     assert profiles.get(claim.profile).faults
     assert case.trace.profile == claim.profile
     again = case.world.engine.queries.gather(case.evidence.query)
-    said = [one for one in rank(again, case.settings).notices if isinstance(one, notices.FirstSearchThere)]
+    said = [one for one in rank(again, case.settings).notices if isinstance(one, release_notices.FirstSearchThere)]
     assert not said, "only the first"
 
 
-@checks(notices.ZeroVectors)
-def _zeros(claim: notices.ZeroVectors, case: NoticeCase) -> None:
+@checks(release_notices.ZeroVectors)
+def _zeros(claim: release_notices.ZeroVectors, case: NoticeCase) -> None:
     found = static_table().vectors(list(case.world.texts.values()))
     assert claim.count == sum(not vector.any() for vector in found)
     assert claim.profile == (case.trace.profile if profiles.get(case.trace.profile).exact_paths else "")
 
 
-@checks(notices.CutOtherwise)
-def _cut_otherwise(claim: notices.CutOtherwise, case: NoticeCase) -> None:
+@checks(release_notices.CutOtherwise)
+def _cut_otherwise(claim: release_notices.CutOtherwise, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
     with case.world.engine.queries.reader() as store:
         assert claim.chunking == store.chunking() != profiles.get(claim.profile).chunking
 
 
-@checks(notices.NeverRecalledThere)
-def _never(claim: notices.NeverRecalledThere, case: NoticeCase) -> None:
+@checks(release_notices.TrustUnread)
+def _unread(claim: release_notices.TrustUnread, case: NoticeCase) -> None:
+    assert profiles.get(case.trace.profile).exact_paths
+    file = places.state_database()
+    assert str(file) in claim.detail
+    assert not file.read_bytes().startswith(b"SQLite format 3")
+    assert "own database" in claim.next_step
+
+
+@checks(release_notices.NeverRecalledThere)
+def _never(claim: release_notices.NeverRecalledThere, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
     open_wide = case.settings.update({"query.maxResults": 50, "query.minScore": 0.0}, "harness")
     hits = {hit.chunk.citation for hit in case.under(open_wide).recalled}
@@ -116,6 +128,24 @@ def _never(claim: notices.NeverRecalledThere, case: NoticeCase) -> None:
 def _unknown(claim: notices.WordsUnknown, case: NoticeCase) -> None:
     assert not static_table().vectors([case.evidence.query])[0].any()
     assert claim.recalled == len(case.trace.recalled)
+
+
+@checks(notices.LanguageUnknown)
+def _language(claim: notices.LanguageUnknown, case: NoticeCase) -> None:
+    assert case.evidence.provider == "builtin"
+    languages = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
+    scripts = {unicodedata.name(one).split()[0] for one in case.evidence.query if one.isalpha()}
+    assert claim.language in {languages.get(one, one.title()) for one in scripts}
+    assert claim.known == (static_table().known(case.evidence.query) if claim.known else 0.0) < 0.75
+    assert claim.known or all(not hit.vector.points for hit in case.trace.recalled)
+
+
+@checks(notices.NotTranslated)
+def _translated(claim: notices.NotTranslated, case: NoticeCase) -> None:
+    assert case.evidence.provider == "builtin"
+    letters = [word for word in re.findall(r"\w+", case.evidence.query) if unicodedata.name(word[0]).startswith("CJK")]
+    assert list(claim.words) == letters
+    assert not any(word in text for word in claim.words for text in case.world.texts.values())
 
 
 @checks(notices.SearchedOtherwise)
@@ -231,7 +261,7 @@ def _answered(claim: notices.AnsweredOtherwise, case: NoticeCase) -> None:
 def _no_full_text(claim: notices.NoFullText, case: NoticeCase) -> None:
     with case.world.engine.queries.reader() as store:
         assert not store.words.cut()
-    assert claim.reason == database.fts5()
+    assert claim.reason == abilities.fts5()
     if claim.by_text is not None:
         assert claim.by_text == (case.evidence.cosine is None)
 
@@ -445,7 +475,7 @@ def _no_trigrams(claim: notices.NoTrigrams, case: NoticeCase) -> None:
     with case.world.engine.queries.reader() as store:
         assert store.words.cut() == "unicode61"
     assert case.world.engine.plan.settings.word("store.fts.tokenizer") == "trigram"
-    assert claim.reason == database.trigram()
+    assert claim.reason == abilities.trigram()
 
 
 @checks(notices.NumpyCompares)
@@ -454,6 +484,27 @@ def _numpy(claim: notices.NumpyCompares, case: NoticeCase) -> None:
     assert not status.vector.available
     assert claim.reason == status.vector.load_error
     assert case.world.engine.plan.settings.on("store.vector.enabled")
+
+
+@checks(notices.MediaNotRead)
+def _media(claim: notices.MediaNotRead, case: NoticeCase) -> None:
+    plan = case.world.engine.plan
+    assert plan.config.value("multimodal.enabled") is True
+    assert plan.roots.media is None
+    assert plan.provider != "gemini"
+    assert claim.reason == (
+        f"Images and sounds need the provider gemini, not {plan.provider}, with the model gemini-embedding-2."
+    )
+
+
+@checks(notices.ExtensionNotRun)
+def _extension(claim: notices.ExtensionNotRun, case: NoticeCase) -> None:
+    engine = case.world.engine
+    named, where = named_extension(engine.plan)
+    assert named in claim.reason
+    assert where in claim.reason
+    assert engine.providers.approvals.find(EXTENSION, named) is None
+    assert engine.status().vector.available, "the installed one serves"
 
 
 @checks(notices.UnknownSwitch)
@@ -519,8 +570,8 @@ def told(place: Path, engine: Engine) -> Made:
         yield notice, NoticeCase(world, evidence, engine.plan.settings, trace)
 
 
-def of_openclaw(place: Path, _: pytest.MonkeyPatch) -> Made:
-    """First searches, words alone, vectors of zeros, chunks of another release, markers that do not close."""
+def of_openclaw(place: Path, patch: pytest.MonkeyPatch) -> Made:
+    """First searches, words alone, zero vectors, chunks of another release, markers that do not close, a bad ledger."""
     write(place / "notes", {**NOTES, "memory/unknown.md": "ᚠᚢᚦ ᚱᚲ\n"})
     with opened(place, "openclaw-2026.3", "none") as engine:
         engine.indexer.catch_up()
@@ -531,6 +582,8 @@ def of_openclaw(place: Path, _: pytest.MonkeyPatch) -> Made:
         yield from asked(place, engine, "router")
         yield from asked(place, engine, "router", engine.plan.with_profile("openclaw-2026.9"))
     write(place / "notes", {"MEMORY.md": "- the router omada <!-- project: \n- it stands there\n"})
+    patch.setenv("OPENCLAW_STATE_DIR", str(place / "openclaw"))
+    write(place / "openclaw" / "state", {"openclaw.sqlite": "this is no database " * 10})
     hide(place / "index.sqlite")
     with opened(place, "openclaw-2026.9") as engine:
         engine.indexer.sync()
@@ -543,6 +596,8 @@ def of_questions(place: Path, _: pytest.MonkeyPatch) -> Made:
     with opened(place) as engine:
         engine.indexer.sync()
         yield from asked(place, engine, "ᚠᚢᚦ")
+        yield from asked(place, engine, "ᚠᚢᚦ", engine.plan.with_profile("openclaw-2026.3"))
+        yield from asked(place, engine, "喜欢什么书")
         yield from asked(place, engine, "omdaa routr")
         yield from asked(place, engine, "giraffe walrus")
         words = (f"word{number}" for number in range(tokens.MOST_ALTERNATIVES + 5))
@@ -735,14 +790,26 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
     """SQLite without its parts, a switch that names none of them, a configuration with a wrong value."""
     write(place / "notes", NOTES)
     for off in ("fts5", "trigram", "vec0 nonsense"):
-        patch.setenv(database.SWITCH, off.replace(" ", ","))
+        patch.setenv(abilities.SWITCH, off.replace(" ", ","))
         with opened(place, provider="scripted", changes={"store.fts.tokenizer": "trigram"}) as engine:
             engine.indexer.sync()
             yield from told(place, engine)
             yield from asked(place, engine, "router")
-    patch.delenv(database.SWITCH)
+    patch.delenv(abilities.SWITCH)
+    with opened(place, provider="builtin", changes={"query.minScore": "0"}) as engine:
+        engine.indexer.sync()
+        yield from asked(place, engine, "香蕉 router")
+    hide(place / "index.sqlite")
     config = place / "openclaw.json"
     config.write_text('{"agents": {"defaults": {"memorySearch": {"query": {"maxResults": "many"}}}}}')
+    with opened(place, provider="none", config=str(config)) as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
+    config.write_text('{"agents": {"defaults": {"memorySearch": {"multimodal": {"enabled": true}}}}}')
+    with opened(place, provider="none", config=str(config)) as engine:
+        engine.indexer.sync()
+        yield from told(place, engine)
+    config.write_text('{"agents": {"defaults": {"memorySearch": {"store": {"vector": {"extensionPath": "vec0.so"}}}}}}')
     with opened(place, provider="none", config=str(config)) as engine:
         engine.indexer.sync()
         yield from told(place, engine)
@@ -755,14 +822,16 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
 
 SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
     of_openclaw: {
-        notices.EmptiedThere,
-        notices.FirstSearchThere,
-        notices.ZeroVectors,
-        notices.CutOtherwise,
-        notices.NeverRecalledThere,
+        release_notices.EmptiedThere,
+        release_notices.FirstSearchThere,
+        release_notices.ZeroVectors,
+        release_notices.CutOtherwise,
+        release_notices.NeverRecalledThere,
+        release_notices.TrustUnread,
     },
     of_questions: {
         notices.WordsUnknown,
+        notices.LanguageUnknown,
         notices.SearchedOtherwise,
         notices.LongQuestion,
         notices.ReadAsTime,
@@ -790,6 +859,9 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
         notices.NoFullText,
         notices.NoTrigrams,
         notices.NumpyCompares,
+        notices.NotTranslated,
+        notices.ExtensionNotRun,
+        notices.MediaNotRead,
         notices.UnknownSwitch,
         notices.ConfigProblem,
         notices.SettingIgnored,

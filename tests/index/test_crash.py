@@ -67,7 +67,7 @@ def whole(store: Store) -> None:
         corpus = Corpus.load(store)
         query = hash_vector("note about line")
         np.testing.assert_allclose(
-            cosines_of_nearest(store, corpus, query, 4096), cosines(corpus, query), rtol=0, atol=1e-6
+            cosines_of_nearest(store, corpus, query, 4096)[0], cosines(corpus, query), rtol=0, atol=1e-6
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from memory_tui.core.errors import Cancelled, IndexDamaged, IndexRefused, IndexUnavailable, QueryError
-from memory_tui.index import database, index_file, schema
+from memory_tui.index import abilities, index_file, schema
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from tests.support.index import Memory, text_of
@@ -353,7 +353,7 @@ def test_vec0_is_tried_before_it_is_trusted(memory):
 
 @pytest.mark.parametrize(("library", "why"), [(None, "not installed"), ("/nowhere/vec0", "load: ")])
 def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypatch, library, why):
-    monkeypatch.setattr(database, "_library", lambda: library)
+    monkeypatch.setattr(abilities, "_library", lambda: library)
     memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
     assert not memory.store.vec0.ready
     assert why in memory.store.vec0.detail

@@ -11,6 +11,7 @@ import pytest
 
 from memory_tui.core import events
 from memory_tui.index import index_write
+from memory_tui.index.abilities import UNUSED, Vec0Use
 from memory_tui.index.note_rows import Headings
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus, cosines
@@ -21,7 +22,7 @@ from tests.support.workspace import needs_inodes
 
 @pytest.fixture(params=[True, False], ids=["vec0", "no vec0"])
 def memory(request, tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", use_vec0=request.param)
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", vec0=Vec0Use(enabled=request.param))
     yield memory
     memory.store.close()
 
@@ -488,7 +489,7 @@ def test_vec0_is_filled_again_after_a_writer_without_it(tmp_path):
     assert vec0_rows(with_it.store) == 1
     with_it.store.close()
 
-    without = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", use_vec0=False)
+    without = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", vec0=UNUSED)
     without.write("memory/a.md", "two")
     without.write("memory/b.md", "three")
     without.sync()

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.index import index_write
+from memory_tui.index.abilities import UNUSED
 from memory_tui.index.store import Store
 from memory_tui.providers.wires.scripted import hash_vector
 from memory_tui.search.corpus import Corpus, cosines, cosines_of_nearest
@@ -296,7 +297,7 @@ def test_vec0_and_memory_give_the_same_ids_and_scores(roses, vectors):
     corpus = Corpus.load(roses.store, vectors=vectors)
     zero = [row for row in range(len(corpus)) if corpus.path(row) == "memory/zero.md"]
     far = int(np.argmin(exact))
-    near = cosines_of_nearest(roses.store, corpus, hash_vector("word1 word2 word3"), 24, also=[far, *zero])
+    near, _ = cosines_of_nearest(roses.store, corpus, hash_vector("word1 word2 word3"), 24, also=[far, *zero])
     known = ~np.isneginf(near)
     assert known.sum() == 26
     assert np.abs(near - exact)[known].max() <= 1e-6
@@ -314,14 +315,14 @@ def test_vec0_after_edits_holds_what_the_corpus_holds(roses):
         roses.write(f"memory/{number}.md", f"word1 and more {number}")
     roses.sync()
     corpus = Corpus.load(roses.store)
-    every = cosines_of_nearest(roses.store, corpus, hash_vector("word1"), 4096 * 10)
+    every, _ = cosines_of_nearest(roses.store, corpus, hash_vector("word1"), 4096 * 10)
     assert np.isneginf(every).sum() == 1
     known = ~np.isneginf(every)
     assert np.abs(every - cosines(corpus, hash_vector("word1")))[known].max() <= 1e-6
 
 
 def test_without_vec0_the_answers_are_the_same(roses, tmp_path):
-    other = Memory(roses.folder, tmp_path / "other.sqlite", use_vec0=False)
+    other = Memory(roses.folder, tmp_path / "other.sqlite", vec0=UNUSED)
     other.sync()
     mine, theirs = Corpus.load(roses.store), Corpus.load(other.store)
     query = hash_vector("word1 word2")
@@ -338,7 +339,7 @@ def test_more_neighbours_than_vec0_finds_at_once(roses, monkeypatch):
         pytest.skip("sqlite-vec does not work here")
     monkeypatch.setattr("memory_tui.index.store.MAX_NEIGHBOURS", 20)
     corpus, query = Corpus.load(roses.store), hash_vector("word1 word2")
-    many = cosines_of_nearest(roses.store, corpus, query, 60)
+    many, _ = cosines_of_nearest(roses.store, corpus, query, 60)
     assert np.abs(many - cosines(corpus, query)).max() <= 1e-6
 
 

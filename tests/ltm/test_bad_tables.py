@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,14 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
+from memory_tui.doctor import runner
+from memory_tui.doctor.check import CheckOutcome
+from memory_tui.engine.engine import Engine
 from memory_tui.ltm import lance
 from memory_tui.ltm.lance import MemoriesUnavailable
+from memory_tui.plan import Options
 from tests.ltm.conftest import Opened, bytes_of
+from tests.support.waiting import LONG
 
 
 def zeroed(folder: Path) -> None:
@@ -41,7 +47,33 @@ def no_data(folder: Path) -> None:
     shutil.rmtree(folder / "memories.lance" / "data")
 
 
-@pytest.mark.parametrize("damage", [zeroed, cut, junk_manifest, no_versions, no_data])
+def panics(folder: Path) -> None:
+    """The places of the last tables of a data file are gone: the library panics on a thread of its own."""
+    [file] = (folder / "memories.lance" / "data").iterdir()
+    data = bytearray(file.read_bytes())
+    data[-92:-28] = bytes(64)
+    file.write_bytes(data)
+
+
+def aborts(folder: Path) -> None:
+    """A data file claims some four billion buffers: the library asks for that much memory, and ends the process."""
+    [file] = (folder / "memories.lance" / "data").iterdir()
+    data = bytearray(file.read_bytes())
+    data[-13] = 255
+    file.write_bytes(data)
+
+
+def begins_in_the_middle(folder: Path) -> None:
+    [file] = (folder / "memories.lance" / "_versions").glob("*.manifest")
+    data = bytearray(file.read_bytes())
+    data[-16:-8] = (300).to_bytes(8, "little")
+    file.write_bytes(data)
+
+
+DAMAGES = [zeroed, cut, panics, aborts, begins_in_the_middle, junk_manifest, no_versions, no_data]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_is_a_sentence_and_stays_as_it_is(
     damage: Callable[[Path], None], copied: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -119,7 +151,28 @@ def test_another_table_is_no_memory(opened: Opened, tmp_path: Path) -> None:
         opened(tmp_path / "other").table()
 
 
-def test_a_panic_is_a_sentence(opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_panic_is_a_sentence_and_a_closed_table(opened: Opened, copied: Path, tmp_path: Path) -> None:
+    import lancedb
+
+    whole = shutil.copytree(copied, tmp_path / "whole")
+    panics(copied)
+    with pytest.raises(BaseException, match="panicked") as real:
+        lancedb.connect(str(copied)).open_table("memories").search().to_arrow()
+    assert type(real.value).__name__ in lance._PANICS
+    memories = opened(copied)
+    table = memories.table()
+    with pytest.raises(MemoriesUnavailable, match="is damaged") as told:
+        table.page(1)
+    assert ".rs" not in told.value.message
+    assert table.closed
+    shutil.rmtree(copied)
+    shutil.move(whole, copied)
+    assert len(memories.table().page(10)) == 4
+
+
+def test_a_panic_that_is_no_exception_is_a_sentence(
+    opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = opened(copied).table()
 
     class PanicException(BaseException):
@@ -132,7 +185,6 @@ def test_a_panic_is_a_sentence(opened: Opened, copied: Path, monkeypatch: pytest
     with pytest.raises(MemoriesUnavailable, match="index out of bounds") as told:
         table.page(1)
     assert ".rs" not in told.value.message
-    assert len(opened(copied).table().page(10)) == 4
 
 
 def test_a_store_that_cannot_be_reached_is_said_in_time(
@@ -158,6 +210,62 @@ def test_without_the_library_the_sentence_says_how_to_get_it(
     opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "lancedb", None)
-    with pytest.raises(MemoriesUnavailable, match="LanceDB cannot be loaded") as told:
-        opened(copied).table()
-    assert "memory-tui[lancedb]" in told.value.next_step
+    for place in (copied, copied / "absent"):
+        with pytest.raises(MemoriesUnavailable, match="is not installed") as told:
+            opened(place).table()
+        assert "memory-tui[lancedb]" in told.value.next_step
+
+
+# --- what the doctor says ------------------------------------------------------------------------------------------
+
+
+def examined(tmp_path: Path, place: Path, **more: Any) -> dict[str, CheckOutcome]:
+    """The state and fix of each check of the memories, where the slot of a configuration names them."""
+    (tmp_path / "notes").mkdir(exist_ok=True)
+    plugin = {"config": {"dbPath": str(place)}}
+    plugins = {"slots": {"memory": "memory-lancedb"}, "entries": {"memory-lancedb": plugin}}
+    config = tmp_path / "openclaw.json"
+    config.write_text(json.dumps({"plugins": plugins}))
+    notes, index = str(tmp_path / "notes"), str(tmp_path / "i.sqlite")
+    options = Options(workspace=notes, config=str(config), index=index, **{"provider": "builtin", **more})
+    with Engine.open(options) as engine:
+        checks = [check for check in runner.checks_of(engine) if check.key.startswith("ltm-")]
+        return {one.check.key: one.finding for one in runner.examine(engine, checks, LONG)}
+
+
+def test_the_doctor_names_each_fault_of_the_memories_and_what_mends_it(
+    tmp_path: Path, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    well = examined(tmp_path, copied)
+    assert [one.state for one in well.values()] == ["ok"] * 4
+    assert "4 entries embedded again" in " ".join(one.evidence for one in well.values()).replace(" of at most 20", "")
+    absent = examined(tmp_path, tmp_path / "nowhere")
+    assert (absent["ltm-table"].state, "memory-tui ltm store" in absent["ltm-table"].fix) == ("warning", True)
+    assert absent["ltm-model"].state == "skipped"
+    other = examined(tmp_path, copied, provider="scripted")["ltm-model"]
+    assert (other.state, "--provider" in other.fix) == ("failed", True)
+    assert "made with another model" in other.evidence
+    shutil.copytree(copied, tmp_path / "damaged")
+    zeroed(tmp_path / "damaged")
+    damaged = examined(tmp_path, tmp_path / "damaged")["ltm-table"]
+    assert (damaged.state, "is damaged" in damaged.evidence, "backup" in damaged.fix) == ("failed", True, True)
+    monkeypatch.setitem(sys.modules, "lancedb", None)
+    bare = examined(tmp_path, copied)
+    assert [bare[name].state for name in ("ltm-library", "ltm-table", "ltm-model")] == ["failed"] * 3
+    assert "memory-tui[lancedb]" in bare["ltm-library"].fix
+
+
+def test_the_doctor_names_who_has_the_memories_locked_and_what_was_cut_off(
+    tmp_path: Path, copied: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories = opened(copied)
+    memories.approve("test")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(memories.table()), "delete", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            memories.forget([memories.table().entries()[0].id])
+    cut = examined(tmp_path, copied)["ltm-journal"]
+    assert (cut.state, cut.fix) == ("warning", "memory-tui ltm undo --list")
+    with memories.journal.locked():
+        locked = examined(tmp_path, copied)["ltm-journal"]
+    assert (locked.state, f"kill {os.getpid()}" in locked.fix) == ("warning", True)

@@ -15,6 +15,7 @@ from memory_tui.ltm import agent_answers, entry
 from memory_tui.ltm.entry import EntryRefused
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import Handlers
+from memory_tui.recalls import recall_log
 from tests.ltm.conftest import TEXTS, Opened, bytes_of
 from tests.support.mcp import Wire, end_all
 
@@ -49,8 +50,14 @@ def test_store_search_forget_undo_without_a_workspace(run: Run) -> None:
     [hit] = data(run("ltm", "search", "tabs", "--json"))["results"]
     assert (hit["text"], hit["category"], hit["importance"]) == ("I prefer tabs", "preference", 0.7)
     assert hit["score"] == pytest.approx(1 / (1 + hit["distance"]), abs=1e-5)
-    assert "Forgotten:" in run("ltm", "forget", "tabs")[1]
+    listed = run("ltm", "forget", "tabs")
+    assert (listed[0], "Nothing is forgotten" in listed[1]) == (0, True)
+    assert data(run("ltm", "list", "--json"))["total"] == 1
+    [command] = [line.split() for line in listed[1].splitlines() if line.strip().startswith("memory-tui ltm forget")]
+    assert "Forgotten:" in run(*command[1:])[1]
     assert data(run("ltm", "list", "--json"))["total"] == 0
+    assert "undo forget" in run("ltm", "undo")[1]
+    assert "Forgotten:" in run("ltm", "forget", "I prefer tabs")[1]
     assert "undo forget" in run("ltm", "undo")[1]
     assert data(run("ltm", "show", hit["id"][:8], "--json"))["text"] == "I prefer tabs"
 
@@ -131,12 +138,12 @@ def test_tools_are_offered_by_the_slot_and_write_only_when_allowed(
     assert names == offered
 
 
-def test_a_server_recalls_and_stores(tmp_path: Path) -> None:
+def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run: Run, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n")
     place = str(tmp_path / "table")
     words = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--memories", place]
-    server = Wire([*words, "--allow-write"])
+    server = Wire([*words, "--allow-write", "--log-recalls"])
     server.greet()
 
     def call(number: int, name: str, **given: str) -> Any:
@@ -148,6 +155,14 @@ def test_a_server_recalls_and_stores(tmp_path: Path) -> None:
     assert refused["isError"]
     assert "pattern" in refused["content"][0]["text"]
     assert call(4, "memory_recall", question="tabs")["isError"]
+    log = recall_log.recall_log_path(tmp_path / "notes")
+    recalls = json.loads(run(*words, "recall-log", "--json")[1])["recalls"]
+    assert [(one["tool"], one["query"], len(one["hits"])) for one in recalls] == [("memory_recall", "tabs", 1)]
+    assert "prefer" not in log.read_text()
+    assert "tabs  1 memory" in run(*words, "recall-log")[1]
+    again = run(*words, "recall-log", recalls[0]["id"])[1]
+    assert "The same would come now, in the same order." in again
+    assert f"{recalls[0]['hits'][0]['path']}  then 1st with 0.698, now 1st with 0.698" in again
 
 
 # --- hooks ---------------------------------------------------------------------------------------------------------

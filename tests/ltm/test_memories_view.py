@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from memory_tui.engine.engine import Engine
+from memory_tui.ltm.location import TableLocation
 from memory_tui.plan import Options
 from memory_tui.tui import signals
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.index.memories_view import MemoriesView
-from tests.ltm.conftest import TEXTS, bytes_of
-from tests.support.tui import LARGE, SMALL, drive, press, sample, settled, text_of, until
+from tests.ltm.conftest import TEXTS, bytes_of, foreign
+from tests.ltm.test_bad_tables import panics
+from tests.support.tui import LARGE, SMALL, ask, drive, matches_screens, press, sample, settled, text_of, until
 
 
 def app_on(copied: Path) -> MemoryApp:
@@ -35,8 +38,7 @@ async def shown(pilot: Pilot[int], *parts: str) -> str:
     return text_of(pilot.app)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
-def test_entries_are_listed_searched_changed_and_undone(copied: Path, size: tuple[int, int]) -> None:
+def test_entries_are_listed_searched_changed_and_undone(copied: Path) -> None:
     before = bytes_of(copied)
     app = app_on(copied)
 
@@ -68,7 +70,33 @@ def test_entries_are_listed_searched_changed_and_undone(copied: Path, size: tupl
         await press(pilot, "escape", "c")
         await shown(pilot, "No two entries are near each other")
 
-    drive(app, steps, size)
+    drive(app, steps, LARGE)
+
+
+def test_the_screens(tmp_path: Path, embedded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    place = tmp_path / "lancedb"
+    foreign(place, (*TEXTS, "I prefer tabs to space"), np.vstack([embedded, embedded[0] + 0.001]))
+    monkeypatch.setattr(TableLocation, "shown", property(lambda _: "~/.openclaw/memory/lancedb"))
+    app = app_on(place)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "g", "m")
+        await shown(pilot, TEXTS[0], "5 entries, only read")
+        await matches_screens(pilot, "memories_list", LARGE)
+        await pilot.resize_terminal(*SMALL)
+        await press(pilot, "c")
+        await shown(pilot, "for each other")
+        await matches_screens(pilot, "memories_pairs", LARGE)
+        await pilot.resize_terminal(*SMALL)
+        await press(pilot, "c", "/", *"tabs", "enter")
+        await shown(pilot, "for: tabs")
+        await press(pilot, "g", "g", "j", "enter")
+        await shown(pilot, "distance")
+        await matches_screens(pilot, "memories_search", LARGE)
+
+    drive(app, steps, SMALL)
 
 
 def test_an_entry_becomes_a_line_of_memory_md_and_may_go(copied: Path) -> None:
@@ -90,9 +118,8 @@ def test_an_entry_becomes_a_line_of_memory_md_and_may_go(copied: Path) -> None:
     assert f"- {TEXTS[3]} (from LanceDB 00000000)" in (copied.parent / "notes" / "MEMORY.md").read_text()
 
 
-def test_damage_is_a_sentence_and_the_app_goes_on(copied: Path) -> None:
-    for path in (copied / "memories.lance" / "data").iterdir():
-        path.write_bytes(bytes(path.stat().st_size))
+def test_a_real_panic_is_a_sentence_and_the_app_goes_on(copied: Path) -> None:
+    panics(copied)
     app = app_on(copied)
 
     async def steps(pilot: Pilot[int]) -> None:
@@ -100,6 +127,8 @@ def test_damage_is_a_sentence_and_the_app_goes_on(copied: Path) -> None:
         await shown(pilot, "is damaged")
         await press(pilot, "escape", "2")
         assert not isinstance(app.screen, MemoriesView)
+        await ask(pilot, "router")
+        assert "1 " in text_of(app)
 
     drive(app, steps, LARGE)
 

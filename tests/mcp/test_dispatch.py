@@ -17,8 +17,8 @@ from mcp_types import methods
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import dispatch, wire
 from memory_tui.plan import Options
-from tests.support.mcp import Wire, end_all
-from tests.support.waiting import LONG
+from tests.support.mcp import Pipes, Wire, end_all
+from tests.support.sdk_server import SdkServer
 
 CLIENT = {"name": "bare", "version": "1"}
 NEWER = dispatch.STATELESS
@@ -48,10 +48,6 @@ def places(tmp_path: Path) -> tuple[str, str]:
 
 def ours(places: tuple[str, str], *more: str) -> Wire:
     return Wire(["--workspace", places[0], "--index", places[1], "--provider", "scripted", *more])
-
-
-def reference(places: tuple[str, str]) -> Wire:
-    return Wire(list(places), [sys.executable, "-m", "tests.support.sdk_server"])
 
 
 REQUESTS: list[tuple[str, dict[str, Any]]] = [
@@ -100,7 +96,7 @@ BAD_ENVELOPES: list[dict[str, Any]] = [
 ]
 
 
-def handshake(server: Wire, version: str) -> list[tuple[str, dict[str, Any]]]:
+def handshake(server: Pipes, version: str) -> list[tuple[str, dict[str, Any]]]:
     found = [
         ("early", server.ask(1, "tools/list")),
         ("early ping", server.ask(2, "ping")),
@@ -118,7 +114,7 @@ def handshake(server: Wire, version: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def stateless(server: Wire) -> list[tuple[str, dict[str, Any]]]:
+def stateless(server: Pipes) -> list[tuple[str, dict[str, Any]]]:
     found = [("server/discover", server.ask(1, "server/discover", _meta=ENVELOPE))]
     for number, (method, params) in enumerate(REQUESTS, 10):
         found.append((method, server.ask(number, method, **params, _meta=ENVELOPE)))
@@ -143,10 +139,11 @@ def judged(answer: dict[str, Any]) -> object:
 def test_clients_of_each_era_are_answered_as_by_the_sdk(version: str, places: tuple[str, str]) -> None:
     talk = stateless if version == NEWER else lambda server: handshake(server, version)
     found = []
-    for server in (ours(places), reference(places)):
-        found.append([(name, judged(answer)) for name, answer in talk(server)])
-        server.process.communicate(timeout=LONG)
-        assert server.process.returncode == 0
+    for server in (ours(places), SdkServer(*places)):
+        try:
+            found.append([(name, judged(answer)) for name, answer in talk(server)])
+        finally:
+            server.end()
     for mine, other in zip(*found, strict=True):
         assert mine == other
     assert {name for name, answer in found[0] if isinstance(answer, dict)} >= {"tools/list", "resources/read"}
@@ -156,7 +153,7 @@ def test_clients_of_each_era_are_answered_as_by_the_sdk(version: str, places: tu
 def test_every_result_keeps_to_the_schemas_of_the_protocol(version: str, places: tuple[str, str]) -> None:
     server = ours(places)
     answers = stateless(server) if version == NEWER else handshake(server, version)
-    server.process.communicate(timeout=LONG)
+    server.end()
     results = [(name, answer["result"]) for name, answer in answers if name in dict(REQUESTS) and "result" in answer]
     assert len(results) > 8
     for name, result in results:
@@ -170,7 +167,7 @@ def test_what_is_switched_off_is_neither_announced_nor_answered(places: tuple[st
     for number, method in enumerate(("prompts/list", "resources/list", "resources/templates/list"), 1):
         assert server.ask(number, method)["error"]["code"] == wire.METHOD_NOT_FOUND
     assert [tool["name"] for tool in server.ask(9, "tools/list")["result"]["tools"]] == ["memory_search", "memory_get"]
-    server.process.communicate(timeout=LONG)
+    server.end()
 
 
 def test_what_is_not_offered_is_declined_by_the_rules(places: tuple[str, str]) -> None:
@@ -185,7 +182,7 @@ def test_what_is_not_offered_is_declined_by_the_rules(places: tuple[str, str]) -
     ]
     for number, (method, params) in enumerate(asked, 1):
         assert server.ask(number, method, **params)["error"]["code"] == wire.METHOD_NOT_FOUND, method
-    server.process.communicate(timeout=LONG)
+    server.end()
 
 
 def test_tools_are_listed_before_anything_is_imported_that_opens_a_memory() -> None:

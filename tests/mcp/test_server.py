@@ -20,14 +20,13 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from tests.support.mcp import PROGRAM, Wire, end_all, scripted
+from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
+def notes(folder: Path) -> Path:
+    """A small workspace in `folder`."""
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
@@ -35,9 +34,31 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
+def over(workspace: Path) -> list[str]:
+    """The arguments for a server over `workspace`."""
+    return ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider", "scripted"]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return notes(tmp_path / "notes")
+
+
 @pytest.fixture
 def arguments(workspace: Path) -> list[str]:
-    return ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider", "scripted"]
+    return over(workspace)
+
+
+@pytest.fixture(scope="module")
+def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+    """One server for all the tests that only send it lines: whatever one of them sends, the next is answered."""
+    wire = Wire(over(notes(tmp_path_factory.mktemp("greeted") / "notes")))
+    # It outlives the tests that use it.
+    STARTED.remove(wire.process)
+    wire.greet()
+    yield wire
+    STARTED.append(wire.process)
+    wire.end()
 
 
 def parameters(arguments: list[str]) -> StdioServerParameters:
@@ -231,26 +252,20 @@ BROKEN: list[tuple[bytes, int, object]] = [
 ]
 
 
-def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(arguments: list[str]) -> None:
-    wire = Wire(arguments)
-    wire.greet()
+def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(greeted: Wire) -> None:
     for line, code, number in BROKEN:
-        wire.send(line)
-        answer = wire.read()
+        greeted.send(line)
+        answer = greeted.read()
         assert (answer["error"]["code"], answer["id"]) == (code, number), line[:50]
         assert answer["error"]["message"]
-        assert wire.search(99)["id"] == 99
-    wire.process.communicate(timeout=LONG)
-    assert wire.process.returncode == 0
+        assert greeted.search(99)["id"] == 99
 
 
 HALF = "printer \\ud83d"
 
 
-def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(arguments: list[str]) -> None:
+def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(greeted: Wire) -> None:
     """JavaScript's JSON.stringify writes lone surrogates as escapes, and that is valid JSON."""
-    wire = Wire(arguments)
-    wire.greet()
     call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"%s","arguments":{%s}}}'
     for number, (asked, tool, given) in enumerate(
         [
@@ -262,62 +277,49 @@ def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(a
             ("5", "memory\\ud83d", '"query":"x"'),
         ]
     ):
-        wire.send((call % (asked, tool, given)).encode())
-        answer = wire.read()
+        greeted.send((call % (asked, tool, given)).encode())
+        answer = greeted.read()
         assert answer["id"] == json.loads(asked), number
         if number < 3:
             assert "printer" in answer["result"]["structuredContent"]["results"][0]["snippet"]
         json.dumps(answer, ensure_ascii=False).encode()
-    wire.process.communicate(timeout=LONG)
 
 
-def test_blank_lines_are_nothing(arguments: list[str]) -> None:
-    wire = Wire(arguments)
-    wire.greet()
+def test_blank_lines_are_nothing(greeted: Wire) -> None:
     for line in (b"", b"  ", b"\r", b"\t\r"):
-        wire.send(line)
-    assert wire.search(5)["id"] == 5
-    wire.process.communicate(timeout=LONG)
+        greeted.send(line)
+    assert greeted.search(5)["id"] == 5
 
 
-def test_ids_of_every_kind_come_back_as_they_were(arguments: list[str]) -> None:
-    wire = Wire(arguments)
-    wire.greet()
+def test_ids_of_every_kind_come_back_as_they_were(greeted: Wire) -> None:
     for asked in (0, -1, 2**53 + 1, 2**63, -(10**300), "", "7", "ünï \u2028", "x" * 100_000):
-        wire.send({"jsonrpc": "2.0", "id": asked, "method": "ping"})
-        answer = wire.read()
+        greeted.send({"jsonrpc": "2.0", "id": asked, "method": "ping"})
+        answer = greeted.read()
         assert (answer["id"], type(answer["id"])) == (asked, type(asked))
-    wire.send(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}')
-    assert wire.read() == {"jsonrpc": "2.0", "id": 2, "result": {}}
-    wire.process.communicate(timeout=LONG)
+    greeted.send(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}')
+    assert greeted.read() == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
-def test_a_line_of_many_megabytes_is_answered(arguments: list[str]) -> None:
-    wire = Wire(arguments)
-    wire.greet()
-    answer = wire.search(3, "printer " * 1_300_000)
+def test_a_line_of_many_megabytes_is_answered(greeted: Wire) -> None:
+    answer = greeted.search(3, "printer " * 1_300_000)
     assert answer["id"] == 3
     assert answer["result"]["isError"]
-    wire.send(b'{"jsonrpc":"2.0","id":4,"method":"ping","params":{"_meta":{"x":"' + b"\\ud83d" * 1_000_000 + b'"}}}')
-    assert wire.read()["id"] == 4
-    assert wire.search(5)["id"] == 5
-    wire.process.communicate(timeout=LONG)
+    greeted.send(b'{"jsonrpc":"2.0","id":4,"method":"ping","params":{"_meta":{"x":"' + b"\\ud83d" * 1_000_000 + b'"}}}')
+    assert greeted.read()["id"] == 4
+    assert greeted.search(5)["id"] == 5
 
 
 @pytest.mark.parametrize(
     "given", ['"minScore":NaN', '"maxResults":1e999', '"minScore":-Infinity', '"maxResults":1e400']
 )
-def test_numbers_that_are_none_are_refused_under_the_id_of_their_request(arguments: list[str], given: str) -> None:
-    wire = Wire(arguments)
-    wire.greet()
-    wire.send(
+def test_numbers_that_are_none_are_refused_under_the_id_of_their_request(greeted: Wire, given: str) -> None:
+    greeted.send(
         b'{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"x",%s}}}'
         % given.encode()
     )
-    answer = wire.read()
+    answer = greeted.read()
     assert answer["id"] == 6
     assert "error" in answer or answer["result"]["isError"]
-    wire.process.communicate(timeout=LONG)
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
@@ -379,8 +381,7 @@ def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
         }
     )
     assert wire.ask(6, "tools/list")["id"] == 6
-    wire.process.communicate(timeout=LONG)
-    assert wire.process.returncode == 0
+    wire.end()
 
 
 def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str]) -> None:
@@ -510,8 +511,7 @@ def test_a_cancelled_question_is_given_up_and_others_are_answered(slow: tuple[Pl
     while note["id"] == 5:
         note = wire.read()
     assert note["result"]["structuredContent"]["status"] == "ok"
-    wire.process.communicate(timeout=LONG)
-    assert wire.process.returncode == 0
+    wire.end()
 
 
 def test_a_provider_that_hangs_leaves_what_the_words_find(slow: tuple[Play, list[str]]) -> None:
@@ -527,8 +527,7 @@ def test_a_provider_that_hangs_leaves_what_the_words_find(slow: tuple[Play, list
     assert [hit["path"] for hit in found["results"]] == ["MEMORY.md"]
     assert (found["mode"], found["partial"], found["timedOut"]) == ("fts-only", True, True)
     assert found["fallback"]["from"] == "openai"
-    wire.process.communicate(timeout=LONG)
-    assert wire.process.returncode == 0
+    wire.end()
 
 
 def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) -> None:
@@ -544,8 +543,7 @@ def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) ->
         }
     )
     assert play.hanging.acquire(timeout=LONG)
-    wire.process.communicate(timeout=LONG)
-    assert wire.process.returncode == 0
+    wire.end()
 
 
 # --- how it starts -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.openclaw_answer import own_answer
+from memory_tui.engine.openclaw_answer import by_newest, own_answer
 from memory_tui.openclaw import compare
 from memory_tui.openclaw.compare import IndexComparison, Wanted
 from memory_tui.openclaw.host_index import HostProblem
@@ -39,6 +40,8 @@ CREATE TABLE memory_index_chunks(chunk_rowid INTEGER PRIMARY KEY, id TEXT NOT NU
     model TEXT NOT NULL, text TEXT NOT NULL, embedding BLOB NOT NULL, updated_at INTEGER NOT NULL) STRICT;
 CREATE TABLE memory_index_chunk_recall_metadata(chunk_id TEXT PRIMARY KEY, importance INTEGER, triggers TEXT,
     project_key TEXT) STRICT;
+CREATE TABLE memory_index_chunk_provenance(chunk_id TEXT PRIMARY KEY, origin_class TEXT, session_kind TEXT,
+    observed_at INTEGER, supersedes_key TEXT) STRICT;
 CREATE TABLE memory_embedding_cache(hash TEXT PRIMARY KEY) STRICT;
 CREATE TABLE memory_index_state(id INTEGER PRIMARY KEY, revision INTEGER NOT NULL) STRICT;
 CREATE VIRTUAL TABLE memory_index_chunks_fts USING fts5(text);
@@ -102,6 +105,11 @@ def written(name: str, path: Path) -> Path:
                     row,
                 )
                 connection.execute("INSERT INTO memory_index_chunks_fts(text) VALUES (:text)", row)
+                connection.execute(
+                    "INSERT INTO memory_index_chunk_provenance VALUES (:id, :origin_class, :session_kind, "
+                    ":observed_at, :supersedes_key)",
+                    row,
+                )
             connection.execute("INSERT INTO memory_index_state VALUES (1, 7)")
     return path
 
@@ -239,9 +247,11 @@ def test_an_index_that_is_behind_answers_otherwise(
 ) -> None:
     database = written("w1-default", tmp_path / "agent.sqlite")
     change(database, "DELETE FROM memory_index_chunks WHERE path = 'MEMORY.md'")
+    change(database, "UPDATE memory_index_chunk_provenance SET origin_class = 'untrusted'")
     with engine_on(workspaces["oracle"], tmp_path) as engine:
         found = own_answer(engine, "MEMORY", database)
         assert not found.same
+        assert {hit.provenance.origin_class for hit in found.theirs.recalled if hit.provenance} == {"untrusted"}
         assert "MEMORY.md" not in {hit.chunk.path for hit in found.theirs.recalled}
     shared = ["--workspace", str(workspaces["oracle"]), "--index", str(tmp_path / "words.sqlite"), "--provider", "none"]
     assert main.main([*shared, "compare-index", str(database), "--query", "MEMORY"]) == 0
@@ -250,6 +260,26 @@ def test_an_index_that_is_behind_answers_otherwise(
     assert "of words alone" in shown
     assert main.main([*shared, "--json", "compare-index", str(database), "--query", "MEMORY"]) == 0
     assert json.loads(capsys.readouterr().out)["byWords"] is True
+
+
+def test_an_older_profile_is_compared_by_the_index_of_2026_9(
+    workspaces: Mapping[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    database = written("w1-default", tmp_path / "agent.sqlite")
+    older = Options(str(workspaces["oracle"]), provider="scripted", now=NOW, changes=(("profile", "openclaw-2026.3"),))
+    with Engine.open(older) as engine:
+        engine.indexer.sync()
+        found = own_answer(engine, "MEMORY", database)
+        assert found.ours.profile == "openclaw-2026.9"
+        assert found.same
+        assert engine.plan.sibling is not None
+        assert engine.plan.sibling.exists()
+    with Engine.open(replace(older, index=str(tmp_path / "named.sqlite"))) as engine:
+        engine.indexer.sync()
+        assert own_answer(engine, "MEMORY", database).ours.profile == "openclaw-2026.3"
+        with pytest.raises(IndexUnavailable, match="cut by other rules"), by_newest(engine):
+            pass
 
 
 def test_what_is_no_agent_database_has_no_answer(workspaces: Mapping[str, Path], tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from memory_tui.cli import main
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.explain.trace_json import plain
-from memory_tui.index import database
+from memory_tui.index import abilities
 from memory_tui.index.note_rows import on_lines_of_file
 from memory_tui.index.store import Store
 from memory_tui.openclaw import compare, host_index, open_foreign
@@ -33,7 +33,7 @@ from tests.support.workspace import put
 
 Write = Callable[[Path, Content], Path]
 BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own file", "agent database"])
-VEC0 = database.load(apsw.Connection(":memory:")).ready
+VEC0 = abilities.load(apsw.Connection(":memory:")).ready
 needs_vec0 = pytest.mark.skipif(not VEC0, reason="sqlite-vec does not work here")
 needs_rights = pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
 
@@ -268,7 +268,7 @@ def test_an_index_of_words_alone_needs_no_vectors(workspace: Path, db: Path) -> 
 def test_chunks_that_vec0_has_lost(workspace: Path, db: Path, write: Write) -> None:
     write(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
-        database.load(connection)
+        abilities.load(connection)
         ((name,),) = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'").fetchall()
         connection.execute(f"DELETE FROM {name} WHERE id = (SELECT id FROM {name.removesuffix('_vec')} LIMIT 1)")
     found = against(workspace, db)

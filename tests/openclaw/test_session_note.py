@@ -555,3 +555,22 @@ def test_a_fact_stays_before_the_sessions_that_quote_it(
     base = ("search", "which port does the Omada controller run on?", "--workspace", str(workspace), "--json")
     assert main.main([*base, "--profile", "recommended", "--now", NOW, "--index", str(tmp_path / "i")]) == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["path"] == file
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_hook_that_is_switched_off_writes_nothing(
+    write: Callable[[object], Path],
+    workspace: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    enabled: bool,
+) -> None:
+    """The key "hooks.internal.entries.session-memory.enabled"."""
+    hook = {"internal": {"entries": {"session-memory": {"enabled": enabled}}}}
+    write({"agents": {"defaults": {"workspace": str(workspace)}}, "hooks": hook})
+    path = transcript(tmp_path / "s.jsonl", ("user", "remember the harbour"))
+    before = sorted((workspace / "memory").iterdir())
+    code, out = run(capsys, "hook", "session-memory", "--transcript", str(path), "--now", NOW)
+    assert code == 0
+    assert (sorted((workspace / "memory").iterdir()) == before) is not enabled
+    assert ("session-memory.enabled is false, so no note was written." in out) is not enabled

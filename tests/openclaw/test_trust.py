@@ -436,6 +436,31 @@ def test_status_doctor_and_inbox_know_it(ledger: HostLedger, capsys: pytest.Capt
     assert said == ["OpenClaw's ledger says: agent, edited since: the agent's next write will make it untrusted."]
 
 
+def origins(engine: Engine) -> dict[str, str]:
+    hits = engine.queries.search("router wlan").recalled
+    return {hit.chunk.path: hit.provenance.origin_class for hit in hits if hit.provenance is not None}
+
+
+def test_a_hit_has_the_class_of_the_ledger(ledger: HostLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The class of a row goes before the path; the ledger is read again only when it changed."""
+    with Engine.open(Options(changes=(("profile", "openclaw-2026.9"),))) as engine:
+        engine.indexer.sync()
+        assert origins(engine) == {"MEMORY.md": "agent", "memory/2026-11-20.md": "agent"}
+        row = {**(ledger.row("MEMORY.md") or {}), "originClass": "untrusted"}
+        ledger.put("MEMORY.md", row)
+        with monkeypatch.context() as watched:
+            reads: list[float] = []
+            ledger_of = Trust.ledger
+            watched.setattr(Trust, "ledger", lambda self, now: (reads.append(now), ledger_of(self, now))[1])
+            for _ in range(3):
+                assert origins(engine) == {"MEMORY.md": "untrusted", "memory/2026-11-20.md": "agent"}
+            assert len(reads) == 1
+        ledger.put("MEMORY.md", "no row at all")
+        assert origins(engine)["MEMORY.md"] == "agent"
+        ledger.run("DELETE FROM plugin_state_entries")
+        assert origins(engine)["MEMORY.md"] == "agent"
+
+
 def test_the_command_lists_approves_and_repairs_one_note_by_its_name(
     ledger: HostLedger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import json
 import socket
 import subprocess
@@ -23,20 +22,23 @@ from memory_tui.plan import Options
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain
 from tests.support.embed import settings_for
+from tests.support.llama_cpp import importable
 from tests.support.paths import MODEL
 
 HERE = Path(__file__).parent
-NEEDED = ("llama_cpp", "uvicorn", "fastapi", "starlette_context", "sse_starlette", "pydantic_settings")
+pytestmark = pytest.mark.local_model
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A running server's address."""
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        pytest.skip(f"llama-cpp-python[server] is not installed: there is no {missing[0]}")
     if not MODEL.is_file():
         pytest.skip("the model file is not beside this checkout")
+    with importable():
+        yield from _served()
+
+
+def _served() -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import json
 import sys
 import threading
@@ -23,6 +22,7 @@ from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.wires import gguf, llama_process, llama_worker
 from memory_tui.providers.wires.llama_process import Local
 from tests.support.embed import Time, quick, settings_for
+from tests.support.llama_cpp import importable
 from tests.support.paths import MODEL
 from tests.support.waiting import LONG
 
@@ -171,6 +171,33 @@ def test_a_text_that_takes_too_long_ends_the_process(tmp_path: Path, script: Pat
     provider.close()
 
 
+@pytest.mark.parametrize(("asked", "given"), [(0, "3"), (2, "2")])
+def test_it_runs_with_the_threads_that_were_asked_for(
+    tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch, asked: int, given: str
+) -> None:
+    monkeypatch.setattr(llama_process, "usual_threads", lambda: 3)
+    noted = "import sys; open(sys.argv[1] + '.threads', 'w').write(sys.argv[2])"
+    script.write_text(f"{noted}\n{STAND_IN}")
+    provider = local(tmp_path, script, threads=asked)
+    provider.embed(["a"], "document")
+    assert (tmp_path / "model.gguf.threads").read_text() == given
+    assert f"{given} threads" in provider.health().detail
+    provider.close()
+
+
+def test_the_usual_threads_are_the_physical_cores_less_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for cpu, siblings in enumerate(("0,4", "1,5", "2,6", "3,7") * 2):
+        (tmp_path / f"cpu{cpu}/topology").mkdir(parents=True)
+        (tmp_path / f"cpu{cpu}/topology/thread_siblings_list").write_text(f"{siblings}\n")
+    monkeypatch.setattr(gguf, "_TOPOLOGY", tmp_path)
+    for allowed, threads in (({*range(8)}, 3), ({0, 4}, 1), ({0, 1}, 1), ({0, 1, 2, 6}, 2)):
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, allowed=allowed: allowed, raising=False)
+        assert gguf.usual_threads() == threads
+    monkeypatch.setattr(gguf, "_TOPOLOGY", tmp_path / "elsewhere")
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    assert gguf.usual_threads() == 3, "where nobody says which processors share a core, each is one"
+
+
 def test_closing_ends_the_process_at_once(tmp_path: Path, script: Path) -> None:
     provider = local(tmp_path, script)
     _ = provider.identity
@@ -245,22 +272,18 @@ def test_auto_takes_a_local_model_only_when_its_file_is_there(tmp_path: Path, in
 # --- the real thing ------------------------------------------------------------------------------------------------
 
 
-def real(**more: Any) -> Local:
-    if importlib.util.find_spec("llama_cpp") is None:
-        pytest.skip("llama-cpp-python is not installed")
-    if not MODEL.is_file():
-        pytest.skip("the model file is not beside this checkout")
-    return Local(settings_for(None, "local", model_path=str(MODEL), **more))
-
-
 @pytest.fixture(scope="module")
 def minilm() -> Iterator[Local]:
-    provider = real()
-    provider.embed(["warm"], "query")
-    yield provider
-    provider.close()
+    if not MODEL.is_file():
+        pytest.skip("the model file is not beside this checkout")
+    with importable():
+        provider = Local(settings_for(None, "local", model_path=str(MODEL)))
+        provider.embed(["warm"], "query")
+        yield provider
+        provider.close()
 
 
+@pytest.mark.local_model
 def test_vectors_agree_with_the_recorded_reference(minilm: Local) -> None:
     """Recorded from the same weights by another implementation: numpy, with the tokens of the `tokenizers` package."""
     recorded = json.loads(REFERENCE.read_text("utf-8"))
@@ -270,6 +293,7 @@ def test_vectors_agree_with_the_recorded_reference(minilm: Local) -> None:
         assert vector @ expected / np.linalg.norm(expected) >= 0.999, one["text"]
 
 
+@pytest.mark.local_model
 def test_text_over_the_models_limit_is_not_cut(minilm: Local) -> None:
     text = "red apples and green pears. " * 150
     whole, cut, other = minilm.embed(

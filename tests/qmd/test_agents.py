@@ -6,9 +6,13 @@ import json
 
 import pytest
 
+from memory_tui.cli import main
 from memory_tui.core.cancel import Stop
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.tools import AnswerRules, memory_get, memory_search
 from memory_tui.qmd.upkeep import Upkeep
+from memory_tui.recalls import recall_log
 from tests.qmd.conftest import Bench
 
 
@@ -74,3 +78,40 @@ def test_transcripts_are_exported_as_notes_and_stale_ones_go(ready: Bench, monke
         (sessions / "s1.jsonl").unlink()
         Upkeep(engine.backend.client).update(Stop())
     assert [file.name for file in exported.iterdir()] == ["mine.md"]
+
+
+def test_what_qmd_gave_is_logged_by_rank_and_said_to_be_beyond_rebuilding(
+    ready: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served = ServedMemory(lambda: Engine.open(ready.options()), ServerOptions(log=True, max_injected_chars=40))
+    served.search({"query": "Router"}, "", "an agent", Stop())
+    ready.stub.behave(search={"error": "Error: boom", "status": 1})
+    served.search({"query": "Tomatoes"}, "", "an agent", Stop())
+    served.close()
+    ready.stub.behave()
+    place = recall_log.recall_log_path(ready.workspace)
+    of_qmd, instead = recall_log.read(place).entries
+    assert (of_qmd.backend, of_qmd.provider, instead.backend) == ("qmd", "qmd", "builtin")
+    assert [(hit.rank, hit.vector_score, hit.cut) for hit in of_qmd.hits] == [(1, 0.0, False), (2, 0.0, True)]
+    assert {hit.path for hit in of_qmd.hits} == {"MEMORY.md", "memory/2026-11-01.md"}
+    assert "VLAN" not in place.read_text()
+    words = ["--workspace", str(ready.workspace), "--index", str(ready.folder / "index.sqlite"), "--provider", "none"]
+    words += ["--backend", "qmd", "--set", f"qmd.command={ready.stub.program}", "--set", "qmd.limits.timeoutMs=20000"]
+
+    def said(*more: str) -> str:
+        assert main.main([*words, "recall-log", *more]) == 0
+        return capsys.readouterr().out
+
+    listed = said()
+    assert "2 hits of QMD" in listed
+    assert "1 hit in QMD's place" in listed
+    again = said(of_qmd.id)
+    assert "cannot be rebuilt: QMD gave it" in again
+    assert "then 2nd of QMD, now" in again
+    assert json.loads(said(of_qmd.id, "--json"))["rebuilt"] is False
+    with ready.engine() as engine:
+        engine.backend.probe()
+    why = said(of_qmd.id, "--why", "memory/garden.md:3")
+    assert "By the log it was not delivered." in why
+    assert "QMD, asked again now: The note lacks the word Router" in why
+    assert "cannot be rebuilt" not in said(instead.id)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memory_tui.cli.main import main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search import corpus_file
@@ -69,8 +70,13 @@ def test_it_gives_what_the_index_gives_whatever_was_written_since(made: SqliteMa
             assert_same(loaded, Corpus.load(store))
             dates = Dates.of(loaded, dates)
             afresh = Dates.of(loaded)
-            assert dates.days == afresh.days
-            assert np.array_equal(dates.openclaw, afresh.openclaw, equal_nan=True)
+            every = np.arange(len(loaded.files.paths), dtype=np.int32)
+            assert list(dates.days()) == list(afresh.days())
+            for one, other in ((dates.openclaw, afresh.openclaw), (dates.newest, afresh.newest)):
+                # As a question asks: some files first.
+                some = one.seconds(every[:: 1 + step % 3])
+                assert np.array_equal(some, other.seconds(every)[:: 1 + step % 3], equal_nan=True)
+                assert np.array_equal(one.seconds(every), other.seconds(every), equal_nan=True)
             if step % 20 == 19:
                 corpus_file.save(path, loaded)
                 again = corpus_file.load(path, store)
@@ -145,3 +151,19 @@ def test_who_stays_makes_it_and_the_next_process_starts_with_it(tmp_path: Path) 
         assert [hit.chunk for hit in later.queries.search("gardens").recalled] == [hit.chunk for hit in trace.recalled]
         with later.queries.reader() as store, later.queries.state(store) as known:
             assert known.corpus.mapped
+
+
+def test_a_command_that_indexes_makes_it(tmp_path: Path) -> None:
+    notes = tmp_path / "notes" / "memory"
+    notes.mkdir(parents=True)
+    index, said = tmp_path / "i.sqlite", ["--workspace", str(notes.parent), "--index", str(tmp_path / "i.sqlite")]
+    (notes / "1.md").write_text("note about gardens\n" * 30)
+    assert main(["index", *said, "--provider", "scripted"]) == 0
+    made = corpus_file.path_of(index).read_bytes()
+    (notes / "2.md").write_text("note about oaks\n" * 30)
+    assert main(["index", *said, "--provider", "scripted"]) == 0
+    assert corpus_file.path_of(index).read_bytes() == made, "what came since is taken from the change log"
+    options = Options(workspace=str(notes.parent), index=str(index), provider="scripted")
+    with Engine.open(options) as engine, engine.queries.reader() as store, engine.queries.state(store) as known:
+        assert known.corpus.mapped
+        assert len(known.corpus) == 2

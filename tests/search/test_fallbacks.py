@@ -9,8 +9,9 @@ import pytest
 from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why
-from memory_tui.index import database
+from memory_tui.index import abilities
 from memory_tui.index.store import Store
+from memory_tui.notices import LanguageUnknown
 from memory_tui.plan import Options
 from memory_tui.providers.provider_protocol import Identity, identity_key
 from memory_tui.providers.wires import scripted
@@ -60,9 +61,52 @@ def codes(trace: Trace) -> set[str]:
     return {notice.code for notice in trace.notices}
 
 
+def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None:
+    with opened(place, provider="builtin", profile="recommended") as engine:
+        engine.indexer.sync()
+        found = engine.queries.search("私の犬の名前は")
+    (said,) = (notice for notice in found.notices if isinstance(notice, LanguageUnknown))
+    assert said.pill == "MOSTLY WORDS (Japanese)"
+    assert 0.15 <= said.known < 0.5
+    assert found.recalled
+    for hit in found.recalled:
+        assert hit.vector.weight == pytest.approx(0.4 * said.known)
+        assert hit.text.weight == pytest.approx(1 - 0.4 * said.known)
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("喜欢什么书", "Chinese"),
+        ("わたしのいぬのなまえは", "Japanese"),
+        ("내 개 이름이 뭐야", "Korean"),
+        ("Как зовут собаку", "Cyrillic"),
+        ("مرحبا كلبي", "Arabic"),
+        ("what router", ""),
+        ("Wie heißt mein Hund?", ""),
+        ("LanceDB 的 schema 是什么", ""),
+    ],
+)
+def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, question: str, language: str) -> None:
+    (place / "notes" / "memory" / "书.md").write_text("他在周末喜欢读书和散步。\n昨天买了苹果。\n")
+    with opened(place, provider="builtin", profile="recommended") as engine:
+        engine.indexer.sync()
+        found = engine.queries.search(question)
+        theirs = engine.queries.rank(engine.queries.gather(question), engine.plan.with_profile("openclaw-2026.3"))
+    said = [notice for notice in found.notices if isinstance(notice, LanguageUnknown)]
+    assert [one.pill for one in said] == ([f"WORDS ONLY ({language})"] if language else [])
+    assert all(not hit.vector.points for hit in found.recalled) or not language
+    if language == "Chinese":
+        assert paths(found)[0] == "memory/书.md"
+        shown = why.explain(found.recalled[0], found)
+        assert "does not know this language" in shown[0].detail
+    assert theirs.mode == "hybrid", "a release counts the vector whatever the language"
+    assert not any(isinstance(notice, LanguageUnknown) for notice in theirs.notices)
+
+
 def test_everything_works_here() -> None:
-    assert (database.fts5(), database.trigram()) == ("", "")
-    assert database.tokenizer("trigram") == "trigram"
+    assert (abilities.fts5(), abilities.trigram()) == ("", "")
+    assert abilities.tokenizer("trigram") == "trigram"
 
 
 # --- no FTS5 -------------------------------------------------------------------------------------------------------
@@ -236,11 +280,11 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
     """Fault row 35."""
     with opened(place, index="with.sqlite") as engine:
         engine.indexer.sync()
-        if not database.ability().ready:
+        if not abilities.ability().ready:
             pytest.skip("sqlite-vec does not work here")
         before = engine.queries.search("router vlan")
-    monkeypatch.setattr(database, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
-    database._try_out.cache_clear()
+    monkeypatch.setattr(abilities, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
+    abilities._try_out.cache_clear()
     try:
         for index in ("with.sqlite", "without.sqlite"):
             with opened(place, index=index) as engine:
@@ -248,19 +292,19 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
                 after, status = engine.queries.search("router vlan"), engine.status()
             assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
             assert status.vector.available is ready
-            detail = status.vector.load_error or database.ability().detail
+            detail = status.vector.load_error or abilities.ability().detail
             assert told in detail
             assert ("vec0" in {notice.code for notice in status.notices}) is not ready
     finally:
-        database._try_out.cache_clear()
+        abilities._try_out.cache_clear()
 
 
 @pytest.mark.parametrize("lacks", ["fts5", "tokenize='trigram'"])
 def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypatch, lacks) -> None:
     """Fault row 36."""
-    real = database._try
+    real = abilities._try
     monkeypatch.setattr(
-        database, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
+        abilities, "_try", lambda statement: f"no such module: {lacks}" if lacks in statement else real(statement)
     )
     with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
         engine.indexer.sync()
@@ -268,7 +312,7 @@ def test_an_sqlite_without_full_text_search_or_trigrams_is_told(place, monkeypat
     assert trace.recalled
     every = " ".join(notice.message for notice in (*trace.notices, *status.notices))
     assert f"no such module: {lacks}" in every
-    assert bool(database.fts5()) == (lacks == "fts5")
+    assert bool(abilities.fts5()) == (lacks == "fts5")
 
 
 @pytest.mark.parametrize("dims", [256, 64])

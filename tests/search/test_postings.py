@@ -70,6 +70,7 @@ def test_whatever_is_written_fts5_says_the_same(made: SqliteMade, monkeypatch: p
                         assert ours.bm25.tolist() == theirs.bm25.tolist(), (step, words, form, join)
                         counted = lists.frequency(store.words, words, form)
                         assert counted == store.words.frequency(words, form)
+                        assert counted == [len(store.words.match([word], form, "any").rowids) for word in words]
 
 
 def test_a_reader_of_an_older_state_is_not_told_of_the_newer(made: SqliteMade) -> None:

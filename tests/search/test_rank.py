@@ -94,7 +94,27 @@ def test_recency_breaks_a_tie_in_recommended() -> None:
 def test_a_named_day_lifts_its_notes() -> None:
     trace = rank(evidence([0.6, 0.5], {}, named=frozenset({1})), settings("recommended"))
     assert trace.recalled[0].chunk.rowid == 1
-    assert trace.recalled[0].date_points == pytest.approx(1.0)
+    assert trace.recalled[0].date_points == pytest.approx(1.0 / 2.02)
+
+
+@given(
+    st.lists(st.floats(-1, 1), min_size=1, max_size=4),
+    st.floats(0, 1),
+    st.floats(0, 0.5),
+    st.floats(0, 1),
+    st.sets(st.integers(0, 3)),
+)
+def test_scores_of_recommended_run_from_0_to_1(
+    cosines: list[float], weight: float, recency: float, boost: float, named: set[int]
+) -> None:
+    chosen = settings("recommended", **{"secondStage.weight": weight, "recency.weight": recency, "dateBoost": boost})
+    found = rank(evidence(cosines, {0: -3.0}, ages=[0.0] * len(cosines), named=frozenset(named)), chosen)
+    every = [*found.recalled, *found.lost]
+    assert all(0 <= one.score <= 1 + 1e-9 for one in every)
+    for one in every:
+        second = 0.0 if one.second is None else one.second.points - one.second.lost
+        parts = one.first_share * one.hybrid + second + one.age.points + one.date_points
+        assert one.score == pytest.approx(parts)
 
 
 def test_the_limit_says_which_place_was_missed() -> None:

@@ -112,7 +112,10 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evid
     place = {ref.rowid: at for at, ref in enumerate(proposed)}
     reference = sorted(every(usual), key=lambda one: (-one.hybrid, place[one.chunk.rowid]))[:30]
     added = {one.chunk.rowid: one.age.points + one.date_points for one in every(trace)}
-    first = sorted(every(trace), key=lambda one: (-one.hybrid - added[one.chunk.rowid], place[one.chunk.rowid]))[:30]
+    share = 1 / (1 + recency(chosen))
+    first = sorted(
+        every(trace), key=lambda one: (-share * one.hybrid - added[one.chunk.rowid], place[one.chunk.rowid])
+    )[:30]
     words = evidence.recommended.plan.words
     meaning = bool(plain._vector(evidence.query).any())
     measured = plain.measures(
@@ -125,26 +128,32 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evid
     )
     scores = plain.second(measured, words=bool(words), meaning=meaning)
     total = [
-        (1 - weight) * one.hybrid + weight * own + added[one.chunk.rowid]
+        share * ((1 - weight) * one.hybrid + weight * own) + added[one.chunk.rowid]
         for one, own in zip(first, scores, strict=True)
     ]
-    off, of = plain.lost(total, [one.chunk for one in first], penalty)
+    off, of = plain.lost(total, [one.chunk for one in first], share * penalty)
     inside = {one.chunk.rowid for one in first}
     for one in every(trace):
         assert one.second is not None
         if one.chunk.rowid not in inside:
             assert not one.second.measures
-            assert one.score == pytest.approx((1 - weight) * one.hybrid + added[one.chunk.rowid])
+            assert one.score == pytest.approx(share * (1 - weight) * one.hybrid + added[one.chunk.rowid])
     for at, one in enumerate(first):
         part = one.second
         assert part is not None
         assert part.score == pytest.approx(scores[at], abs=1e-5)
-        assert one.score == pytest.approx((1 - weight) * one.hybrid + part.points + added[one.chunk.rowid] - part.lost)
+        both = share * (1 - weight) * one.hybrid + part.points
+        assert one.score == pytest.approx(both + added[one.chunk.rowid] - part.lost)
         assert sum(measure.points for measure in part.measures) == pytest.approx(part.score)
         apart = np.diff(sorted(total))
         if not (apart < 1e-4).any():
             assert part.lost == pytest.approx(off[at], abs=1e-5)
             assert (part.beside is not None) == (of[at] >= 0 and off[at] > 0)
+
+
+def recency(chosen: Settings) -> float:
+    """What age can add beside 1."""
+    return chosen.number("recency.weight") if chosen.on("query.hybrid.temporalDecay.enabled") else 0.0
 
 
 @settings(max_examples=25, deadline=None)

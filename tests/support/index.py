@@ -10,6 +10,7 @@ from memory_tui.core import events
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.settings import Settings
+from memory_tui.index.abilities import INSTALLED, Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, sync
 from memory_tui.notices import Notice
@@ -61,7 +62,7 @@ class Answering(Counting):
 class Memory:
     """Notes in `folder`, an index in `path`, and all events of its syncs."""
 
-    def __init__(self, folder: Path, path: Path, *, use_vec0: bool = True, extra: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, path: Path, *, vec0: Vec0Use = INSTALLED, extra: tuple[str, ...] = ()) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.extra = extra
@@ -70,7 +71,7 @@ class Memory:
         self.provider: Counting | None = Counting()
         self.settings = Settings.defaults().set("profile", "recommended", "test")
         self.cancel = Stop()
-        self.store = Store.open(path, use_vec0=use_vec0, notices=self.notices)
+        self.store = Store.open(path, vec0=vec0, notices=self.notices)
 
     @property
     def roots(self) -> Roots:

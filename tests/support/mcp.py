@@ -6,7 +6,9 @@ import contextlib
 import json
 import subprocess
 import sys
-from typing import Any
+from typing import IO, Any
+
+from tests.support.waiting import LONG
 
 PROGRAM = [sys.executable, "-m", "memory_tui", "mcp"]
 STARTED: list[subprocess.Popen[bytes]] = []
@@ -21,7 +23,25 @@ def end_all() -> None:
             process.wait()
 
 
-class Wire:
+class Pipes:
+    """Two ends of pipes with a server at the others."""
+
+    def __init__(self, writing: IO[bytes], reading: IO[bytes]) -> None:
+        self.writing, self.reading = writing, reading
+
+    def send(self, line: bytes | dict[str, Any]) -> None:
+        self.writing.write((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n")
+        self.writing.flush()
+
+    def read(self) -> dict[str, Any]:
+        return json.loads(self.reading.readline())
+
+    def ask(self, number: int, method: str, **params: Any) -> dict[str, Any]:
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return self.read()
+
+
+class Wire(Pipes):
     """The bare pipes of a server that `command` starts."""
 
     def __init__(self, arguments: list[str], command: list[str] = PROGRAM) -> None:
@@ -29,19 +49,14 @@ class Wire:
             [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         STARTED.append(self.process)
-
-    def send(self, line: bytes | dict[str, Any]) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n")
-        self.process.stdin.flush()
-
-    def read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        return json.loads(self.process.stdout.readline())
+        super().__init__(self.process.stdin, self.process.stdout)
 
-    def ask(self, number: int, method: str, **params: Any) -> dict[str, Any]:
-        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        return self.read()
+    def end(self) -> None:
+        """Let it end with its input, in good order."""
+        self.process.communicate(timeout=LONG)
+        assert self.process.returncode == 0
 
     def greet(self) -> None:
         greeting = self.ask(

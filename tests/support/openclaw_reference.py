@@ -23,7 +23,7 @@ import apsw
 
 from memory_tui.core.jsstring import WHITESPACE
 from memory_tui.core.keywords import keywords
-from memory_tui.index import database
+from memory_tui.index import abilities
 from memory_tui.workspace.chunking import cap_bytes, chunk_id, chunk_text
 
 _TOKEN = re.compile(r"[a-z0-9_]+|[^\x00-\x7f]")
@@ -163,7 +163,7 @@ class Program:
         self.rows: dict[str, Row] = {}
         self._near: dict[str, list[Hit]] = {}
         self.database = apsw.Connection(":memory:")
-        assert not vec or database.load(self.database).ready
+        assert not vec or abilities.load(self.database).ready
         self.database.execute("CREATE TABLE vectors(row INTEGER PRIMARY KEY, id TEXT UNIQUE, v BLOB)")
         self.database.execute("CREATE VIRTUAL TABLE chunks_fts USING fts5(text, id UNINDEXED)")
         overlap = min(max(0, overlap), tokens - 1)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support import coding_agents, mcp_tools, real_openclaw, real_qmd
+from tests.support import coding_agents, mcp_tools, memory_lancedb, real_openclaw, real_qmd
 
 
 def _programs() -> Iterator[tuple[str, Callable[[], str]]]:
     for release in (real_openclaw.NEWEST, real_openclaw.OLDEST):
         yield f"OpenClaw {release}", lambda release=release: real_openclaw.openclaw(release)[-1]
+    yield "OpenClaw's plug-in memory-lancedb", lambda: str(memory_lancedb.packages())
     yield f"QMD {real_qmd.VERSION}", real_qmd.qmd
     for package, version in coding_agents.VERSIONS.items():
         yield f"{package} {version}", lambda package=package: coding_agents.program(package)

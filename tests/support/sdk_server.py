@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Mapping
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TextIO
 
 import anyio
 import mcp_types as types
@@ -19,6 +20,8 @@ from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.server import PRIVATE, Handlers
 from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS
 from memory_tui.plan import Options
+from tests.support.mcp import Pipes
+from tests.support.waiting import LONG
 
 PARAMS: dict[str, Any] = {
     "tools/list": types.PaginatedRequestParams,
@@ -47,8 +50,27 @@ def answering(method: Method) -> Any:
     return handle
 
 
-async def main() -> None:
-    workspace, index = sys.argv[1:3]
+class SdkServer(Pipes):
+    """The SDK's server on a thread, so that its import is paid for once, with a pipe each way."""
+
+    def __init__(self, workspace: str, index: str) -> None:
+        theirs, ours = os.pipe(), os.pipe()
+        super().__init__(os.fdopen(theirs[1], "wb"), os.fdopen(ours[0], "rb"))
+        ends = (os.fdopen(theirs[0], encoding="utf-8", errors="replace"), os.fdopen(ours[1], "w", encoding="utf-8"))
+        self.pool = ThreadPoolExecutor(1)
+        self.running = self.pool.submit(anyio.run, serve, workspace, index, *ends)
+
+    def end(self) -> None:
+        """Let it end with its input, in good order."""
+        self.writing.close()
+        self.running.result(LONG)
+        self.pool.shutdown()
+        assert self.reading.read() == b""
+        self.reading.close()
+
+
+async def serve(workspace: str, index: str, asked: TextIO, answers: TextIO) -> None:
+    """Answer what is `asked`, line by line, until it ends."""
     host = ServedMemory(
         lambda: Engine.open(Options(workspace=workspace, index=index, provider="scripted")), ServerOptions()
     )
@@ -63,10 +85,7 @@ async def main() -> None:
         # The private ones are no part of the protocol.
         if name not in PRIVATE:
             made.add_request_handler(name, PARAMS[name], answering(method))
-    async with stdio_server() as (reading, writing):
-        await made.run(reading, writing, made.create_initialization_options())
+    with asked, answers:
+        async with stdio_server(anyio.wrap_file(asked), anyio.wrap_file(answers)) as (reading, writing):
+            await made.run(reading, writing, made.create_initialization_options())
     host.close()
-
-
-if __name__ == "__main__":
-    anyio.run(main)

@@ -8,7 +8,7 @@ import numpy as np
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import Settings, Value
-from memory_tui.search.evidence import Age, Evidence, KeywordSearch, KeywordSide, Postings
+from memory_tui.search.evidence import DAY_SECONDS, Age, Basis, Evidence, KeywordSearch, KeywordSide, Postings
 from memory_tui.search.trace import ChunkRef, QueryPlan
 
 DAY = 86_400.0
@@ -33,7 +33,7 @@ def evidence(
     cosine = None if cosines is None else np.array(cosines, dtype=np.float64)
     nearest = np.empty(0, dtype=np.int64) if cosine is None else np.argsort(-cosine, kind="stable")[:200]
     days = np.array([np.nan] * n if ages is None else ages, dtype=np.float64)
-    age = Age(days, ["evergreen" if np.isnan(d) else "name" for d in days])
+    age = Age(GivenAges(days), 0.0)
     refs = {i: ChunkRef(i, f"id{i}", f"memory/{i}.md", "memory", 1, 5) for i in range(n)}
     return Evidence(
         query="word",
@@ -61,6 +61,19 @@ def evidence(
         notices=(),
         timings={},
     )
+
+
+class GivenAges:
+    """Files that were changed so many `days` ago, NaN for evergreen ones."""
+
+    def __init__(self, days: np.ndarray) -> None:
+        self._days = days
+
+    def seconds(self, files: np.ndarray) -> np.ndarray:
+        return -self._days[files] * DAY_SECONDS
+
+    def basis(self, file: int) -> Basis:
+        return "evergreen" if np.isnan(self._days[file]) else "name"
 
 
 def settings(profile: str, **changes: object) -> Settings:

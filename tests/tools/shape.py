@@ -21,6 +21,7 @@ import tempfile
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 PACKAGE = "memory_tui"
@@ -47,9 +48,27 @@ class Package:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.paths = sorted((root / PACKAGE).rglob("*.py"))
-        self.trees = {self.name(path): ast.parse(path.read_text("utf-8")) for path in self.paths}
-        self.texts = {self.name(path): path.read_text("utf-8") for path in self.paths}
-        self.nodes = {name: list(ast.walk(tree)) for name, tree in self.trees.items()}
+
+    # Parsed on first use: every process of the tests imports this, and few ask.
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """Module -> its text."""
+        return {self.name(path): path.read_text("utf-8") for path in self.paths}
+
+    @cached_property
+    def trees(self) -> dict[str, ast.Module]:
+        """Module -> its syntax tree."""
+        return {name: ast.parse(text) for name, text in self.texts.items()}
+
+    @cached_property
+    def nodes(self) -> dict[str, list[ast.AST]]:
+        """Module -> every node of its tree."""
+        return {name: list(ast.walk(tree)) for name, tree in self.trees.items()}
+
+    def forget(self) -> None:
+        """Drop what was parsed."""
+        for name in ("texts", "trees", "nodes"):
+            vars(self).pop(name, None)
 
     def name(self, path: Path) -> str:
         """The dotted name of the module at `path`."""
@@ -357,10 +376,8 @@ def _asked_by_protocols(package: Package) -> dict[str, set[str]]:
         return own.union(fields, *(has(base) for base in bases))
 
     protocols = [wanted for wanted in _protocols(package).values() if wanted]
-    return {
-        f"{module}.{node.name}": set().union(*(wanted for wanted in protocols if wanted <= has(node)))
-        for module, node in package.classes()
-    }
+    methods = {f"{module}.{node.name}": has(node) for module, node in package.classes()}
+    return {name: set().union(*(wanted for wanted in protocols if wanted <= own)) for name, own in methods.items()}
 
 
 def _wide(package: Package) -> set[str]:

@@ -42,9 +42,10 @@ from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
+from memory_tui.tui.views.search.fading_view import FadingView
 from memory_tui.tui.views.search.injected_view import InjectedView
 from memory_tui.tui.views.search.knobs import Knobs
-from memory_tui.tui.views.search.lab import FadingView, KnobSearchView, NoiseView, Report
+from memory_tui.tui.views.search.lab import KnobSearchView, NoiseView, Report
 from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
 from memory_tui.tui.views.search.qmd_view import CompareQmdView
 from memory_tui.tui.views.search.saved_queries import SavedQueriesView

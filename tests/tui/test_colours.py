@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import termios
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.color import Color
 from textual.css.stylesheet import Stylesheet
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES, Theme
 
@@ -19,12 +26,15 @@ from memory_tui.tui.colours import (
     THEMES,
     UNDER_ROLES,
     VISIBLE,
+    LateAnswer,
+    ask_ground,
     contrast,
     first_theme,
     pushed,
     roles,
+    theme_of,
 )
-from tests.support.tui import SMALL, drive, make_app, press, settled
+from tests.support.tui import SMALL, drive, make_app, press, sample, settled, text_of
 
 KNOWN = {name: theme for name, theme in {**BUILTIN_THEMES, **THEMES}.items() if not theme.ansi}
 
@@ -89,6 +99,107 @@ def test_the_first_theme_follows_the_terminal(
     assert first_theme() == theme
 
 
+ANSWERS = [
+    ("\x1b]11;rgb:fbfb/fbfb/f9f9\x1b\\", "memory-light"),
+    ("\x1b]11;rgb:1212/1515/1b1b\x07", "memory-dark"),
+    ("\x1b]11;rgba:ff/ff/f0/ff\x07", "memory-light"),
+]
+
+
+@pytest.mark.parametrize(("answer", "theme"), [*ANSWERS, ("", ""), ("\x1b]11;?\x07", ""), ("\x1b[?62;c", "")])
+def test_the_ground_that_a_terminal_names_chooses_the_theme(answer: str, theme: str) -> None:
+    assert theme_of(answer) == theme
+
+
+def test_a_chosen_theme_is_stronger_than_the_ground(monkeypatch: pytest.MonkeyPatch) -> None:
+    light = ANSWERS[0][0]
+    assert first_theme(light) == "memory-light"
+    monkeypatch.setenv("COLORFGBG", "15;0")
+    assert first_theme(light) == "memory-light", "the answer is newer than the variable"
+    monkeypatch.setenv("TEXTUAL_THEME", "nord")
+    assert first_theme(light) == "nord"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert first_theme(light) == "ansi-dark"
+
+
+@pytest.mark.parametrize("typed", ["", "w", "wj"])
+def test_a_terminal_is_asked_and_what_is_typed_meanwhile_is_kept(typed: str) -> None:
+    ours, theirs = os.openpty()
+    try:
+        answer = ANSWERS[0][0]
+        asked: list[bytes] = []
+
+        def terminal() -> None:
+            asked.append(os.read(ours, 100))
+            os.write(ours, f"{typed[:1]}{answer}{typed[1:]}".encode())
+
+        before = termios.tcgetattr(theirs)
+        thread = threading.Thread(target=terminal)
+        thread.start()
+        found, kept = ask_ground(os.ttyname(theirs), 20)
+        thread.join()
+        assert asked == [b"\x1b]11;?\x1b\\"]
+        assert theme_of(found) == "memory-light"
+        assert kept == typed
+        assert termios.tcgetattr(theirs) == before, "the line is as it was"
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_a_terminal_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    try:
+        begin = time.monotonic()
+        assert ask_ground(os.ttyname(theirs), 0.05) == ("", "")
+        assert time.monotonic() - begin < 5
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    (tmp_path / "file").write_bytes(b"")
+    assert ask_ground(str(tmp_path / "file")) == ask_ground(str(tmp_path / "none")) == ("", "")
+    assert (tmp_path / "file").read_bytes() == b""
+
+
+@pytest.mark.parametrize(("answer", "theme"), ANSWERS[:2])
+def test_a_late_answer_is_no_typing(answer: str, theme: str) -> None:
+    """As Textual hands on a sequence that it does not know: letter by letter."""
+    late = LateAnswer()
+    letters = answer.replace("\x1b]", "^]").replace("\x1b", "") if "\\" in answer else answer.removeprefix("\x1b")
+    said = [late.take(Key(letter, letter)) for letter in letters]
+    assert "".join(part or "" for part in said[:-1]) == ""
+    assert theme_of(next(part for part in said if part)) == theme
+    assert late.release() == []
+
+
+def test_the_app_takes_a_late_answer_and_keys_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = make_app(tmp_path)
+    app.typed_early = "5"
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await settled(pilot)
+        assert app.current_mode == "map", "what was typed before the app had the terminal"
+        for letter in "^]11;rgb:fbfb/fbfb/f9f9\\4":
+            app.post_message(Key(letter, letter))
+        await settled(pilot)
+        assert app.theme == "memory-light"
+        assert app.current_mode == "inbox"
+        await press(pilot, "1")
+        assert app.current_mode == "browse"
+
+    drive(app, steps)
+
+
+@given(st.text(st.sampled_from("]^1;rgb:f/x2"), max_size=8))
+def test_what_is_typed_is_let_go_in_its_order(typed: str) -> None:
+    late, out = LateAnswer(), ""
+    for letter in typed:
+        if late.take(Key(letter, letter)) is None:
+            out += "".join(key.character or "" for key in late.release())
+    out += "".join(key.character or "" for key in late.release())
+    assert out == typed
+
+
 def test_the_parts_of_a_widget_have_the_styles_that_textual_would_give_them_now(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Home\n- tea\n")
@@ -127,3 +238,26 @@ def test_the_parts_of_a_widget_have_the_styles_that_textual_would_give_them_now(
     drive(app, steps, SMALL)
     assert any("row--cursor" in name for name in seen[0])
     assert seen[1] != seen[2] != seen[3] != seen[4]
+
+
+@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
+def test_a_dialogue_keeps_what_is_behind_it_in_sight(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        assert isinstance(app, MemoryApp)
+        before = text_of(app).splitlines()
+        for key in ("a", "o", "?"):
+            await press(pilot, key)
+            await settled(pilot)
+            behind = text_of(app).splitlines()
+            assert behind != before
+            assert [line[:6] for line in behind] == [line[:6] for line in before], key
+            await press(pilot, "escape")
+            await settled(pilot)
+
+    drive(make_app(sample(tmp_path)), steps)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
 from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
 from memory_tui.search.trace import Recalled, Trace
 from memory_tui.tui import judging
 from memory_tui.tui.app import MemoryApp
@@ -23,7 +25,21 @@ from memory_tui.tui.widgets.rowlist import Rows
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tune import evaluate, judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
-from tests.support.tui import LARGE, LONG, ask, drive, make_app, press, said, sample, settled, strike, text_of, until
+from tests.support.tui import (
+    LARGE,
+    LONG,
+    NOW,
+    ask,
+    drive,
+    make_app,
+    press,
+    said,
+    sample,
+    settled,
+    strike,
+    text_of,
+    until,
+)
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -355,6 +371,47 @@ def test_two_profiles_stand_side_by_side(app: MemoryApp) -> None:
         assert isinstance(app.screen, SearchView)
 
     drive(app, steps)
+
+
+def test_the_release_that_cuts_notes_otherwise_stands_beside(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own index is made when a person asks for it, and asked by itself once it is there."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    options = Options(str(workspace), provider="none", now=NOW, changes=(("sync.watch", "false"),))
+
+    def sides(view: SideBySideView) -> list[str]:
+        return [side.name for side in view.sides]
+
+    async def first(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "c")
+        view = app.screen
+        assert isinstance(view, SideBySideView)
+        assert "openclaw-2026.9" not in sides(view)
+        await press(pilot, "g", "g", "enter")
+        assert isinstance(app.screen, SideBySideView), "nothing was opened"
+        assert "recommended | openclaw-2026.9" in text_of(app)
+        newest = Engine.open(replace(options, changes=(("profile", "openclaw-2026.9"),)))
+        with newest:
+            expected = [(hit.chunk, hit.score) for hit in newest.queries.search(QUESTION).recalled]
+        shown = [pair.right for pair in view._pairs if pair.right is not None and recalled(pair.right)]
+        shown.sort(key=lambda hit: hit.verdict.place)
+        assert [(hit.chunk, hit.score) for hit in shown] == expected != []
+        for pair in view._pairs:
+            if pair.left is not None and pair.right is not None:
+                assert pair.left.chunk.path == pair.right.chunk.path
+                assert pair.left.chunk.start_line <= pair.right.chunk.end_line
+                assert pair.right.chunk.start_line <= pair.left.chunk.end_line
+
+    async def second(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "c")
+        assert "recommended | openclaw-2026.9" in text_of(app)
+
+    for steps in (first, second):
+        app = MemoryApp(lambda listener: Engine.open(options, listener), name="notes")
+        drive(app, steps)
 
 
 def test_undo_takes_back_a_baseline(app: MemoryApp) -> None:

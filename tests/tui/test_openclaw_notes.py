@@ -203,6 +203,35 @@ def test_promotions_are_decided_together_and_undone_as_one(
     drive(app, steps, size)
 
 
+def test_promotions_stand_by_night_and_a_night_is_marked_together(workspace: Path, app: MemoryApp) -> None:
+    older = MEMORY.replace("## Rules", MEMORY[MEMORY.index("## Promoted") : MEMORY.index("## Rules")] + "## Rules")
+    older = (
+        older.replace("03-18)", "03-15)", 1).replace("promotion:k1", "promotion:k3", 1).replace("ion:k2", "ion:k4", 1)
+    )
+    older = older.replace("the guest network is", "the cellar network is", 1).replace("sits in", "sat in", 1)
+    (workspace / "MEMORY.md").write_text(older)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "4")
+        view = app.screen
+        assert isinstance(view, InboxView)
+        queue = view.query_one(Suggestions)
+        heads = [row[0].strip() for row in queue._rows if isinstance(row, tuple) and "promoted" in row[0]]
+        assert heads == ["○ promoted by OpenClaw on 2026-03-18: 2", "○ promoted by OpenClaw on 2026-03-15: 2"]
+        last = next(one for one in view.open if one.kind == "promotion" and one.finding.group == "on 2026-03-15")
+        queue.cursor = queue.row_of(last.id) or 0
+        await press(pilot, "*", "m", "enter")
+        text = (workspace / "MEMORY.md").read_text()
+        assert "promotion:k1" in text
+        assert "promotion:k2" in text
+        assert "promotion:k3" not in text
+        assert "promotion:k4" not in text
+        await press(pilot, "u")
+        assert (workspace / "MEMORY.md").read_text() == older
+
+    drive(app, steps, LARGE)
+
+
 def test_a_promoted_entry_is_edited_in_its_line(workspace: Path, app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await press(pilot, "4")
@@ -248,7 +277,8 @@ def test_dreams_say_what_comes_next_and_what_is_held(
         "userQueryHashes": ["a"],
     }
     own = hashlib.sha256(str(workspace).encode()).hexdigest()
-    for key, value in (("k1", passage), ("k2", held)):
+    done = {**held, "startLine": 9, "endLine": 9, "promotedAt": "2026-03-18T12:00:00.000Z", "snippet": "the end of it"}
+    for key, value in (("k1", passage), ("k2", held), ("k3", done)):
         text = json.dumps({"version": 1, "workspaceKey": own, "key": key, "value": value})
         row = f"'memory-core', 'short-term-recall', '{own}:{key}', '{text}', 1, NULL"
         ledger.run(f"INSERT INTO plugin_state_entries VALUES ({row})")
@@ -258,6 +288,8 @@ def test_dreams_say_what_comes_next_and_what_is_held(
         matches_screen(app, "dreaming")
         assert "The next deep sleep promotes 1 passage" in text_of(app)
         assert "1 query, at least 3 are needed." in text_of(app)
+        await press(pilot, "G")
+        assert "Promoted on 2026-03-18: 1" in text_of(app)
         await press(pilot, "enter")
         assert isinstance(app.screen, ReaderView)
 

@@ -25,7 +25,7 @@ from memory_tui.tui.widgets.status_bars import BarStatement, fitted
 from memory_tui.workspace.notes import Document
 from tests.support.waiting import LONG
 
-TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Mn", "Me", "Cf"]), max_size=300)
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Mn", "Me", "Cf"]), max_size=300)
 
 
 @given(TEXT, st.integers(1, 60), st.sampled_from(["left", "right"]))

@@ -17,7 +17,8 @@ from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.notes.browse import ReaderView
-from memory_tui.tui.views.search.lab import HORIZON, FadingView, KnobSearchView, NoiseView
+from memory_tui.tui.views.search.fading_view import HORIZON, FadingView
+from memory_tui.tui.views.search.lab import KnobSearchView, NoiseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tune import evaluate, judgments, knob_search
 from memory_tui.tune.judgments import Label, Notebook, Query

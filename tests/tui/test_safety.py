@@ -85,7 +85,7 @@ def test_no_hostile_byte_reaches_a_line_of_any_view(hostile: Path, size: tuple[i
         check(app)
         await press(pilot, *["ctrl+d"] * 4)
         check(app)
-        await press(pilot, "Y", "escape", "w", "plus")
+        await press(pilot, "Y", "enter", "escape", "w", "plus")
         check(app)
         assert ACTING.search(app.clipboard.replace("\n", "")) is None
         await press(pilot, "underscore", "3")

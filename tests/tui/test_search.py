@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import threading
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui.cli.main import build_parser
 from memory_tui.explain.why import explain
 from memory_tui.search.trace import QueryPlan, Recalled
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.tuning import ORIGIN
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.query import QueryBox, QueryInput
@@ -351,9 +355,21 @@ def test_citation_and_text_go_to_the_clipboard(app: MemoryApp) -> None:
         await press(pilot, "y")
         assert app.clipboard == hit.chunk.citation
         assert said(app).startswith("Sent the citation to the clipboard")
-        await press(pilot, "Y")
+        await press(pilot, "Y", "enter")
         assert app.clipboard.endswith(f"\n\n{hit.chunk.citation}\n")
         assert "VLAN" in app.clipboard
+        await press(pilot, "t", "l", "escape", "Y", *"JSON", "enter")
+        assert json.loads(app.clipboard)["path"] == hit.chunk.path
+        assert json.loads(app.clipboard)["question"] == QUESTION
+        await press(pilot, "Y", *"command", "enter")
+        assert app.tuning is not None
+        words = shlex.split(app.clipboard)
+        given = build_parser("search").parse_args(words[1:])
+        assert (words[0], given.query) == ("memory-tui", QUESTION)
+        turned = {key: one.value for key, one in app.tuning.settings.values.items() if one.origin == ORIGIN}
+        assert turned
+        assert {key: float(value) for key, _, value in (one.partition("=") for one in given.set)} == turned
+        assert "Sent the command" in said(app)
 
     drive(app, steps)
 

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
+from memory_tui.explain import change_wording
 from memory_tui.explain.counterfactuals import Flips, flips
 from memory_tui.explain.stages import gaps, parts, stages
 from memory_tui.explain.why import in_a_line
@@ -176,7 +177,7 @@ def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: flo
     assert words in ["".join(piece for piece, _ in row).strip() for row, _ in rows]
 
 
-def test_enter_applies_the_nearest_change_and_another_takes_it_back(app: MemoryApp) -> None:
+def test_enter_previews_then_applies_the_least_harmful_change_and_another_takes_it_back(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         hit = await to_first_loser(pilot)
@@ -185,6 +186,9 @@ def test_enter_applies_the_nearest_change_and_another_takes_it_back(app: MemoryA
         assert subject is not None
         nearest = subject.flips[0]
         await press(pilot, "w", "enter")
+        assert trace_of(app) == before, "it is said first what the change does"
+        assert said(app) == f"{change_wording.preview(nearest)} Press enter again to set it."
+        await press(pilot, "enter")
         assert trace_of(app).settings.values[nearest.key].value == nearest.value
         places = [candidate.chunk for candidate in trace_of(app).recalled]
         assert nearest.place is not None
@@ -214,14 +218,14 @@ def test_every_change_can_be_reached_and_applied(app: MemoryApp) -> None:
             before = pane.cursor, pane.scroll_offset.y
             await press(pilot, "j")
             assert (pane.cursor, pane.scroll_offset.y) != before
-        await press(pilot, "enter")
+        await press(pilot, "enter", "enter")
         assert trace_of(app).settings.values[found[1].key].value == found[1].value
         assert hit.chunk in [candidate.chunk for candidate in trace_of(app).recalled]
 
     drive(app, steps, SMALL)
 
 
-def test_a_click_selects_a_change_and_a_second_one_applies_it(app: MemoryApp) -> None:
+def test_a_click_selects_a_change_the_next_previews_it_and_another_applies_it(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, QUESTION)
         await to_first_loser(pilot)
@@ -231,7 +235,7 @@ def test_a_click_selects_a_change_and_a_second_one_applies_it(app: MemoryApp) ->
         await press(pilot, "w", "j")
         while pane.key == f"flip {number}":
             await press(pilot, "j")
-        for recalled in (6, 7):
+        for recalled in (6, 6, 7):
             await scroll_to(pilot, "results 7: would be")
             line = next(y for y, text in enumerate(text_of(app).splitlines()) if "results 7: would be" in text)
             await pilot.click(offset=(pane.region.x + 12, line))
@@ -456,7 +460,7 @@ def test_a_change_that_recalls_a_line_is_applied_from_there(workspace: Path) -> 
         await ask(pilot, QUESTION)
         await ask_line(pilot, "memory/network.md:30")
         assert "NOT RECALLED (minScore)" in text_of(app)
-        await press(pilot, "enter")
+        await press(pilot, "enter", "enter")
         assert "RECALLED 6th" in text_of(app)
         assert "NOT RECALLED" not in text_of(app)
         await press(pilot, "escape")

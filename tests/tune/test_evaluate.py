@@ -230,3 +230,18 @@ def test_tune_with_few_labels_claims_nothing(run: Run, place: Path, tmp_path: Pa
     assert code == 0
     assert out.startswith("No evidence: 5 queries")
     assert run("tune", "--labels", str(tmp_path / "few.jsonl"), "--metric", "beauty")[0] == 2
+
+
+def test_labels_of_notes_that_are_not_there_are_named(run: Run, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    rows = [{"path": "MEMORY.md", "line": 1}, {"path": "gone.md", "line": 1}]
+    labels.write_text(json.dumps({"query": "omada", "relevant": rows}), "utf-8")
+    code, out, _ = run("eval", "--labels", str(labels))
+    assert (code, "Labels of 1 note that cannot be read count as not found: gone.md." in out) == (0, True)
+    assert json.loads(run("eval", "--labels", str(labels), "--json")[1])["absent"] == ["gone.md"]
+
+
+def test_the_labels_of_the_sample_are_refused_until_their_dates_are_filled_in(run: Run) -> None:
+    code, _, err = run("eval", "--labels", str(Path(demo.__file__).with_name("queries.jsonl")))
+    assert code == 2
+    assert "The labels are a template: there is no note memory/{date-11}.md." in err

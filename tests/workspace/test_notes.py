@@ -179,7 +179,8 @@ def test_a_note_that_grows_is_read_consistently_or_refused(tmp_path):
             with contextlib.suppress(ChangedWhileRead):
                 document = read(note)
                 assert len(document.text) == document.size
-                assert document.text == (line * (document.size // len(line))).decode()
+                # The system may show the first part of a write before the rest.
+                assert document.text == (line * (document.size // len(line) + 1))[: document.size].decode()
     finally:
         writer.kill()
         writer.wait()

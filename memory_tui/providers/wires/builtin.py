@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+import unicodedata
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -67,6 +68,18 @@ class _Words:
         """Token ids of `text`, without special tokens, not cut."""
         return self.line_ids(text.replace("\n", " "))
 
+    def known(self, text: str) -> float:
+        """How much of `text` is known: the share of its letters that stand in tokens; 1 where it has no letters.
+
+        A letter alone means nothing, unless it is an ideograph: of a script that its teacher hardly saw the table has
+        single letters and no words. Latin letters count in any case.
+        """
+        # A syllable of Korean is cut into its letters.
+        letters = sum(map(str.isalpha, unicodedata.normalize("NFD", text)))
+        pieces = (token.removeprefix("##") for token in self._tokenizer.encode(well_formed(text)).tokens)
+        held = sum(map(len, filter(_means, pieces)))
+        return min(1.0, held / letters) if letters else 1.0
+
     def _of_words(self, words: list[str]) -> list[tuple[int, ...]]:
         pieces = [_PIECE.findall(word) for word in words]
         known = self._known
@@ -90,6 +103,13 @@ class _Words:
         return dict(zip(pieces, map(tuple, found), strict=True))
 
 
+def _means(piece: str) -> bool:
+    """Whether a token says something: a word, a part of one, an ideograph or a Latin letter."""
+    if not piece.isalpha():
+        return False
+    return len(piece) > 1 or unicodedata.name(piece, "").startswith(("LATIN", "CJK"))
+
+
 class StaticTable:
     """The token vectors in memory: `q` int8 (tokens, DIMS) and the `scale` float32 (tokens,) of its rows."""
 
@@ -103,8 +123,8 @@ class StaticTable:
         if not len(self.q) == len(self.scale) == len(vocabulary):
             raise ValueError("its parts differ in length")
         words = _Words(vocabulary)
-        self.ids, self.line_ids = words.ids, words.line_ids
-        """Token ids of a text; the same with `tokens.END_OF_LINE` where a line ends."""
+        self.ids, self.line_ids, self.known = words.ids, words.line_ids, words.known
+        """Token ids of a text; the same with `tokens.END_OF_LINE` where a line ends; how much of it is known."""
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
         """Float32 array (len(ids), DIMS): the vectors of tokens."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from memory_tui.providers.provider_options import (
     without_prefix,
     without_slash,
 )
+from memory_tui.providers.provider_protocol import MediaText
 from memory_tui.providers.provider_row import ProviderRow, authorised
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 _PREFIXES = {"query": "task: search result | query: ", "document": "title: none | text: "}
+MEDIA = ("gemini-embedding-2", "gemini-embedding-2-preview")
+"""The models that take images and sounds; only the first one takes no task, as OpenClaw asks it."""
 _SMALLEST, _FULL = 128, 3072
 _MOST_ITEMS = 100
 
@@ -37,12 +41,17 @@ def gemini(settings: ProviderSettings) -> Wire:
     found = _keys(settings)
     if not found and not authorised(settings, "x-goog-api-key"):
         raise GEMINI.missing_key()
-    model = without_prefix(without_prefix(settings.model or GEMINI.model, "models/"), "gemini/", "google/")
+    model = model_of(settings.model)
     second = model.startswith("gemini-embedding-2")
     size = _size(settings.output_dimensionality, model, second)
     sized = {"outputDimensionality": size} if size else {}
 
     def one(text: str, kind: Kind) -> dict[str, object]:
+        if isinstance(text, MediaText):
+            mime, data = text.load()
+            inline = {"mimeType": mime, "data": base64.b64encode(data).decode("ascii")}
+            parts = [{"text": str(text)}, {"inlineData": inline}]
+            return {"content": {"parts": parts}, **({} if model == MEDIA[0] else {"taskType": _TASKS[kind]}), **sized}
         if second:
             return {"content": {"parts": [{"text": _PREFIXES[kind] + text}]}, **sized}
         return {"content": {"parts": [{"text": text}]}, "taskType": _TASKS[kind], **sized}
@@ -67,6 +76,11 @@ def gemini(settings: ProviderSettings) -> Wire:
         rows=rows,
         most_items=_MOST_ITEMS,
     )
+
+
+def model_of(written: str) -> str:
+    """The model that a configuration means; the usual one where it names none."""
+    return without_prefix(without_prefix(written or GEMINI.model, "models/"), "gemini/", "google/")
 
 
 def rows(answer: object) -> list[object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from memory_tui.providers.failures import Cause, ProviderFailure
@@ -33,6 +34,22 @@ def check(settings: ProviderSettings, on_disk: bool = False) -> None:
     source = asked_model(settings)
     if not is_remote(source):
         require_gguf(Path(source).expanduser())
+
+
+_TOPOLOGY = Path("/sys/devices/system/cpu")
+
+
+def usual_threads() -> int:
+    """The physical cores that this process may use, less one for everything else; at least 1."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    cores = set()
+    for cpu in allowed:
+        # Two processors of one core have the same list of siblings.
+        try:
+            cores.add((_TOPOLOGY / f"cpu{cpu}/topology/thread_siblings_list").read_text("ascii").strip())
+        except (OSError, ValueError):
+            cores.add(str(cpu))
+    return max(1, len(cores) - 1)
 
 
 def asked_model(settings: ProviderSettings) -> str:

@@ -19,13 +19,14 @@ import numpy as np
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
+from memory_tui.core.formatting import plural
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http_client import Background
 from memory_tui.providers.http_provider import GuardedProvider, in_rows
 from memory_tui.providers.provider_options import Kind, ProviderSettings, fingerprint
 from memory_tui.providers.provider_protocol import Identity, Vectors
-from memory_tui.providers.wires.gguf import asked_model, check, fingerprint_of, is_remote, require_gguf
+from memory_tui.providers.wires.gguf import asked_model, check, fingerprint_of, is_remote, require_gguf, usual_threads
 
 SCRIPT = Path(__file__).with_name("llama_worker.py")
 _LAST_WORDS = 4000
@@ -127,7 +128,7 @@ class Worker:
             return ProviderFailure(
                 Cause.TIMEOUT,
                 f"The local model {self._name} did not answer in {seconds:g} s.",
-                "Choose a smaller model, or give it more threads.",
+                "Choose a smaller model, or give it more threads: local.threads.",
             )
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
@@ -166,6 +167,7 @@ class Local(GuardedProvider):
         super().__init__(settings.clock.now, "ready, loads at first use")
         self._settings, self._script = settings, script
         self._source = asked_model(settings)
+        self._threads = settings.threads or usual_threads()
         self._starting = threading.Lock()
         self._worker: Worker | None = None
         self._identity: Identity | None = None
@@ -222,8 +224,7 @@ class Local(GuardedProvider):
         except ProviderFailure as failure:
             failure.done = done
             raise
-        threads = self._settings.threads
-        self.worked(f"local model, {threads} {'thread' if threads == 1 else 'threads'}", started)
+        self.worked(f"local model, {plural(self._threads, 'thread')}", started)
         return in_rows(done, len(texts), dims)
 
     def close(self) -> None:
@@ -267,7 +268,7 @@ class Local(GuardedProvider):
             try:
                 path = self._fetched()
                 self._closed.check()
-                self._worker = worker = Worker(path, self._settings.threads, self._script)
+                self._worker = worker = Worker(path, self._threads, self._script)
                 dims = worker.hello(_QUERY_SECONDS)
             except ProviderFailure as failure:
                 if self._worker is not None:

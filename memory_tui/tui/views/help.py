@@ -20,7 +20,7 @@ from memory_tui.inbox.checks import CHECKS
 from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR
 from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.draw import wrapped
-from memory_tui.tui.grammar import MEANINGS
+from memory_tui.tui.grammar import MEANINGS, bound, key_of
 from memory_tui.tui.keymap import PLACES
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
 from memory_tui.tui.views.index.openclaw_index import MEANINGS as STATES_COMPARED
@@ -47,7 +47,8 @@ _LISTED = [
     ("12d ×.76 1.2k 3c", "age in days (none: never fades), what age leaves of its score, bytes, chunks"),
     (
         " ".join(letter for letter, _ in TRUST.values()),
-        "whether OpenClaw 2026.9 trusts it: agent, edited since, untrusted, not recorded, a link, not known (gl)",
+        "whether OpenClaw 2026.9 trusts it: agent, edited since, untrusted, not "
+        f"recorded, a link, not known ({key_of('go trust')})",
     ),
     ("+.02", "instead of ×.76 where the profile adds to the score of what is recent"),
 ]
@@ -76,9 +77,11 @@ SIGNS_OF = {
 }
 
 WORDS_OF = {
-    "editor": "ctrl+s saves the note. What others wrote to other lines meanwhile is kept; where they changed the same "
-    "lines, you see both and choose. ctrl+t watches a query: what saving does to its hits.",
-    "history": "Every change made with memory-tui, newest first, with its effect; u undoes it. Texts that could "
+    "editor": f"{key_of('save')} saves the note. What others wrote to other lines "
+    "meanwhile is kept; where they changed the same "
+    f"lines, you see both and choose. {key_of('watch')} watches a query: what saving does to its hits.",
+    "history": "Every change made with memory-tui, newest first, with its effect; "
+    f"{key_of('undo')} undoes it. Texts that could "
     "not be written are kept here too. Commits of git stand between, where there are any.",
     "browse": "Notes are the Markdown files the agent remembers. Each is cut into chunks, the pieces a search finds.",
     "search": "A search scores chunks by meaning and by words. Those over minScore, best first, are recalled: given to "
@@ -86,14 +89,14 @@ WORDS_OF = {
     "index": "The index is a copy made for searching. It can be deleted at any time; the notes are the truth.",
     "reader": "The note as it is on disk.",
     "inbox": "What in the notes needs attention, the most urgent first. You see a change as a difference before "
-    "it is made, and u undoes it. Keeping or putting off changes no note. Secrets are masked here.",
+    f"it is made, and {key_of('undo')} undoes it. Keeping or putting off changes no note. Secrets are masked here.",
     "compare": "What OpenClaw's own index holds of the notes on disk. memory-tui reads it and never writes it: "
     "run OpenClaw itself to bring it up to date.",
     "trust": "OpenClaw 2026.9 keeps the hash of each memory file after its own last write. A file that another program "
     "edited becomes untrusted at the agent's next write: it is not put into the prompt, triggers no recall and is not "
     "promoted. Once you approve it, edits made here move the hash along, so that the file stays the agent's.",
     "repair": "The whole note as it would go into the agent's prompt again. Read it, press enter and type its name; "
-    "u undoes it.",
+    f"{key_of('undo')} undoes it.",
     "noise": "These questions have nothing to do with your notes. If they score as high as "
     "right chunks, minScore cannot keep noise out. Passing: the share of each that a minScore there lets through.",
     "fading": "Hits of today that will fade out of the answer, with the day and the gate, and those that have "
@@ -213,8 +216,8 @@ class Help(ModalScreen[None]):
     """Scrolls when it is longer than the screen; f finds a key of any view; esc, q and ? close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,f1,enter", "close", "Close"),
-        Binding("f,slash", "find", "Find"),
+        Binding(f"escape,enter,q,{bound('help')}", "close", "Close"),
+        Binding(bound("find", "ask"), "find", "Find"),
         Binding("j,down", "scroll(1)", "Down"),
         Binding("k,up", "scroll(-1)", "Up"),
         Binding("ctrl+d,pagedown,space", "scroll(10)", "Page down"),
@@ -229,7 +232,7 @@ class Help(ModalScreen[None]):
         """A box to find keys by words, and the text."""
         with Pages(id="help") as box:
             box.border_title = "Help"
-            yield Box(placeholder="f finds a key of any view by words", id="find-key")
+            yield Box(placeholder=f"{key_of('find')} finds a key of any view by words", id="find-key")
             yield Words([place for place in self._places if place not in GENERAL])
 
     def on_mount(self) -> None:

@@ -20,6 +20,7 @@ from memory_tui.tui.keymap import bindings
 from memory_tui.tui.navigation import make
 from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import brought
+from memory_tui.tui.widgets.panes import Panes
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.status_bars import KeyHints, StepsPane, TabLine, TooSmall, TruthBar, WhichKey
 from memory_tui.tui.workers import alive
@@ -182,6 +183,10 @@ class View(Screen[None]):
         """The panes between truth bar and key hints."""
         for part in self.parts:
             yield from part.compose()
+
+    def panes(self) -> Panes:
+        """A row for panes, with the rule between them where this view's was left."""
+        return Panes(place=self.PLACE)
 
     def on_mount(self) -> None:
         """Follow the app's facts and events; called by subclasses first, and by Textual for every class."""

@@ -1,11 +1,14 @@
 """The panes of the views.
 
 - calendar: The calendar shows a sign a day: recalls, size, findings of the notes of that day. -> Calendar
+- curves: Curves are plotted in braille, with thresholds, an axis, words that say the same. -> Curves
 - file_tree: The file tree lists notes in groups, each with its title, age, recalls. -> FileTree
 - first_steps: First steps: five things to do once, each ended by doing it. -> FirstSteps
 - index_lists: The lists of the index view: its status in full, its events. -> Statements
 - memory_map: The memory map counts what was written, recalled, found day by day. -> MemoryMap
 - note_side: Beside a note: its state, its recalls, its links, the lines of a change. -> AboutPane
+- panes: Panes stand side by side; the rule after the first is moved by mouse or keys, for good.
+  -> Panes
 - plane: The plane shows chunks as points by their vectors, with the hits of a question lit up. -> Plane
 - query: The query box, with the funnel that counts the chunks left after each stage. -> QueryBox
 - quote: A quote shows lines of a note with the matched words, the nearest sentence, the line that was asked about.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from memory_tui.tui.grammar import key_of
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -20,31 +22,32 @@ STEPS: Sequence[Step] = (
     Step(
         "Ask",
         "An agent finds what you ask for in your own words, by meaning and by words.",
-        "Press / and type: how is the omada vlan set up. Then press enter.",
+        f"Press {key_of('ask')} and type: how is the omada vlan set up. Then press enter.",
         frozenset({"to_results"}),
     ),
     Step(
         "See why",
         "Each hit has a score. Bars show what meaning and words gave; underlined words matched.",
-        "Press j for another hit, then w to see its sum.",
+        f"Press {key_of('down')} for another hit, then {key_of('why')} to see its sum.",
         frozenset({"why"}),
     ),
     Step(
         "Turn",
         "The knobs decide what the agent gets. Turning one ranks again at once and writes nothing.",
-        "Press t, then l for a step more. u undoes it.",
+        f"Press {key_of('tune')}, then {key_of('more')} for a step more. {key_of('undo')} undoes it.",
         frozenset({"more"}),
     ),
     Step(
         "Promote, and undo",
         "What an agent should always know belongs into MEMORY.md. Every change is shown first.",
-        "Press 1, open a daily log with j and tab, then p on a line. After enter, u undoes it.",
+        f"Press {key_of('view 1')}, open a daily log with {key_of('down')} and tab, then {key_of('promote')} "
+        f"on a line. After enter, {key_of('undo')} undoes it.",
         frozenset({"promote", "undo"}),
     ),
     Step(
         "Look into the inbox",
         "Repeats, secrets and dead links in the notes wait there, each with what could be done.",
-        "Press 4.",
+        f"Press {key_of('view 4')}.",
         frozenset({"inbox"}),
     ),
 )
@@ -79,7 +82,7 @@ class FirstSteps:
             (f" {self.step.sentence}", ""),
             (f" {self.step.how}", "key"),
             (
-                " esc ends this where nothing is open; : first steps begins it again.",
+                f" esc ends this where nothing is open; {key_of('commands')} first steps begins it again.",
                 "quiet",
             ),
         ]

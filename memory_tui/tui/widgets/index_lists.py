@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
@@ -15,11 +15,16 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.state import Facts
+from memory_tui.tui.state import Facts, Pace
 from memory_tui.tui.widgets.file_tree import SIGNS
+from memory_tui.tui.widgets.memory_map import sparkline
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.workspace import root_state
+
+if TYPE_CHECKING:
+    from memory_tui.tui.widgets.status_bars import IndexingProgress
 
 LABEL = 12
 
@@ -47,7 +52,11 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ("words", facts.text.detail, ""),
         ("provider", _provider(facts), "" if status.who.fine else "warn" if status.who.answers else "bad"),
         ("watcher", *_watched(facts)),
-        *([("indexing", "paused: saved files wait; press P to resume", "warn")] if status.paused else []),
+        *(
+            [("indexing", f"paused: saved files wait; press {key_of('pause')} to resume", "warn")]
+            if status.paused
+            else []
+        ),
         *([("vanished", facts.shrink, "bad")] if facts.shrink else []),
         *([("indexer", f"{facts.keeper}; this app takes over when it ends", "")] if facts.keeper else []),
         ("notes in", home(status.workspace_dir) + ("  (read-only)" if status.read_only else ""), ""),
@@ -61,6 +70,53 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
         ("config", status.config_path or "none found: defaults", ""),
         *[("notice", f"{notice.message} {notice.next_step}", "warn") for notice in status.notices],
     ]
+
+
+COVERED = {"fresh": "█", "failed": "×"}
+"""Sign of a note's state; ▒ is behind."""
+
+
+def paced(facts: Facts, pace: Pace, progress: IndexingProgress | None) -> list[tuple[str, str, str]]:
+    """How far the index has come and how fast it answers: label, words, style."""
+    rows: list[tuple[str, str, str]] = []
+    if progress is not None and pace.rates:
+        left = f", {progress.seconds_left:,.0f} s" if progress.seconds_left is not None else ""
+        said = f"{pace.rates[-1]:,.0f} files a second now, {progress.total - progress.done:,} left{left}"
+        rows.append(("speed", f"{_line(pace.rates)}  {said}", ""))
+    if pace.answered:
+        times = sorted(pace.answered)
+        middle, late = times[len(times) // 2], times[min(len(times) - 1, len(times) * 95 // 100)]
+        said = f"last {plural(len(times), 'question')}: half under {middle:,.1f} ms, 95 % under {late:,.1f} ms"
+        rows.append(("questions", f"{_line(pace.answered)}  {said}", ""))
+    sent = [link for link in facts.status.links if link.host and link.calls]
+    rows += [
+        (f"{link.name}", f"{plural(link.calls, 'call')} with {plural(link.texts, 'text')} so far", "") for link in sent
+    ]
+    covered = _coverage(facts)
+    if covered:
+        rows.append(("coverage", f"a sign a note, {covered}  (█ fresh, ▒ behind, × failed)", ""))
+    return rows
+
+
+def _line(values: Sequence[float]) -> str:
+    """The last values as blocks."""
+    scaled = [max(1, round(value * 100)) for value in list(values)[-30:]]
+    return sparkline(scaled, max(scaled))
+
+
+def _coverage(facts: Facts) -> str:
+    """A sign a note by the month it is of, oldest first, then notes without a day."""
+    months: dict[str, str] = {}
+    for row in sorted(facts.rows, key=lambda row: (row.day is None, str(row.day))):
+        month = f"{row.day:%b %Y}" if row.day is not None else "no day"
+        months[month] = months.get(month, "") + COVERED.get(row.state, "▒")
+    if sum(map(len, months.values())) > MOST_SIGNS:
+        return ""
+    return "  ".join(f"{month} {signs}" for month, signs in months.items())
+
+
+MOST_SIGNS = 400
+"""Notes beyond which a sign for each says nothing any more."""
 
 
 def home(words: str) -> str:
@@ -79,7 +135,7 @@ def _watched(facts: Facts) -> tuple[str, str]:
     if facts.status.watching:
         return ("on", "") if detail in ("on", "") else (f"on, {detail}", "warn")
     cause = "" if detail == "off" else f": {detail}"
-    return f"off{cause}; r looks for changes, P on this row switches it on", "warn"
+    return f"off{cause}; {key_of('look again')} looks for changes, {key_of('pause')} on this row switches it on", "warn"
 
 
 def _provider(facts: Facts) -> str:
@@ -224,6 +280,8 @@ def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
         case events.VectorsMade():
             rest = "" if event.done == event.total else "; the rest is found by its words"
             return "vectors", f"asked for {event.done:,} of {plural(event.total, 'chunk')}{rest}", "muted"
+        case events.ModelFetching():
+            return "model", f"{event.name}: {event.progress}", "muted"
         case events.BatchNews():
             done = f"{event.done:,} of {plural(event.total, 'text')}"
             return "batch", f"{event.stage}: {done}{event.detail and '  '}{event.detail}", _BATCH[event.stage]
@@ -261,6 +319,10 @@ def _finished(event: events.SyncFinished) -> tuple[str, str, str] | None:
     return "sync", f"finished ({event.reason}): {said}", "muted"
 
 
+_COUNTING = (events.VectorsMade, events.ModelFetching)
+"""Events of which the newest takes the place of the one before."""
+
+
 class EventLog(RowList):
     """The log; it follows the newest event unless it is held still or the cursor is elsewhere."""
 
@@ -273,7 +335,7 @@ class EventLog(RowList):
         self.paused = False
         self._waiting: list[events.Event] = []
         self._provider: tuple[str, str, str] | None = None
-        self._vectors: int | None = None
+        self._counting: dict[type[events.Event], int] = {}
         self._title()
 
     def add(self, news: Sequence[events.Event]) -> None:
@@ -293,20 +355,20 @@ class EventLog(RowList):
                 self._write(event, (at, said[0], one_line(said[1]), said[2]))
         dropped = max(0, len(self._lines) - KEPT)
         del self._lines[:dropped]
-        if self._vectors is not None:
-            self._vectors = self._vectors - dropped if self._vectors >= dropped else None
+        self._counting = {kind: at - dropped for kind, at in self._counting.items() if at >= dropped}
         self.rows_changed(len(self._lines) - 1 if follows else max(0, self.cursor - dropped))
 
     def _write(self, event: events.Event, line: tuple[str, str, str, str]) -> None:
-        """A line more; how far the vectors of one sync are is one line, which goes on counting."""
-        if isinstance(event, events.VectorsMade) and self._vectors is not None:
-            self._lines[self._vectors] = line
+        """A line more; how far the vectors of one sync are, or one download, is one line, which goes on counting."""
+        counting = type(event)
+        if counting in _COUNTING and (at := self._counting.get(counting)) is not None:
+            self._lines[at] = line
         else:
             self._lines.append(line)
-        if isinstance(event, events.VectorsMade) and self._vectors is None:
-            self._vectors = len(self._lines) - 1
+        if counting in _COUNTING:
+            self._counting.setdefault(counting, len(self._lines) - 1)
         elif isinstance(event, events.SyncFinished):
-            self._vectors = None
+            self._counting.clear()
 
     def hold(self) -> str:
         """Hold the log still, or let it run; says which."""
@@ -315,7 +377,9 @@ class EventLog(RowList):
         if not self.paused:
             self.add(waiting)
         self._title()
-        return "The event log is paused. Press P to resume." if self.paused else "The event log is live."
+        return (
+            f"The event log is paused. Press {key_of('pause')} to resume." if self.paused else "The event log is live."
+        )
 
     def _title(self) -> None:
         self.border_title = f"Events (paused, {len(self._waiting)} waiting)" if self.paused else "Events"

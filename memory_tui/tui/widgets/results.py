@@ -204,6 +204,8 @@ class HitList(RowList):
         self._words = MatchedWords.of(None)
         self._chunks: Mapping[int, str] = {}
         self._texts: dict[int, HitText] = {}
+        self._has_room = False
+        """Whether there is room for more than one line of text a hit."""
 
     def show(
         self, answer: Answer, *, compare: bool, keep: bool, cut: Cut | None = None, qmd: QmdAnswer | None = None
@@ -266,10 +268,10 @@ class HitList(RowList):
             return len(draw.wrapped(item.text, width - 4))
         return self.height_of_hit(item, width) if isinstance(item, HitRow) else 1
 
-    @property
-    def _has_room(self) -> bool:
-        """Whether there is room for more than one line of text a hit."""
-        return self.size.height >= TWO_LINES_FROM and self.size.width >= ONE_LINE_FROM
+    def lay_out(self, width: int) -> None:
+        """Ask once how much room there is, and not for each row."""
+        self._has_room = self.size.height >= TWO_LINES_FROM and self.size.width >= ONE_LINE_FROM
+        super().lay_out(width)
 
     def key_of(self, row: int, /) -> Hashable:
         """The chunk; gates and missing files are skipped."""

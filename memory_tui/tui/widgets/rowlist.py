@@ -141,7 +141,13 @@ class RowList(ScrollView, can_focus=True):
 
     def _measure(self) -> None:
         self.lay_out(self.inner_width)
-        self.virtual_size = Size(self.inner_width, self._tops[-1])
+        size = Size(self.inner_width, self._tops[-1])
+        if self.styles.auto_dimensions or not self.container_size:
+            self.virtual_size = size
+        elif size != self.virtual_size:
+            # How far it scrolls moves no other widget: the screen is not laid out again, unless a scroll bar comes.
+            self.set_reactive(RowList.virtual_size, size)
+            self._scroll_update(size)
 
     def lay_out(self, width: int) -> None:
         """Find out at which line each row begins when rows are `width` cells wide."""

@@ -20,6 +20,7 @@ from memory_tui.render.hit_text import age_of
 from memory_tui.render.score_bar import DECAY, perfect
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled
 from memory_tui.tui.draw import fit, fit_path
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import bindings
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Scatter(Widget, can_focus=True):
         self.at = next((at for at, one in enumerate(self.seen) if one.chunk.id == chunk), 0)
         self.border_title = f"Score against age, {len(self.seen):,} of {len(trace.recalled) + len(trace.lost):,} chunks"
         self.border_subtitle = (
-            f"{RECALLED} recalled  {LOST} not  {FOCUS} in focus   H L move minScore: changes the ranking"
+            f"{RECALLED} recalled  {LOST} not  {FOCUS} in focus   {key_of('less fine')} "
+            f"{key_of('more fine')} move minScore: changes the ranking"
         )
         self.refresh()
 
@@ -137,13 +139,15 @@ class Scatter(Widget, can_focus=True):
         best = max((one.hybrid for one in self.seen), default=0.0)
         if trace.settings.on(DECAY):
             multiplies = profiles.get(trace.profile).age == "multiply"
+            ageless = max((one.score - one.age.points for one in self.seen), default=0.0)
+            added = trace.settings.number("recency.weight") * next((one.share for one in self.seen), 1.0)
             right = self._right
             for x in range(LEFT, LEFT + right + 1):
                 days = math.expm1((x - LEFT) / right * math.log1p(self._oldest))
                 share = 0.5 ** (days / half)
-                score = best * share if multiplies else best + trace.settings.number("recency.weight") * share
+                score = best * share if multiplies else ageless + added * share
                 grid[x, self._row(score)] = ("·", "$added")
-            self._label(grid, "decay", LEFT + right // 8, self._row(best * 0.5 if multiplies else best) + 1)
+            self._label(grid, "decay", LEFT + right // 8, self._row(best * 0.5 if multiplies else ageless) + 1)
         over = any(isinstance(one.verdict, BeyondLimit) for one in self.seen)
         if trace.recalled and over:
             limit = trace.settings.whole("query.maxResults")

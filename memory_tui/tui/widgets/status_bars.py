@@ -18,7 +18,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
 from memory_tui.tui.action import Action, Context
 from memory_tui.tui.draw import fit_path, wrapped
-from memory_tui.tui.grammar import MEANINGS, PREFIXES
+from memory_tui.tui.grammar import MEANINGS, PREFIXES, key_of
 from memory_tui.tui.keymap import LAST, hints
 from memory_tui.tui.navigation import NUMBERED, NumberedView
 from memory_tui.tui.state import Facts
@@ -40,7 +40,8 @@ class IndexingProgress:
     """How far a sync is; `rate` in files a second, `seconds_left` None before there is an estimate.
 
     `rebuilding` tells that the old index answers until the new one is whole. Of `lacking` chunks, which are found by
-    their words already, the provider was asked for `asked`.
+    their words already, the provider was asked for `asked`, at a `pace` in words. `fetching` says which model is
+    downloaded, and how far that is.
     """
 
     done: int = 0
@@ -51,6 +52,8 @@ class IndexingProgress:
     rebuilding: bool = False
     asked: int = 0
     lacking: int = 0
+    pace: str = ""
+    fetching: str = ""
 
 
 DROPPED_LATER = 30
@@ -110,13 +113,19 @@ def _working(progress: IndexingProgress | None) -> Iterator[BarStatement]:
     if progress.lacking and progress.total:
         asked, lacking = f"{progress.asked:,}", f"{progress.lacking:,}"
         yield BarStatement(f"vectors for {asked} of {lacking} chunks", f"vectors {asked}/{lacking}", 72, "$quiet")
+        if progress.pace:
+            yield BarStatement(progress.pace, progress.pace.rpartition(", ")[2], 61, "$quiet")
+    if progress.fetching:
+        yield BarStatement(f"fetching {one_line(progress.fetching, 60)}", "fetching a model", 73, "$quiet")
 
 
 def _amiss(facts: Facts, progress: IndexingProgress | None) -> Iterator[BarStatement]:
     """What is otherwise than a person may expect."""
     status, provider = facts.status, facts.provider
     if status.paused:
-        yield BarStatement("indexing paused; press 3, then P to resume", "paused", 88, "$warn")
+        yield BarStatement(
+            f"indexing paused; press {key_of('view 3')}, then {key_of('pause')} to resume", "paused", 88, "$warn"
+        )
     if facts.shrink:
         yield BarStatement(facts.shrink.partition(":")[0], "notes vanished", 87, "$bad")
     if facts.index_moved:
@@ -300,8 +309,8 @@ class TabLine(Widget):
     def _text(self, row: NumberedView, *, short: bool) -> str:
         badge = self._badges.get(row.key, "")
         if short:
-            return f" {row.number}{row.label[0]}{badge} "
-        return f" {row.number} {row.label}{badge and ' '}{badge} "
+            return f" {row.keys}{row.label[0]}{badge} "
+        return f" {row.keys} {row.label}{badge and ' '}{badge} "
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         """As wide as the tabs."""

@@ -11,12 +11,14 @@ from textual import events
 from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.widget import Widget
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Scalar
 from memory_tui.tui.draw import fit
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.home import home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, weighing
@@ -105,6 +107,9 @@ class TuneStrip(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("tune"))
     PLACES: ClassVar[tuple[str, ...]] = ("tune",)
 
+    class Selected(Message):
+        """Another knob is under the cursor, or the strip got or lost the focus."""
+
     def __init__(self, knobs: KnobTurner) -> None:
         super().__init__(id="tune")
         self._knobs = knobs
@@ -176,6 +181,7 @@ class TuneStrip(Widget, can_focus=True):
         self._at = at % max(1, len(self._dials))
         self._describe()
         self.refresh()
+        self.post_message(self.Selected())
 
     def do_less(self) -> None:
         """A step less."""
@@ -212,7 +218,9 @@ class TuneStrip(Widget, can_focus=True):
     def do_type_value(self) -> None:
         """Begin to type a value for this knob."""
         if self.dial is not None and not self.dial.slides:
-            home_of(self).show_message(f"{self.dial.knob.label} takes no number; h and l turn it.")
+            home_of(self).show_message(
+                f"{self.dial.knob.label} takes no number; {key_of('less')} and {key_of('more')} turn it."
+            )
         elif self.dial is not None:
             self._typed = ""
             self.refresh()
@@ -264,12 +272,14 @@ class TuneStrip(Widget, can_focus=True):
         """The knob under the cursor is explained while the strip is in focus."""
         self._describe()
         self.refresh(layout=True)
+        self.post_message(self.Selected())
 
     def on_blur(self) -> None:
         """A value that was not taken is dropped."""
         self._typed = None
         self._describe()
         self.refresh(layout=True)
+        self.post_message(self.Selected())
 
     # --- mouse ---------------------------------------------------------------------------------------------------
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
 
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import change_wording, wording
 from memory_tui.tui.draw import Piece, fit_path, wrap
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.home import home_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
@@ -19,6 +21,7 @@ from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
 
 if TYPE_CHECKING:
     from memory_tui.engine.edit_trials import EditRemedy
+    from memory_tui.explain.counterfactuals import ChangeSet, Flip
 
 EMPTY = "How the hit under the cursor got its score, line by line."
 DEPTHS = ("", "the full record", "the raw record")
@@ -54,6 +57,8 @@ class WhyPane(RowList):
         self._before: tuple[int, int, Sequence[Keyed]] = (0, -1, ())
         """The width, the cursor and the rows before they were laid out last."""
         self._said = EMPTY
+        self._previewed: Flip | ChangeSet | None = None
+        """The change whose effects were said; enter sets it."""
 
     def show(self, subject: Subject | None, said: str = EMPTY) -> None:
         """Explain `subject`; without one `said` stands there."""
@@ -79,9 +84,11 @@ class WhyPane(RowList):
         if (width, cursor) != (self._laid_out, self.cursor):
             self.refresh()
             return
-        for line in range(max(len(before), len(self._rows))):
-            if before[line : line + 1] != self._rows[line : line + 1]:
-                self.refresh_line(line)
+        top, size = self.scroll_offset.y, self.size
+        lines = range(top, min(top + size.height, max(len(before), len(self._rows))))
+        changed = [line for line in lines if before[line : line + 1] != self._rows[line : line + 1]]
+        if changed:
+            self.refresh(*(Region(0, line - top, size.width, 1) for line in changed))
 
     def lay_out(self, width: int) -> None:
         """Write the rows for this width."""
@@ -130,7 +137,10 @@ class WhyPane(RowList):
         self.scroll_home(animate=False, immediate=True, force=True)
 
     def do_apply(self) -> None:
-        """Turn the knob, or propose the edit, as the change under the cursor says, the nearest one without a cursor."""
+        """Turn the knob, or propose the edit, as the change under the cursor says, the first without a cursor.
+
+        A knob is turned once it was said what that changes.
+        """
         subject, home = self.subject, home_of(self)
         edits = subject.edits.found if subject is not None and subject.edits is not None else ()
         kind, _, at = str(self.key or "").partition(" ")
@@ -146,9 +156,13 @@ class WhyPane(RowList):
         number = int(at or 0)
         if number < len(subject.flips):
             found = subject.flips[number]
-            if home.tuning is not None:
+            if self._previewed is not found:
+                self._previewed = found
+                home.show_message(f"{change_wording.preview(found)} Press enter again to set it.")
+            elif home.tuning is not None:
+                self._previewed = None
                 home.turn(home.tuning.to(found.settings))
-                home.show_message(f"Set: {change_wording.turned(found)}. u undoes it.")
+                home.show_message(f"Set: {change_wording.turned(found)}. {key_of('undo')} undoes it.")
 
     def do_open(self) -> None:
         """A second click on a change applies it."""

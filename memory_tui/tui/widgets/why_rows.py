@@ -66,7 +66,7 @@ class Subject:
 
     @property
     def flips(self) -> tuple[Flip | ChangeSet, ...]:
-        """The changes that turn the verdict, nearest first; those of several knobs last."""
+        """The changes that turn the verdict, least harm first; those of several knobs last."""
         return (*self.changes.found, *self.changes.sets) if self.changes is not None else ()
 
 

@@ -12,6 +12,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import Piece
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
@@ -187,7 +188,10 @@ class AgentsView(View):
     def _latency(self, row: AgentProgram) -> tuple[str, str]:
         answer = self._answers.get(_key(row))
         if answer is None:
-            return ("asking its server ..." if self._asking else "not asked yet; r asks its server", "muted")
+            return (
+                "asking its server ..." if self._asking else f"not asked yet; {key_of('look again')} asks its server",
+                "muted",
+            )
         if isinstance(answer, MemoryTuiError):
             return f"{answer.message} {answer.next_step}".rstrip(), "bad"
         hits = plural(answer.hits, "hit")

@@ -1,4 +1,4 @@
-"""The dreaming view lists what OpenClaw promotes next, with the gate that holds the rest."""
+"""The dreaming view lists what OpenClaw promotes next, what a gate holds, what each night promoted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NONE = (
 
 
 class DreamingView(View):
-    """What the next deep sleep promotes, then what is held and by which gate; enter reads the passage."""
+    """What comes next, what is held by which gate, what was promoted by night; enter reads the passage."""
 
     PLACE = "dreaming"
     MORE_PLACES = ()
@@ -36,7 +36,7 @@ class DreamingView(View):
             waiting="Reading what OpenClaw counts ...",
             gather=lambda engine: engine.notes.promotions(),
             lines=_lines,
-            summary=lambda found: f"{len(found.next)} next, {len(found.passages) - len(found.next)} held",
+            summary=_summary,
         )
         self.parts = (self.listing,)
 
@@ -45,6 +45,12 @@ class DreamingView(View):
         key = self.listing.rows.key
         if isinstance(key, tuple):
             self.read_note(key[1], (key[2], key[3]))
+
+
+def _summary(found: Promotions) -> str:
+    promoted = sum(map(len, found.nights.values()))
+    held = len(found.passages) - len(found.next) - promoted
+    return f"{len(found.next)} next, {held} held" + (f", {promoted} promoted" if promoted else "")
 
 
 def _lines(found: Promotions, width: int) -> list[Line]:
@@ -56,10 +62,14 @@ def _lines(found: Promotions, width: int) -> list[Line]:
     written = text(head, width, "head")
     for one in found.next:
         written += _passage(one, width, "good", "promoted next")
-    held = [one for one in found.passages if one.held]
+    held = [one for one in found.passages if one.held and not one.night]
     written += [([], None), *text(f"Held: {len(held):,}", width, "head")] if held else []
     for one in held:
         written += _passage(one, width, "warn", one.held)
+    for night, own in found.nights.items():
+        written += [([], None), *text(f"Promoted on {night}: {len(own):,}", width, "head")]
+        for one in own:
+            written += _passage(one, width, "muted", one.held)
     return written
 
 

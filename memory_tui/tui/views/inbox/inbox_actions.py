@@ -12,6 +12,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.action import refusal
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.inbox import inbox_proposal
 from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, KEYS, VERBS, DecisionRecord, put_off
@@ -103,8 +104,11 @@ class InboxActions(Part):
             if new and new != words:
                 self._rewrite(one, new)
 
-        said = f"{one_line(str(one.place))}. Its marker stays; OpenClaw's counts in brackets may go."
-        self.view.app.push_screen(LineDialog("Edit the promoted entry", said, "Go on", value=words), typed)
+        said, name = f"{one_line(str(one.place))}: {one_line(one.reason)}", "Edit the line"
+        if one.kind == "promotion":
+            said = f"{one_line(str(one.place))}. Its marker stays; OpenClaw's counts in brackets may go."
+            name = "Edit the promoted entry"
+        self.view.app.push_screen(LineDialog(name, said, "Go on", value=words), typed)
 
     @task("plan")
     async def _rewrite(self, one: Suggestion, words: str) -> None:
@@ -129,7 +133,7 @@ class InboxActions(Part):
         done = await self.home.jobs.write(partial(inbox_proposal.applied, change=change))
         also = f" Others' changes of {', '.join(done.merged)} were kept too." if done.merged else ""
         self._inbox.drop(chosen)
-        self.view.show_message(f"{done.change.title}: done.{also} u undoes it.")
+        self.view.show_message(f"{done.change.title}: done.{also} {key_of('undo')} undoes it.")
         self.home.jobs.refresh()
         self._inbox.examine()
 
@@ -140,7 +144,9 @@ class InboxActions(Part):
         self._decisions.append((decision, before))
         self._inbox.put_off(decision.until)
         state = put_off(next(iter(decision.until.values()))) if days else "asked again"
-        self.view.show_message(f"{decision.words} {'is' if len(chosen) == 1 else 'are'} {state}. u undoes it.")
+        self.view.show_message(
+            f"{decision.words} {'is' if len(chosen) == 1 else 'are'} {state}. {key_of('undo')} undoes it."
+        )
 
     def refused(self, error: MemoryTuiError) -> str:
         """Why; the notes are looked at as they are now."""
@@ -222,7 +228,7 @@ class InboxActions(Part):
             self._inbox.put_off(outcome.until)
             self.view.show_message(f"{outcome.words}: decision undone.")
         else:
-            way = "ctrl+r redoes it" if kind == "undo" else "u undoes it"
+            way = f"{key_of('redo')} redoes it" if kind == "undo" else f"{key_of('undo')} undoes it"
             self.view.show_message(f"{one_line(outcome.change.title)}. {way}.")
             self.home.jobs.refresh()
             self._inbox.examine()

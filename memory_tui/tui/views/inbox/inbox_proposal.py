@@ -100,7 +100,7 @@ def words(one: Suggestion, action: Action) -> str:
         "archive note": "move the note to the archive",
         "restore": "bring them back, beside what is there now",
         "move back": "take it out of MEMORY.md, and back to its daily note",
-        "edit": "edit this entry; its marker stays",
+        "edit": "edit this entry; its marker stays" if one.kind == "promotion" else f"edit {lines}",
         "keep": "accept it as it is" if one.kind == "promotion" else "keep it as it is, and never ask again",
         "snooze": "ask again later",
     }[action]
@@ -353,7 +353,7 @@ _PLACE = 34
 
 
 class Suggestions(RowList):
-    """A line for each kind, then its suggestions; sentences where there are none."""
+    """A line for each kind, and each night of promotions, then its suggestions; sentences where there are none."""
 
     PLACES: ClassVar[tuple[str, ...]] = ("list",)
 
@@ -382,15 +382,17 @@ class Suggestions(RowList):
         return next((one.id for one in order if not isinstance(one, tuple) and one.id in known), None)
 
     def _grouped(self, found: Sequence[Suggestion]) -> Iterable[Piece | Suggestion]:
-        by_kind: dict[str, list[Suggestion]] = {}
+        by_kind: dict[str, dict[str, list[Suggestion]]] = {}
         for one in found:
-            by_kind.setdefault("" if one.id in self.hidden else one.kind, []).append(one)
+            kind, group = ("", "") if one.id in self.hidden else (one.kind, one.finding.group)
+            by_kind.setdefault(kind, {}).setdefault(group, []).append(one)
         for kind, check in BY_KIND.items():
-            if group := by_kind.get(kind):
-                sign, style = SIGNS[check.severity]
-                yield f" {sign} {check.title}: {len(group):,}", style
-                yield from group
-        if rest := by_kind.get(""):
+            sign, style = SIGNS[check.severity]
+            # The newest night first.
+            for group, own in sorted(by_kind.get(kind, {}).items(), reverse=True):
+                yield f" {sign} {check.title}{group and ' '}{group}: {len(own):,}", style
+                yield from own
+        if rest := by_kind.get("", {}).get(""):
             yield f" z kept or put off: {len(rest):,}", "muted"
             yield from rest
 
@@ -408,9 +410,10 @@ class Suggestions(RowList):
             self.refresh()
 
     def mark_all(self) -> None:
-        """Mark every suggestion of the kind under the cursor; where all are marked, none."""
+        """Mark every suggestion below the heading of that under the cursor; where all are marked, none."""
         if (here := self.suggestion) is not None:
-            same = {one.id for one in self._rows if not isinstance(one, tuple) and one.kind == here.kind}
+            listed = [one for one in self._rows if not isinstance(one, tuple) and one.kind == here.kind]
+            same = {one.id for one in listed if one.finding.group == here.finding.group}
             same -= self.hidden.keys()
             self.marked = self.marked - same if same <= self.marked else self.marked | same
             self.refresh()

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -17,6 +16,7 @@ from memory_tui.core.events import Event, SyncFinished
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import Piece
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import REST, JobProgress
 from memory_tui.tui.views.dialogs import Planned
 from memory_tui.tui.views.inbox import inbox_proposal
@@ -77,7 +77,7 @@ class InboxView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """Queue and proposal."""
-        with Horizontal(id="panes"):
+        with self.panes():
             yield self.queue
             yield self.proposal
 
@@ -211,7 +211,14 @@ class InboxView(View):
         if self.home.engine is None:
             return [(" The index is still being opened.", "muted")]
         if not self._known:
-            return [(" Looking through the notes ..." if self._progress else " Stopped; r looks again.", "muted")]
+            return [
+                (
+                    " Looking through the notes ..."
+                    if self._progress
+                    else f" Stopped; {key_of('look again')} looks again.",
+                    "muted",
+                )
+            ]
         if self.kind is not None:
             return [(" Nothing more of this kind. esc shows all kinds.", "good")]
         return [
@@ -357,7 +364,7 @@ class InboxView(View):
         """Stop looking, else show all kinds, else leave the proposal for the queue."""
         if self.stop():
             self.show()
-            self.show_message("Stopped; r looks again.")
+            self.show_message(f"Stopped; {key_of('look again')} looks again.")
         elif self.queue.marked:
             self.queue.marked.clear()
             self.queue.refresh()

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event
 from memory_tui.core.formatting import plural
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, statements
+from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, paced, statements
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
@@ -31,7 +32,7 @@ class IndexView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """State above what needs attention, events beside or below."""
-        with Horizontal(id="panes"):
+        with self.panes():
             with Vertical(id="state-column"):
                 yield Statements("State", id="state")
                 yield Attention()
@@ -44,11 +45,13 @@ class IndexView(View):
 
     def facts_changed(self, facts: Facts, /) -> None:
         """Everything follows the facts."""
-        self.query_one(Statements).show(statements(facts))
+        self.query_one(Statements).show([*statements(facts), *paced(facts, self.home.pace, self.home.progress)])
         self.query_one(Attention).show(facts)
 
     def events_came(self, events: Sequence[Event]) -> None:
-        """Append to the log."""
+        """Append to the log, and show how fast files are indexed."""
+        if self.home.facts is not None and self.home.progress is not None:
+            self.facts_changed(self.home.facts)
         self.query_one(EventLog).add(events)
 
     @on(RowList.Chosen, "#attention")
@@ -78,7 +81,7 @@ class IndexView(View):
                 engine.indexer.resume()
                 return "Indexing resumed."
             engine.indexer.pause()
-            return "Indexing is paused. Searches still work. Press P to resume."
+            return f"Indexing is paused. Searches still work. Press {key_of('pause')} to resume."
 
         self.home.jobs.report(turn)
 
@@ -117,7 +120,7 @@ class IndexView(View):
             return (
                 "The watcher is on: it indexes files when they are saved."
                 if on
-                else "The watcher is off: r looks for changed files."
+                else f"The watcher is off: {key_of('look again')} looks for changed files."
             )
 
         self.home.jobs.report(switch)

@@ -15,6 +15,7 @@ from memory_tui.ltm.entry import CATEGORIES, MemoryEntry
 from memory_tui.render import ltm_text
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
@@ -244,7 +245,7 @@ class MemoriesView(View):
 
         def written(said: str | None) -> None:
             if said and said != one.text:
-                self._agreed(lambda memories: memories.edit(one.id, text=said), "Changed; u undoes it.")
+                self._agreed(lambda memories: memories.edit(one.id, text=said), f"Changed; {key_of('undo')} undoes it.")
 
         explained = "It is embedded again. Lines of a longer text become one."
         self.app.push_screen(
@@ -255,7 +256,7 @@ class MemoriesView(View):
         """Delete the entry under the cursor."""
         one = self.entry
         if one is not None:
-            self._agreed(lambda memories: memories.forget([one.id]), "Forgotten; u undoes it.")
+            self._agreed(lambda memories: memories.forget([one.id]), f"Forgotten; {key_of('undo')} undoes it.")
 
     def do_undo(self) -> None:
         """Undo the last change of entries."""
@@ -316,7 +317,10 @@ class MemoriesView(View):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self._agreed(lambda memories: memories.forget([one.id]), "Promoted and forgotten; u brings it back.")
+                self._agreed(
+                    lambda memories: memories.forget([one.id]),
+                    f"Promoted and forgotten; {key_of('undo')} brings it back.",
+                )
             else:
                 self.show_message("Promoted; the entry stays.")
 

@@ -10,6 +10,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import fit
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 NOTE_READ = "The agent read a note here; there is no query to ask."
+MEMORIES_ASKED = "The agent asked its long-term memories here: gm, then / asks them again."
 NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
 
 
@@ -89,12 +91,11 @@ class RecallsView(View):
 
     def _question(self) -> RecallEntry | None:
         """The recall under the cursor, where it is a question; else why not is said."""
-        from memory_tui.openclaw.prompt import SEARCH
-
         entry = self.entry
-        if entry is not None and entry.tool == SEARCH:
+        if entry is not None and entry.asked == "notes":
             return entry
-        self.show_message("No recall is under the cursor." if entry is None else NOTE_READ)
+        other = MEMORIES_ASKED if entry is not None and entry.asked == "memories" else NOTE_READ
+        self.show_message("No recall is under the cursor." if entry is None else other)
         return None
 
     @on(RowList.Chosen)
@@ -113,7 +114,11 @@ class RecallsView(View):
         self.home.turn(tuning.to(then))
         turned = self.home.tuning is not tuning
         self.app.pop_screen()
-        knobs = "The knobs are as they were then; u undoes it." if turned else "The knobs are as they were then."
+        knobs = (
+            f"The knobs are as they were then; {key_of('undo')} undoes it."
+            if turned
+            else "The knobs are as they were then."
+        )
         self.home.ask_for(entry.query, f"{claim(got_then(entry))} {knobs}")
 
     @task("replay")
@@ -161,8 +166,6 @@ def _log(engine: Engine) -> Log:
 
 def _got(entry: RecallEntry) -> tuple[str, str]:
     """What came back, in a few words, and its style."""
-    if entry.hits:
-        return plural(len(entry.hits), "hit"), ""
-    if entry.outcome:
-        return one_line(entry.outcome), "warn"
+    if entry.got:
+        return one_line(entry.got), "" if entry.hits else "warn"
     return ("read", "muted") if entry.tool == "memory_get" else ("no hit", "warn")

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
@@ -17,7 +16,7 @@ from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import fit, fit_path
-from memory_tui.tui.state import Facts
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.calendar import Calendar
@@ -32,9 +31,10 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow
     from memory_tui.explain.landscape import Landscape
+    from memory_tui.tui.state import Facts
 
-NO_VECTORS = "The plane needs vectors, and no chunk has one. gp opens the providers."
-NO_RECALL = "No recall is recorded yet: ask with /, or memory-tui connect HOST has an agent ask."
+NO_VECTORS = f"The plane needs vectors, and no chunk has one. {key_of('go providers')} opens the providers."
+NO_RECALL = f"No recall is recorded yet: ask with {key_of('ask')}, or memory-tui connect HOST has an agent ask."
 NOT_RECORDED = "Recalls are not recorded here: recall.marks is off."
 MOST_LIT = 50
 
@@ -69,7 +69,7 @@ class MapChanges(Part):
     @task("write", exclusive=False)
     async def _apply(self, change: Change) -> None:
         made = await self.home.jobs.write(note_changes.applied(change))
-        self._made(made, "u undoes it.")
+        self._made(made, f"{key_of('undo')} undoes it.")
 
     @task("write", exclusive=False)
     async def do_undo(self) -> None:
@@ -86,7 +86,9 @@ class MapChanges(Part):
 
         made = await self.home.jobs.write(work)
         if made is None:
-            self.view.show_message("Nothing was changed since the app was opened. gh in Notes shows older changes.")
+            self.view.show_message(
+                f"Nothing was changed since the app was opened. {key_of('go history')} in Notes shows older changes."
+            )
         elif isinstance(made, Planned):
             self.view.app.push_screen(Preview(made, "Undo"), answered)
         else:
@@ -125,7 +127,7 @@ class MapView(View):
         plane = Plane()
         plane.display = False
         yield plane
-        with Horizontal(id="panes"):
+        with self.panes():
             yield self.forgotten
             yield self.often
 
@@ -192,7 +194,7 @@ class MapView(View):
             old = self.found
             self.found = MemoryMap(old.today, old.notes, old.activity, found, old.days)
             self.query_one(Calendar).show(self.found, self._layer)
-            self.show_message(f"{plural(sum(found.values()), 'finding')}; 4 opens the inbox.")
+            self.show_message(f"{plural(sum(found.values()), 'finding')}; {key_of('view 4')} opens the inbox.")
 
     def do_picture(self) -> None:
         """Calendar, or plane."""
@@ -227,7 +229,7 @@ class MapView(View):
 
     def _list(self) -> None:
         forgotten, often = (self.found.forgotten, self.found.often) if self.found else ([], [])
-        marked = f"{len(self.marked)} marked" if self.marked else "space marks, m archives"
+        marked = f"{len(self.marked)} marked" if self.marked else f"{key_of('mark')} marks, {key_of('move')} archives"
         self.forgotten.show(
             partial(self._forgotten_lines, forgotten),
             f"Never recalled in {FORGOTTEN_DAYS} days: {len(forgotten)}",
@@ -270,7 +272,10 @@ class MapView(View):
         if found is None:
             return []
         if not notes:
-            said = f"No daily log was recalled {OFTEN} times. What is recalled often belongs into MEMORY.md (p there)."
+            said = (
+                f"No daily log was recalled {OFTEN} times. What is recalled often belongs "
+                f"into MEMORY.md ({key_of('promote')} there)."
+            )
             return text(said, width, "muted")
         return [
             (
@@ -317,7 +322,9 @@ class MapView(View):
 
     @on(Calendar.Empty)
     def _no_note(self) -> None:
-        self.show_message("No note has this day in its name. [ and ] go by months.")
+        self.show_message(
+            f"No note has this day in its name. {key_of('one before')} and {key_of('one after')} go by months."
+        )
 
     @on(Plane.Opened)
     def _read_chunk(self, event: Plane.Opened) -> None:

@@ -15,6 +15,7 @@ from memory_tui.core.formatting import number, plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import REST
 from memory_tui.tui.note_changes import CuratedNote
 from memory_tui.tui.views.dialogs import LineDialog, Planned, Preview
@@ -163,7 +164,7 @@ class AnnotationsView(View):
         entries.show(note.entries if note is not None else (), self._wanted, said)
         count = f"  {plural(len(note.entries), 'entry')}" if note is not None else ""
         entries.border_title = f"Annotations of {self._path}{count}"
-        staged = f"{plural(len(self._wanted), 'entry')} changed, ctrl+s saves" if self._wanted else ""
+        staged = f"{plural(len(self._wanted), 'entry')} changed, {key_of('save')} saves" if self._wanted else ""
         entries.border_subtitle = staged or "h l importance, enter triggers, # project"
         self.query_one("#moved", Rows).show(self._lines, "What it moves")
         self.update_hints()
@@ -176,7 +177,11 @@ class AnnotationsView(View):
             none = "Turn an annotation: this shows which hits of your query and of saved queries it moves."
             return text(self._effects or none, width, "muted")
         if not self._effects:
-            return text("No query is asked or saved. Press / to ask, ctrl+s there to save it.", width, "muted")
+            return text(
+                f"No query is asked or saved. Press {key_of('ask')} to ask, {key_of('save')} there to save it.",
+                width,
+                "muted",
+            )
         lines: list[Line] = []
         for query, effect in self._effects:
             lines.append(([(f" {one_line(query)}: ", "strong"), (summary(effect), "muted")], ("query", query)))
@@ -316,7 +321,8 @@ class AnnotationsView(View):
 
     def _written(self, done: AppliedChange) -> None:
         undone = done.change.kind == "undo"
-        self.show_message(f"{one_line(done.change.title)}{'' if undone else ': done. u undoes it'}.")
+        way = "" if undone else f": done. {key_of('undo')} undoes it"
+        self.show_message(f"{one_line(done.change.title)}{way}.")
         self.home.jobs.refresh()
         self._read()
 

@@ -6,13 +6,14 @@ from collections.abc import Collection, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.recalls import activity
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.note_page import ABSENT, Page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.notes.note_actions import NoteActions
@@ -48,7 +49,7 @@ class BrowseView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """The list with its filter, and the reader."""
-        with Horizontal(id="panes"):
+        with self.panes():
             with Vertical(id="files"):
                 yield FilterInput()
                 yield FileTree()
@@ -91,7 +92,7 @@ class BrowseView(View):
                 f"There are no notes in {self.home.workspace_name}/ yet.",
                 "Write MEMORY.md or memory/YYYY-MM-DD.md there; it appears here by itself."
                 if facts.status.watching
-                else "Write MEMORY.md or memory/YYYY-MM-DD.md there, then press r.",
+                else f"Write MEMORY.md or memory/YYYY-MM-DD.md there, then press {key_of('look again')}.",
             )
             self._wanted = None
         elif self.listed.file is not None:
@@ -99,7 +100,9 @@ class BrowseView(View):
         elif (
             self._gone is not None and self.pane.reader.page is not None and self.pane.reader.page.path == self._gone[0]
         ):
-            self.pane.show_nothing(f"There is no {self._gone[0]} any more.", "u undoes the last change made here.")
+            self.pane.show_nothing(
+                f"There is no {self._gone[0]} any more.", f"{key_of('undo')} undoes the last change made here."
+            )
             self._wanted = None
 
     def _look_for_gone(self, paths: Collection[str]) -> None:
@@ -148,7 +151,7 @@ class BrowseView(View):
         if facts is None or facts.unwritable:
             return looked
         line = "; a adds a line to it" if file.day == facts.today else ""
-        return f"{looked} i begins it{line}."
+        return f"{looked} {key_of('write')} begins it{line}."
 
     @property
     def absent(self) -> str | None:
@@ -277,7 +280,7 @@ class ReaderView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """The reader alone."""
-        with Horizontal(id="panes"):
+        with self.panes():
             yield from self.pane.compose()
 
     def on_mount(self) -> None:

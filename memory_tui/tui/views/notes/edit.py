@@ -22,6 +22,7 @@ from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_changes import Draft, visible
 from memory_tui.tui.views.dialogs import Confirm
@@ -110,7 +111,7 @@ class Moves(RowList):
         ]
 
 
-NO_QUESTION = "No query to watch. Press ctrl+t to see how your edit changes its hits."
+NO_QUESTION = f"No query to watch. Press {key_of('watch')} to see how your edit changes its hits."
 
 
 class Impact(Vertical):
@@ -118,7 +119,7 @@ class Impact(Vertical):
 
     def __init__(self, asked: str) -> None:
         super().__init__(id="impact")
-        self.question = QuestionInput(placeholder="a query to watch while you write (ctrl+t)", id="watched")
+        self.question = QuestionInput(placeholder=f"a query to watch while you write ({key_of('watch')})", id="watched")
         self.question.value = asked
 
     def compose(self) -> ComposeResult:
@@ -244,10 +245,10 @@ class EditView(View):
         if found.left is not None:
             self.show_message(
                 f"What you typed here until {datetime.fromtimestamp(found.left.at):%Y-%m-%d %H:%M} and did not "
-                "save is back. ctrl+s saves it, esc can throw it away."
+                f"save is back. {key_of('save')} saves it, esc can throw it away."
             )
         elif found.before is None:
-            self.show_message(f"There is no {one_line(self._path)} yet: ctrl+s begins it, esc leaves it.")
+            self.show_message(f"There is no {one_line(self._path)} yet: {key_of('save')} begins it, esc leaves it.")
         elif self._draft.changed_characters:
             self.show_message("Control characters show as stand-ins; lines that you leave alone keep theirs.")
         self._measure(text)
@@ -302,7 +303,7 @@ class EditView(View):
             self._typing.keep(self._turn, self._area.text, self._before)
         except MemoryTuiError as error:
             return one_line(error.message)
-        return f"Your unsaved text of {one_line(self._path)} is kept. Press i on the note to continue."
+        return f"Your unsaved text of {one_line(self._path)} is kept. Press {key_of('write')} on the note to continue."
 
     def _forget(self) -> None:
         """What was typed is in the note, or nobody wants it."""
@@ -391,7 +392,7 @@ class EditView(View):
         self._forget()
         self._draft = None
         also = " The note also has what others wrote meanwhile." if done.merged else ""
-        self._leave(f"{one_line(done.change.title)}: saved.{also} u undoes it.")
+        self._leave(f"{one_line(done.change.title)}: saved.{also} {key_of('undo')} undoes it.")
 
     def _not_written(self, error: MemoryTuiError) -> None:
         from memory_tui.curate.changes import Conflict
@@ -440,7 +441,7 @@ class EditView(View):
         self.app.push_screen(
             Confirm(
                 "Leave without saving?",
-                f"Your text is not in {one_line(self._path)} yet. Press ctrl+s to save it.",
+                f"Your text is not in {one_line(self._path)} yet. Press {key_of('save')} to save it.",
                 "Throw it away",
             ),
             answered,

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 
@@ -16,6 +15,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.curate.git import Commit
 from memory_tui.tui import note_changes, note_info
 from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.note_info import Past
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.view import View
@@ -85,9 +85,9 @@ class Changes(RowList):
         if entry.kind == "lost":
             return "enter restores", "warn"
         if entry.id in self._past.undoable:
-            return "u undoes", "good"
+            return f"{key_of('undo')} undoes", "good"
         if entry.id in self._past.redoable:
-            return "undone, ctrl+r redoes", "warn"
+            return f"undone, {key_of('redo')} redoes", "warn"
         return "", ""
 
 
@@ -111,7 +111,7 @@ class HistoryView(View):
 
     def compose_view(self) -> Iterable[Widget]:
         """List and difference."""
-        with Horizontal(id="panes"):
+        with self.panes():
             yield Changes()
             yield DiffList(id="difference")
 
@@ -127,7 +127,7 @@ class HistoryView(View):
         changes = self.query_one(Changes)
         changes.show(found)
         title = "Changes, with git" if found.repository else "Changes"
-        changes.border_title = f"{title}: not committed, C commits" if found.uncommitted else title
+        changes.border_title = f"{title}: not committed, {key_of('commit')} commits" if found.uncommitted else title
         if found.trouble:
             self.show_message(found.trouble)
 
@@ -179,7 +179,7 @@ class HistoryView(View):
     @task("write", exclusive=False)
     async def _apply(self, change: Change) -> None:
         done = await self.home.jobs.write(note_changes.applied(change))
-        self.show_message(f"{one_line(done.change.title)}: done. u undoes it.")
+        self.show_message(f"{one_line(done.change.title)}: done. {key_of('undo')} undoes it.")
         self.home.jobs.refresh()
         self.query_one(Changes).newest = True
         self._gather()
@@ -190,7 +190,7 @@ class HistoryView(View):
 
         entry = self.query_one(Changes).entry
         if entry is None or isinstance(entry, Commit):
-            self.show_message("u undoes changes made with memory-tui only. Use git for a commit.")
+            self.show_message(f"{key_of('undo')} undoes changes made with memory-tui only. Use git for a commit.")
             return
         number = entry.id
         planned = await self.home.jobs.run(partial(note_changes.stepped, kind=kind, number=number))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.note_changes import Carry, Make
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.notes.note_pane import NotePane
@@ -89,7 +90,7 @@ class NoteActions(Part):
         self._made(await self.home.jobs.write(partial(note_changes.resolved, conflict=conflict, data=data)))
 
     def _made(self, done: AppliedChange) -> None:
-        self.view.show_message(f"{one_line(done.change.title)}: done. {also(done)}u undoes it.")
+        self.view.show_message(f"{one_line(done.change.title)}: done. {also(done)}{key_of('undo')} undoes it.")
         self._pane.reader.drop_selection()
         self.home.jobs.refresh()
 
@@ -233,7 +234,7 @@ class NoteActions(Part):
         self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
 
     def _stepped(self, kind: str, done: AppliedChange) -> None:
-        way = "ctrl+r redoes it" if kind == "undo" else "u undoes it"
+        way = f"{key_of('redo')} redoes it" if kind == "undo" else f"{key_of('undo')} undoes it"
         self.view.show_message(f"{one_line(done.change.title)}. {also(done)}{way}.")
         self.home.jobs.refresh()
 

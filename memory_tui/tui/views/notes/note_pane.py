@@ -14,6 +14,7 @@ from textual.widgets import Input
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.tui import note_info
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.note_page import MOST, Match, Page, find_in, head_of, line_after, make_page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import Part, View
@@ -99,7 +100,9 @@ class NotePane(Part):
         if sentence:
             self.view.show_message(sentence)
         if shares is None or not (shares.words or shares.tokens or shares.without):
-            self.view.show_message("What each word gives cannot be told: zr in the list of hits shows the numbers.")
+            self.view.show_message(
+                f"What each word gives cannot be told: {key_of('show record')} in the list of hits shows the numbers."
+            )
         elif self.shows(path) and self.reader.cited == lines:
             self.reader.shares = shares
 

@@ -16,6 +16,7 @@ from textual.widgets import Button, Static
 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, wrapped
+from memory_tui.tui.grammar import bound, key_of
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Resolve(ModalScreen[bytes]):
         Binding("m", "choose('mine')", "Mine"),
         Binding("t", "choose('theirs')", "Theirs"),
         Binding("b", "choose('both')", "Both"),
-        Binding("ctrl+s", "save", "Save"),
+        Binding(bound("save"), "save", "Save"),
         Binding("escape,q", "dismiss(None)", "Leave"),
         Binding("j,down,n", "move('down')", "Next"),
         Binding("k,up,N", "move('up')", "Previous"),
@@ -181,7 +182,7 @@ class Resolve(ModalScreen[bytes]):
                 for side, key in (("mine", "m"), ("theirs", "t"), ("both", "b")):
                     yield Button(f"{side.capitalize()} ({key})", id=f"take-{side}", compact=True, disabled=not count)
                 yield Button("Leave (esc)", id="no", compact=True)
-                yield Button("Save (ctrl+s)", id="yes", compact=True, variant="warning")
+                yield Button(f"Save ({key_of('save')})", id="yes", compact=True, variant="warning")
 
     def on_mount(self) -> None:
         """Show the first conflict."""

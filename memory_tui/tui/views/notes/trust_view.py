@@ -11,6 +11,7 @@ from textual.widget import Widget
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.dialogs import Confirm, LineDialog
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View
@@ -27,7 +28,8 @@ APPROVAL = ("approval",)
 _NONE = "OpenClaw keeps no ledger of these notes. It does from 2026.8 on, in its state folder."
 _WORST = ("untrusted", "edited", "ignored", "unknown", "agent", "unrecorded")
 _EDITS = {
-    True: "Edits made here update the ledger's hash, so that the notes stay the agent's. d withdraws that.",
+    True: "Edits made here update the ledger's hash, so that the notes stay the "
+    f"agent's. {key_of('remove')} withdraws that.",
     False: "The ledger is only read: an edit of an agent's note makes it untrusted at the agent's next write. "
     "enter approves that edits made here update its hash.",
 }
@@ -77,7 +79,7 @@ class TrustView(View):
 
     def _ask(self, *, approved: bool) -> None:
         if approved:
-            self.show_message("Edits made here update the ledger already. d withdraws that.")
+            self.show_message(f"Edits made here update the ledger already. {key_of('remove')} withdraws that.")
             return
         if (facts := self.home.facts) is not None and facts.unwritable:
             self.show_message(facts.unwritable)
@@ -189,7 +191,7 @@ class RepairView(View):
         await self.home.jobs.write(lambda engine: engine.notes.curator.repair(path, seen))
         self.app.pop_screen()
         self.home.jobs.refresh()
-        self.home.show_message(f"{one_line(path)} is trusted again (agent). u undoes it.")
+        self.home.show_message(f"{one_line(path)} is trusted again (agent). {key_of('undo')} undoes it.")
 
     def back(self) -> bool:
         """Nothing is changed."""

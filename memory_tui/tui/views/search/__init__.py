@@ -3,9 +3,10 @@
 - compare_profiles: Two rankings of the same evidence side by side. -> SideBySideView
 - explaining: Explaining a line on a worker thread: the verdict, then what would change it, told as it is found. ->
   inquire
+- fading_view: Fading: which hits age will drop, when, at which gate. -> FadingView
 - injected_view: What OpenClaw puts before its agent for a message, entry by entry with its reason. -> InjectedView
 - knobs: The part of the search view that turns the knobs of the ranking. -> Knobs
-- lab: The lab: reports on noise, decay, knob search, with progress, with a stop key. -> NoiseView
+- lab: The lab: reports on noise, knob search, with progress, with a stop key. -> NoiseView
 - past_views: Views of past questions: lines that none reached, the same week under the knobs of now. -> ReplayView
 - qmd_view: The answers of QMD beside those of the built-in index, row by row, with the reason where one lacks a hit.
   -> CompareQmdView

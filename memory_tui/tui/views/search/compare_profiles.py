@@ -10,6 +10,7 @@ from textual import on
 from textual.widget import Widget
 
 from memory_tui.core import profiles
+from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.render.score_bar import perfect, score_bar
@@ -17,19 +18,28 @@ from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.tuning import dated
-from memory_tui.tui.views.view import View
+from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
+from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
+    from memory_tui.engine.engine import Engine
+    from memory_tui.search.evidence import Evidence
     from memory_tui.tui.views.search.search_view import SearchView
+
+
+_MAKE = "make"
+"""Key of the row that offers to make the other index."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRanking:
-    """One ranking under a name."""
+    """One ranking of some evidence under a name."""
 
     name: str
+    evidence: Evidence
     settings: Settings
     days: int = 0
 
@@ -59,11 +69,19 @@ def recalled(candidate: Candidate | None) -> bool:
     return candidate is not None and wording.gate(candidate.verdict) == ""
 
 
-def pairs(left: Trace, right: Trace) -> list[Pair]:
-    """The chunks that either side recalls, aligned; by the better of both places."""
-    sides = [{c.chunk.rowid: c for c in (*trace.recalled, *trace.lost)} for trace in (left, right)]
-    wanted = dict.fromkeys(c.chunk.rowid for c in (*left.recalled, *right.recalled))
-    found = [Pair(sides[0].get(rowid), sides[1].get(rowid)) for rowid in wanted]
+def pairs(left: Trace, right: Trace, *, same_index: bool = True) -> list[Pair]:
+    """The chunks that either side recalls, aligned; by the better of both places.
+
+    Chunks of two indexes are aligned where they share lines of a note.
+    """
+    if same_index:
+        sides = [{c.chunk.rowid: c for c in (*trace.recalled, *trace.lost)} for trace in (left, right)]
+        wanted = dict.fromkeys(c.chunk.rowid for c in (*left.recalled, *right.recalled))
+        found = [Pair(sides[0].get(rowid), sides[1].get(rowid)) for rowid in wanted]
+    else:
+        found = [Pair(hit, _sharing_lines(hit, right)) for hit in left.recalled]
+        known = {pair.right.chunk.rowid for pair in found if pair.right is not None}
+        found += [Pair(_sharing_lines(hit, left), hit) for hit in right.recalled if hit.chunk.rowid not in known]
     return sorted(
         found,
         key=lambda pair: (
@@ -71,6 +89,17 @@ def pairs(left: Trace, right: Trace) -> list[Pair]:
             place_of(pair.left) or 1000,
         ),
     )
+
+
+def _sharing_lines(hit: Candidate, other: Trace) -> Candidate | None:
+    """The candidate of another index that shares most lines with `hit`, a recalled one before others."""
+    own, found, most = hit.chunk, None, (False, 0)
+    for candidate in (*other.recalled, *other.lost):
+        chunk = candidate.chunk
+        shared = min(own.end_line, chunk.end_line) - max(own.start_line, chunk.start_line) + 1
+        if chunk.path == own.path and shared > 0 and (recalled(candidate), shared) > most:
+            found, most = candidate, (recalled(candidate), shared)
+    return found
 
 
 class SideBySideView(View):
@@ -84,6 +113,8 @@ class SideBySideView(View):
         answer = cast("SearchView", below).shown.answer
         assert answer is not None
         self._evidence = answer.evidence
+        self._others: dict[str, Evidence] = {}
+        self._waiting = ""
         self._at = [0, 1]
         self._pairs: list[Pair] = []
         self._traces: tuple[Trace, Trace] | None = None
@@ -96,6 +127,37 @@ class SideBySideView(View):
         """The recommended profile against the newest of OpenClaw's."""
         super().on_mount()
         self.tuned()
+        plan = self.home.engine.plan if self.home.engine is not None else None
+        if plan is not None and plan.sibling is not None and self._elsewhere and plan.sibling.exists():
+            self._ask_beside()
+
+    @property
+    def _elsewhere(self) -> list[str]:
+        """The profiles that go by other chunks than those of this index, and of which nothing is known yet."""
+        every = (name for name in profiles.PROFILES if not can_rank(self._evidence, name))
+        return [name for name in every if name not in self._others]
+
+    @task("beside")
+    async def _ask_beside(self) -> None:
+        """Ask the index that the newest release's rules cut, which is made first where it is not there."""
+        from memory_tui.engine.openclaw_answer import by_newest
+
+        def ask(engine: Engine, stop: Stop) -> Evidence:
+            with by_newest(engine, stop) as other:
+                return other.queries.gather(query, stop, source)
+
+        query, source = self._evidence.query, self._evidence.source
+        self._waiting = "its own index is asked ..."
+        self.tuned()
+        found = await self.home.jobs.stoppable(ask)
+        if isinstance(found, MemoryTuiError):
+            self._waiting = sentence_of(found)
+        else:
+            left = self.sides[self._at[0] % len(self.sides)].name
+            self._others[profiles.NEWEST] = found
+            names = [side.name for side in self.sides]
+            self._at = [names.index(left), names.index(profiles.NEWEST)]
+        self.tuned()
 
     @property
     def sides(self) -> list[NamedRanking]:
@@ -104,12 +166,16 @@ class SideBySideView(View):
         if engine is None or tuning is None:
             return []
         # A profile that goes by other chunks would rank these by half of its rules.
-        names = [name for name in profiles.PROFILES if can_rank(self._evidence, name)]
-        found = [NamedRanking(name, engine.plan.with_profile(name), tuning.days) for name in names]
+        usable = {name: self._evidence for name in profiles.PROFILES if can_rank(self._evidence, name)} | self._others
+        found = [
+            NamedRanking(name, usable[name], engine.plan.with_profile(name), tuning.days)
+            for name in profiles.PROFILES
+            if name in usable
+        ]
         if tuning.tuned:
-            found.append(NamedRanking("as tuned", tuning.settings, tuning.days))
+            found.append(NamedRanking("as tuned", self._evidence, tuning.settings, tuning.days))
         base = tuning.baseline
-        return [*found, NamedRanking(f"baseline {base.name}", base.settings, base.days)]
+        return [*found, NamedRanking(f"baseline {base.name}", self._evidence, base.settings, base.days)]
 
     def tuned(self, *, keep: bool = True) -> None:
         """Rank both sides."""
@@ -118,9 +184,9 @@ class SideBySideView(View):
         if engine is None or not sides:
             return
         left, right = (sides[at % len(sides)] for at in self._at)
-        traces = [engine.queries.rank(dated(self._evidence, side.days), side.settings) for side in (left, right)]
+        traces = [engine.queries.rank(dated(side.evidence, side.days), side.settings) for side in (left, right)]
         self._traces = traces[0], traces[1]
-        self._pairs = pairs(*self._traces)
+        self._pairs = pairs(*self._traces, same_index=left.evidence is right.evidence)
         both = sum(recalled(pair.left) and recalled(pair.right) for pair in self._pairs)
         only = [sum(recalled(getattr(pair, side)) for pair in self._pairs) - both for side in ("left", "right")]
         self.query_one(Rows).show(
@@ -139,14 +205,23 @@ class SideBySideView(View):
         sides = self.sides
         names = [sides[at % len(sides)].name for at in self._at]
         asked = text(f"for: {one_line(self._evidence.query, 200)}", width, "muted")
-        for name in profiles.PROFILES:
-            if not can_rank(self._evidence, name):
-                asked += text(f"{name} cuts notes otherwise: memory-tui --profile {name}", width, "muted")
+        for name in self._elsewhere:
+            asked += self._beside(name, width)
         head: list[Piece] = [*((fit(f" {name}", cell), "head") for name in names), ("place", "muted")]
-        rows = [self._row(pair, cell, width) for pair in self._pairs]
+        rows = [self._row(number, pair, cell, width) for number, pair in enumerate(self._pairs)]
         return [*asked, (head, None), *(rows or text("Neither side recalls anything.", width, "strong"))]
 
-    def _row(self, pair: Pair, cell: int, width: int) -> Line:
+    def _beside(self, name: str, width: int) -> list[Line]:
+        """What can be done about a profile that needs other chunks."""
+        engine = self.home.engine
+        if self._waiting:
+            return text(f"{name}: {self._waiting}", width, "muted")
+        if engine is None or engine.plan.sibling is None:
+            return text(f"{name} cuts notes otherwise: memory-tui --profile {name}", width, "muted")
+        row = text(f"{name} cuts notes otherwise: enter here makes its own index", width, "strong")
+        return [(pieces, _MAKE) for pieces, _ in row]
+
+    def _row(self, number: int, pair: Pair, cell: int, width: int) -> Line:
         assert self._traces is not None
         pieces: list[Piece] = []
         for candidate, trace in zip((pair.left, pair.right), self._traces, strict=True):
@@ -158,13 +233,13 @@ class SideBySideView(View):
         rest = width - 2 * cell - room - 2
         snippet = fit(f"  {one_line(pair.candidate.snippet[:300])}", rest) if rest > 8 else ""
         once = recalled(pair.left) != recalled(pair.right)
-        return [*pieces, (place, "strong" if once else ""), (snippet, "muted")], chunk.rowid
+        return [*pieces, (place, "strong" if once else ""), (snippet, "muted")], number
 
     @property
     def pair(self) -> Pair | None:
         """The chunk under the cursor."""
         key = self.query_one(Rows).key
-        return next((pair for pair in self._pairs if pair.candidate.chunk.rowid == key), None)
+        return self._pairs[key] if isinstance(key, int) and key < len(self._pairs) else None
 
     # --- actions -------------------------------------------------------------------------------------------------
 
@@ -186,13 +261,16 @@ class SideBySideView(View):
 
     @on(RowList.Chosen)
     def _read(self) -> None:
-        pair = self.pair
-        if pair is not None:
-            chunk = pair.candidate.chunk
-            self.read_note(chunk.path, (chunk.start_line, chunk.end_line))
+        place = self.place_in_note()
+        if place is not None:
+            self.read_note(place[0], place[1:])
+        elif self.query_one(Rows).key == _MAKE:
+            self._ask_beside()
+        else:
+            self.show_message("There is no note under the cursor.")
 
     def do_open(self) -> None:
-        """Read the note at the cited lines."""
+        """Read the note at the cited lines, or make the other index on its row."""
         self._read()
 
     def place_in_note(self) -> tuple[str, int, int] | None:
@@ -212,7 +290,9 @@ class SideBySideView(View):
         if pair is None:
             return ""
         candidate = pair.candidate
-        return safe(self._evidence.texts.get(candidate.chunk.rowid, candidate.snippet), keep_newlines=True)
+        at = self._at[0 if pair.left is candidate else 1]
+        texts = self.sides[at % len(self.sides)].evidence.texts
+        return safe(texts.get(candidate.chunk.rowid, candidate.snippet), keep_newlines=True)
 
 
 def _cell(candidate: Candidate | None, trace: Trace, width: int) -> Iterator[Piece]:

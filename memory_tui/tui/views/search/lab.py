@@ -1,31 +1,28 @@
-"""The lab: reports on noise, decay, knob search, with progress, with a stop key."""
+"""The lab: reports on noise, knob search, with progress, with a stop key."""
 
 from __future__ import annotations
 
-import datetime as dt
 import gc
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from textual import on
 from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
-from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import BY_KEY
 from memory_tui.explain import noise, wording
 from memory_tui.explain.wording import turn
 from memory_tui.render.score_bar import TEXT
-from memory_tui.tui.draw import Piece, fit, fit_path
-from memory_tui.tui.judging import Faded, JobProgress, Noise, find_fading, measure_noise, search_knobs
-from memory_tui.tui.tuning import dated, stepped
+from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.grammar import key_of
+from memory_tui.tui.judging import JobProgress, Noise, measure_noise, search_knobs
+from memory_tui.tui.tuning import stepped
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import Tell, task
 
 if TYPE_CHECKING:
-    from memory_tui.explain.decay import Fading
     from memory_tui.explain.noise import NoiseFloor
     from memory_tui.tui.views.search.search_view import SearchView
     from memory_tui.tune.knob_search import Outcome
@@ -250,7 +247,7 @@ class NoiseView(View):
             self.show_message(f"minScore to suggest: {noise.sentence(suggested)}.")
         else:
             self._set(suggested.min_score)
-            self.show_message(f"Set: minScore {suggested.min_score:.2f}. u undoes it.")
+            self.show_message(f"Set: minScore {suggested.min_score:.2f}. {key_of('undo')} undoes it.")
 
 
 def _span(values: Sequence[float]) -> str:
@@ -274,118 +271,6 @@ def _bar(glyph: str, count: int, most: int, room: int) -> str:
         return " " * room
     length = max(1, round(count / most * (room - 5)))
     return f"{glyph * length} {count}".ljust(room)
-
-
-HORIZON = 90
-DECAY = "query.hybrid.temporalDecay.enabled"
-
-
-class FadingView(View):
-    """A row a hit, soonest first; enter reads the note."""
-
-    PLACE = "fading"
-    MORE_PLACES = ("fading", "notes", "report")
-    AUTO_FOCUS = "#report"
-
-    def __init__(self, below: View) -> None:
-        super().__init__(below)
-        self.search = cast("SearchView", below)
-        self.report = Report(self, self, f"Fading within {HORIZON} days")
-        self.parts = (KnobHistory(self), self.report)
-        self.faded: Faded | None = None
-
-    def on_mount(self) -> None:
-        """Have the saved questions asked, whose hits fade as well."""
-        super().on_mount()
-        self.search.judge.measure()
-
-    def work(self) -> Callable[[Tell], object] | None:
-        """The question on screen first, then the saved ones whose evidence is there."""
-        tuning = self.home.tuning
-        if tuning is None:
-            return None
-        answer, evaluation = self.search.shown.answer, self.search.judge.evaluation
-        evidences = [answer.evidence] if answer is not None else []
-        evidences += [case.evidence for case in evaluation.cases.values() if case.query.text != self.search.question]
-        return find_fading(tuning.settings, [dated(evidence, tuning.days) for evidence in evidences], HORIZON)
-
-    def arrived(self, value: Faded) -> None:
-        """What is known by now."""
-        self.faded = value
-
-    def summary(self) -> str:
-        """How many questions were looked at."""
-        return f"over {plural(self.faded.questions, 'question')}" if self.faded is not None else ""
-
-    @property
-    def _ages(self) -> bool:
-        tuning = self.home.tuning
-        return tuning is not None and tuning.settings.on(DECAY)
-
-    def report_lines(self, width: int) -> Sequence[Line]:
-        """Why nothing fades, or the list."""
-        if self.home.tuning is not None and not self._ages:
-            return [
-                *text("Nothing fades: decay is off.", width, "strong"),
-                ([(" Enter switches decay on to show what would fade; u undoes it.", "muted")], DECAY),
-            ]
-        if self.faded is None:
-            return text("Looking at the days ahead ...", width, "muted")
-        if not self.faded.found:
-            return text(f"No hit of today fades within {HORIZON} days.", width, "strong")
-        head = f" {'when':<16}{'place':<7}{'note':<32}then"
-        return [
-            ([(fit(head, width), "muted")], None),
-            *(self._row(number, fade, width) for number, fade in enumerate(self.faded.found)),
-        ]
-
-    def _row(self, number: int, fade: Fading, width: int) -> Line:
-        start = dt.datetime.fromtimestamp(self._now, dt.UTC).date()
-        when = f"in {fade.days} d, {start + dt.timedelta(days=fade.days):%b %d}" if fade.days else "lost already"
-        lines = f":{fade.chunk.start_line}-{fade.chunk.end_line}"
-        place = fit_path(safe(fade.chunk.path), 31 - len(lines)) + lines
-        ordinal = wording.ordinal(fade.place)
-        pieces: list[Piece] = [
-            (f" {fit(when, 16)}", "bad" if not fade.days else "warn" if fade.days <= 30 else ""),
-            (fit(ordinal if fade.days else f"({ordinal})", 7), ""),
-            (fit(place, 32), ""),
-        ]
-        reason = one_line(wording.reason(fade.verdict))
-        pieces.append((f"{reason}  ", "muted"))
-        room = width - 57 - len(reason) - 2
-        return [*pieces, (fit(one_line(fade.query, 200), room) if room > 8 else "", "muted")], number
-
-    @property
-    def _now(self) -> float:
-        engine, tuning = self.home.engine, self.home.tuning
-        return (engine.now() if engine else 0.0) + (tuning.days if tuning else 0) * 86_400
-
-    @property
-    def fade(self) -> Fading | None:
-        """The hit under the cursor."""
-        key = self.report.rows.key
-        return self.faded.found[key] if self.faded is not None and isinstance(key, int) else None
-
-    @on(RowList.Chosen)
-    def _read(self) -> None:
-        tuning, fade = self.home.tuning, self.fade
-        if tuning is not None and self.report.rows.key == DECAY:
-            self.home.turn(tuning.set(DECAY, True))
-        if fade is not None:
-            self.read_note(fade.chunk.path, (fade.chunk.start_line, fade.chunk.end_line))
-
-    def do_open(self) -> None:
-        """Read the note at the lines of the hit."""
-        self._read()
-
-    def place_in_note(self) -> tuple[str, int, int] | None:
-        """The chunk under the cursor."""
-        fade = self.fade
-        return (fade.chunk.path, fade.chunk.start_line, fade.chunk.end_line) if fade is not None else None
-
-    def line_in_note(self) -> int:
-        """Its first line."""
-        return self.fade.chunk.start_line if self.fade is not None else 1
 
 
 METRIC = "ndcg@10"
@@ -439,9 +324,9 @@ class KnobSearchView(View):
                 said = turn(key, value) if better else f"not: {turn(key, value)}"
                 rows += text(said, width, "strong" if better else "muted", 3)
         if better:
-            rows += text("enter applies this as one step; u undoes it.", width, "muted", 3)
+            rows += text(f"enter applies this as one step; {key_of('undo')} undoes it.", width, "muted", 3)
         if not found.changes and not better:
-            rows += text("Mark more hits as correct (v).", width, "muted")
+            rows += text(f"Mark more hits as correct ({key_of('judge')}).", width, "muted")
         # The table of the command line, without its verdict and its options.
         table = [line for line in evaluation.outcome_lines(found) if "--set" not in line][1:]
         return [
@@ -459,4 +344,4 @@ class KnobSearchView(View):
             self.show_message("No evidence for other settings, so there is nothing to apply.")
             return
         self.home.turn(tuning.to(found.settings))
-        self.show_message("The settings found are applied. u undoes it.")
+        self.show_message(f"The settings found are applied. {key_of('undo')} undoes it.")

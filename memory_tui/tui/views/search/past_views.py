@@ -10,6 +10,7 @@ from textual import on
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 MONTH, WEEK = 30, 7
 """Days of questions that are looked at."""
 STYLES = {"broken": "bad", "mended": "good", "moved": "", "unchanged": "muted"}
-UNTURNED = "Turn a knob first (t): this asks the questions of the last week again under the knobs as they are."
+UNTURNED = (
+    f"Turn a knob first ({key_of('tune')}): this asks the questions of the last week again under the knobs as they are."
+)
 
 
 class UnreachedView(View):

@@ -12,6 +12,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import judging
 from memory_tui.tui.draw import Piece, fit
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import Evaluation
 from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.view import View
@@ -70,7 +71,12 @@ class SavedQueriesView(View):
             return [
                 *text("", width),
                 *text("No saved queries yet.", width, "strong"),
-                *text("Ask something and press ctrl+s to save it; v marks the hits that answer it.", width, "muted"),
+                *text(
+                    f"Ask something and press {key_of('save')} to save it; {key_of('judge')} "
+                    "marks the hits that answer it.",
+                    width,
+                    "muted",
+                ),
             ]
         changes = {change.text: change for change in evaluation.compared.changes} if evaluation.compared else {}
         column = WIDE if width >= FROM else NARROW

@@ -14,12 +14,12 @@ from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.search.trace import Recalled
 from memory_tui.tui import note_changes
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.search.explaining import Inquiry, find_flips, find_questions, find_shares, inquire
 from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.results import HitList
-from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject
 from memory_tui.tui.workers import Tell, stop, task
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Trace
+    from memory_tui.tui.widgets.rowlist import RowList
 
 LOOKING = "looking for what would change it"
 
@@ -57,7 +58,7 @@ def of_qmd(hit: QmdHit, answer: QmdAnswer, trace: Trace | None) -> str:
     here = f"The built-in index has these lines at rank {twin}." if twin else "The built-in index does not recall them."
     return (
         f"QMD's rank {hit.rank} by {answer.mode}, from the collection {one_line(hit.collection)}. "
-        f"QMD's own score, not comparable: {hit.score:g}. {here} zq shows both answers with reasons."
+        f"QMD's own score, not comparable: {hit.score:g}. {here} {key_of('show qmd')} shows both answers with reasons."
     )
 
 
@@ -222,7 +223,9 @@ class NoteEdits(Part):
 
         done = await self.home.jobs.write(work)
         self._made.append((done.entry.id, remedy))
-        self._again(remedy.edit.path, remedy.edit.line, f"{one_line(done.change.title)}: done. u undoes it.")
+        self._again(
+            remedy.edit.path, remedy.edit.line, f"{one_line(done.change.title)}: done. {key_of('undo')} undoes it."
+        )
 
     def do_undo(self) -> None:
         """Take the last edit back; without one the last step of a knob."""

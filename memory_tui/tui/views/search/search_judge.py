@@ -22,6 +22,7 @@ from memory_tui.core.sanitize import safe
 from memory_tui.search.trace import Candidate, ChunkRef
 from memory_tui.tui import judging
 from memory_tui.tui.draw import fit_path
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import Evaluation, JobProgress
 from memory_tui.tui.tuning import Answer, Tuning
 from memory_tui.tui.views.search.knobs import ShownAnswer
@@ -41,17 +42,26 @@ if TYPE_CHECKING:
 SETTLES = 10
 """Questions after which what was gathered is settled: it stays for as long as it is measured, and looking through it
 for garbage would stop the screen."""
-NO_LABELS = "Press v to judge a hit. Your judged queries then measure each knob you turn."
+NO_LABELS = f"Press {key_of('judge')} to judge a hit. Your judged queries then measure each knob you turn."
 
 
 class Judge(Part):
     """Labels of the question on screen, and metrics of all saved questions under the knobs.
 
-    `explain` explains the hit under the cursor anew, `ask` asks a question in the search view.
+    `explain` explains the hit under the cursor anew, `ask` asks a question in the search view, `drawn` draws what
+    is measured on the saved questions.
     """
 
-    def __init__(self, view: View, shown: ShownAnswer, explain: Callable[[], None], ask: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        view: View,
+        shown: ShownAnswer,
+        explain: Callable[[], None],
+        ask: Callable[[str], None],
+        drawn: Callable[[], None],
+    ) -> None:
         super().__init__(view)
+        self._drawn = drawn
         self._shown, self._explain, self.ask = shown, explain, ask
         shown.grade = self._grade
         shown.cases = lambda: tuple(self.evaluation.cases.values())
@@ -127,6 +137,7 @@ class Judge(Part):
 
     def _collected(self, found: Mapping[str, Case]) -> None:
         self.evaluation = replace(self.evaluation, cases={**self.evaluation.cases, **found})
+        self._drawn()
         gc.freeze()
         if self.evaluation.notebook is not None:
             self.evaluation = self.evaluation.labelled(self.evaluation.notebook)
@@ -159,7 +170,7 @@ class Judge(Part):
             return [f"{evaluation.progress} ..."]
         if evaluation.compared is None:
             count = len(evaluation.judged)
-            return [f"{count} judged; t turns the knobs and measures them"] if count else [NO_LABELS]
+            return [f"{count} judged; {key_of('tune')} turns the knobs and measures them"] if count else [NO_LABELS]
         sums = judging.words(evaluation.compared)
         asked = [change.text for change in evaluation.compared.changes]
         own = judging.words(evaluation.compared, question) if question in asked and len(asked) > 1 else []
@@ -213,7 +224,8 @@ class Judge(Part):
         """Keep the question in the notebook."""
         self.change_notebook(
             judging.keep(self._shown.question),
-            "Query saved. Press v to mark the hits that answer it, gq to list saved queries.",
+            f"Query saved. Press {key_of('judge')} to mark the hits that answer it, "
+            f"{key_of('go queries')} to list saved queries.",
         )
 
 

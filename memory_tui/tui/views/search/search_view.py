@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events, on
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 
@@ -54,7 +53,7 @@ class SearchView(View):
         self.shown = ShownAnswer()
         self.knobs = Knobs(self, self.shown, lambda keep: self.relist(keep=keep))
         self.explainer = Explainer(self, self.shown)
-        self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again)
+        self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again, self.knobs.draw_curve)
         self.reading = Reading(self, self.shown, self._ask)
         self.parts = (self.reading, self.knobs, self.judge, self.explainer)
         self._first = query
@@ -65,7 +64,7 @@ class SearchView(View):
     def compose_view(self) -> Iterable[Widget]:
         """The panes, top to bottom."""
         yield QueryBox()
-        with Horizontal(id="panes"):
+        with self.panes():
             yield HitList()
             yield WhyPane()
         yield from self.knobs.compose()
@@ -122,6 +121,10 @@ class SearchView(View):
         return ["", "For instance:", *(f"  {one_line(question)}" for question in asked)] if asked else []
 
     # --- asking --------------------------------------------------------------------------------------------------
+
+    def on_tune_strip_selected(self) -> None:
+        """Another knob is in focus, or none."""
+        self.knobs.draw_curve()
 
     @on(QueryBox.Asked)
     def _asked_for(self, event: QueryBox.Asked) -> None:

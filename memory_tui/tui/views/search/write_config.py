@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import propose_write
 from memory_tui.tui.views.search.lab import Report
 from memory_tui.tui.views.view import KnobHistory, Part, View, sentence_of
@@ -51,7 +52,7 @@ class WriteView(View):
 
     def summary(self) -> str:
         """What to press."""
-        back = "u undoes the last write   " if self._written else ""
+        back = f"{key_of('undo')} undoes the last write   " if self._written else ""
         return (
             f"{back}enter writes it   esc leaves it" if self.patch is not None and self.patch.files else back.rstrip()
         )
@@ -125,7 +126,9 @@ class ConfigWriter(Part):
 
         files = await self.home.jobs.write(work)
         stand(self.home, lambda tuning: tuning.wrote(name, values, files))
-        self.home.show_message(f"Written to {name}, with a backup. Press ctrl+s in the knobs, then u, to undo it.")
+        self.home.show_message(
+            f"Written to {name}, with a backup. Press {key_of('save')} in the knobs, then {key_of('undo')}, to undo it."
+        )
 
     @task("configuration", exclusive=False)
     async def take_back(self, last: Write) -> None:

@@ -1,0 +1,30 @@
+"""`status --sync` and `--verbose`: the index is brought up to date first, and each file of it is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memory_tui.cli.main import main
+
+
+def test_status_indexes_first_and_names_each_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    note = tmp_path / "notes/memory/a.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("The router is an Omada\n")
+    place = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
+    assert main(["status", *place, "--json"]) == 0
+    before = json.loads(capsys.readouterr().out)
+    assert (before["files"], before["embeddingProbe"]) == (0, None)
+    assert main(["status", *place, "--sync", "--verbose", "--json"]) == 0
+    told = capsys.readouterr()
+    after = json.loads(told.out)
+    assert (after["files"], after["embeddingProbe"]["ok"]) == (1, True)
+    assert told.err.splitlines() == ["indexed memory/a.md: 1 chunk, 1 embedded"]
+    note.unlink()
+    assert main(["index", *place, "--verbose", "--accept-shrink"]) == 0
+    assert "removed memory/a.md" in capsys.readouterr().err
+    assert main(["index", *place]) == 0
+    assert capsys.readouterr().err == "", "only who asks for each file is told of it"

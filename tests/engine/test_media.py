@@ -1,0 +1,224 @@
+"""Images and sounds below extraPaths are embedded by Gemini with their bytes, searched, and refused by all others."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.core.errors import PathRefused
+from memory_tui.engine.engine import Engine
+from memory_tui.index import schema
+from memory_tui.plan import Options
+from memory_tui.workspace import media, roots
+from memory_tui.workspace.media import MediaRules
+from tests.support.provider_server import Asked, Handler, Play, serving, shaped, vector
+
+PNG, OGG = b"\x89PNG\r\n\x1a\n", b"OggS"
+DIMS = 256
+GEMINI = {"provider": "gemini", "model": "gemini-embedding-2-preview", "outputDimensionality": DIMS}
+FILES = {
+    "cat.PNG": PNG + b"a tabby cat sleeps on the sofa",
+    "deep/talk.ogg": OGG + b"plans about the harbour bridge",
+    "fake.png": b"no picture at all",
+    "large.png": PNG + b"x" * 3000,
+    "plan.md": b"The budget of the kitchen\n",
+    "film.mp4": b"\0\0\0\x18ftypmp42",
+}
+
+
+def seen(handler: Handler, asked: Asked) -> None:
+    """Answers as a model that sees and hears: the bytes of a media file are the words of what it shows."""
+    made = []
+    for one in asked.body.get("requests", [asked.body]):
+        text, *inline = one["content"]["parts"]
+        shown = base64.b64decode(inline[0]["inlineData"]["data"]) if inline else b""
+        words = (
+            re.sub(rb"^(\x89PNG\r\n\x1a\n|OggS)", b"", shown).decode() if inline else text["text"].rpartition(": ")[2]
+        )
+        made.append(vector(words, DIMS))
+    handler.json(200, shaped(asked, made))
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    with serving(Play(dims=DIMS, usual=seen)) as running:
+        yield running
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "notes/memory").mkdir(parents=True)
+    (tmp_path / "notes/MEMORY.md").write_text("The router is an Omada\n")
+    (tmp_path / "notes/memory/beside.png").write_bytes(PNG)
+    for name, data in FILES.items():
+        path = tmp_path / "pictures" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return tmp_path
+
+
+def options(place: Path, play: Play, multimodal: dict[str, Any] | None = None, **more: Any) -> Options:
+    search = {
+        **GEMINI,
+        "extraPaths": [str(place / "pictures")],
+        "remote": {"baseUrl": play.url, "apiKey": "key-of-a-test"},
+        "multimodal": {"enabled": True, "maxFileBytes": 2000, **(multimodal or {})},
+        **more,
+    }
+    config = place / "openclaw.json"
+    config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
+    return Options(
+        workspace=str(place / "notes"),
+        config=str(config),
+        index=str(place / "index.sqlite"),
+        changes=(("profile", "openclaw-2026.3"),),
+    )
+
+
+def parts_sent(play: Play) -> dict[str, list[dict[str, Any]]]:
+    """What was sent of each media file, by its label."""
+    sent = [one["content"]["parts"] for asked in play.asked for one in asked.body.get("requests", ())]
+    return {parts[0]["text"]: parts for parts in sent if len(parts) > 1}
+
+
+def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place: Path, play: Play) -> None:
+    with Engine.open(options(place, play)) as engine:
+        report = engine.indexer.sync()
+        assert [path for path, _ in report.failed] == ["../pictures/fake.png"]
+        cat, talk = "Image file: ../pictures/cat.PNG", "Audio file: ../pictures/deep/talk.ogg"
+        assert parts_sent(play) == {
+            label: [
+                {"text": label},
+                {"inlineData": {"mimeType": mime, "data": base64.b64encode(FILES[name]).decode()}},
+            ]
+            for label, mime, name in ((cat, "image/png", "cat.PNG"), (talk, "audio/ogg", "deep/talk.ogg"))
+        }
+        for query, label in (("tabby cat on the sofa", cat), ("harbour bridge plans", talk)):
+            best = engine.queries.search(query).recalled[0]
+            assert (best.snippet, best.chunk.start_line, best.chunk.end_line) == (label, 1, 1)
+            assert best.text.score == 0, "no word of the question stands in the label"
+        assert len(engine.queries.gather("talk.ogg").openclaw.postings.rows) == 1, "words find it by its name"
+        left = {one.path: one.rule for one in engine.status().freshness.left_out}
+        assert left["../pictures/large.png"] == "too big"
+        assert left["../pictures/film.mp4"] == left["memory/beside.png"] == "not markdown"
+        asked = len(play.asked)
+        assert engine.indexer.sync(force=True).embedded == 0, "bytes that were embedded are not sent again"
+        assert len(play.asked) == asked
+
+
+def test_a_changed_picture_is_embedded_anew_and_a_removed_one_goes(place: Path, play: Play) -> None:
+    with Engine.open(options(place, play)) as engine:
+        engine.indexer.sync()
+        (place / "pictures/cat.PNG").write_bytes(PNG + b"two dogs in the garden")
+        (place / "pictures/deep/talk.ogg").unlink()
+        engine.indexer.sync()
+        best = engine.queries.search("dogs in the garden").recalled[0]
+        assert best.chunk.path == "../pictures/cat.PNG"
+        paths = {row.path for row in engine.notes.files()}
+        assert "../pictures/deep/talk.ogg" not in paths
+        assert "../pictures/cat.PNG" in paths
+
+
+def test_its_hash_and_its_scope_are_the_documented_ones(place: Path, play: Play) -> None:
+    data, path = FILES["cat.PNG"], "../pictures/cat.PNG"
+    entry = (
+        f'{{"path":"{path}","contentText":"Image file: {path}","mimeType":"image/png",'
+        f'"dataHash":"{hashlib.sha256(data).hexdigest()}"}}'
+    )
+    with Engine.open(options(place, play)) as engine:
+        engine.indexer.sync()
+        with engine.queries.reader() as store:
+            (row,) = store.chunks_of(path)
+            assert row.hash == hashlib.sha256(entry.encode()).hexdigest()
+            assert store.texts([row.rowid]) == {row.rowid: f"Image file: {path}"}
+        assert engine.plan.roots.media == MediaRules(("image", "audio"), 2000)
+    scope = '{"extraPaths":["/p"],"multimodal":{"enabled":true,"modalities":["audio","image"],"maxFileBytes":7}}'
+    assert schema.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
+
+
+def test_only_the_modalities_that_are_asked_for_are_read(place: Path, play: Play) -> None:
+    with Engine.open(options(place, play, {"modalities": ["audio"]})) as engine:
+        engine.indexer.sync()
+        assert [*parts_sent(play)] == ["Audio file: ../pictures/deep/talk.ogg"]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"fallback": "openai"}, "allow no fallback, because openai"),
+        ({"model": "gemini-embedding-001"}, "of gemini, not gemini-embedding-001"),
+        ({"provider": "openai", "model": "text-embedding-3-small"}, "the provider gemini, not openai"),
+    ],
+    ids=["a fallback", "another model", "another provider"],
+)
+def test_where_it_cannot_be_they_are_refused_with_the_reason(
+    place: Path, play: Play, more: dict[str, str], reason: str
+) -> None:
+    with Engine.open(options(place, play, **more)) as engine:
+        assert engine.plan.roots.media is None
+        (notice,) = [notice for notice in engine.notices() if notice.code == "media"]
+        assert reason in notice.message
+        engine.indexer.sync()
+        assert {row.path for row in engine.notes.files()} == {"MEMORY.md", "../pictures/plan.md"}
+        assert parts_sent(play) == {}
+
+
+def test_a_picture_is_shown_by_its_label_and_never_edited_or_given_as_a_note(place: Path, play: Play) -> None:
+    with Engine.open(options(place, play)) as engine:
+        known, path = engine.plan.roots, "../pictures/cat.PNG"
+        assert roots.shown(known, path).text == f"Image file: {path}"
+        for refused in (roots.note, roots.destination):
+            with pytest.raises(PathRefused, match=r"does not end in \.md"):
+                refused(known, path)
+        with pytest.raises(PathRefused):
+            roots.shown(known, "memory/elsewhere/../../../secret.png")
+        assert roots.why_path(known, str(place / "pictures/cat.PNG")).included
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "mime"),
+    [
+        ("a.jpg", b"\xff\xd8\xff\xe0", "image/jpeg"),
+        ("a.gif", b"GIF89a", "image/gif"),
+        ("a.webp", b"RIFF\0\0\0\0WEBP", "image/webp"),
+        ("a.heic", b"\0\0\0\x18ftypheic", "image/heic"),
+        ("a.wav", b"RIFF\0\0\0\0WAVE", "audio/wav"),
+        ("a.mp3", b"\xff\xfb\x90", "audio/mpeg"),
+        ("a.mp3", b"ID3\x04", "audio/mpeg"),
+        ("a.aac", b"\xff\xf1", "audio/aac"),
+        ("a.flac", b"fLaC", "audio/flac"),
+        ("a.m4a", b"\0\0\0\x18ftypM4A ", "audio/mp4"),
+        ("a.opus", b"OggS", "audio/opus"),
+        ("a.png", b"", ""),
+    ],
+)
+def test_the_type_is_told_by_the_content(tmp_path: Path, name: str, head: bytes, mime: str) -> None:
+    (tmp_path / name).write_bytes(head)
+    found = roots.scan(roots.Roots.open(tmp_path, [name], media=MediaRules())).found
+    assert len(found) == 1
+    if mime:
+        assert media.read(found[0]).mime == mime
+    else:
+        with pytest.raises(media.Unreadable, match="its content is another"):
+            media.read(found[0])
+
+
+def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place: Path, play: Play) -> None:
+    asked = options(place, play)
+    with Engine.open(replace(asked, provider="none")) as engine:
+        assert engine.plan.roots.media is None, "whoever embeds nothing reads no picture"
+    with Engine.open(asked) as engine:
+        engine.indexer.sync()
+        (place / "pictures/cat.PNG").write_bytes(PNG + b"something private")
+        with engine.queries.reader() as store:
+            store_text = store.texts([store.chunks_of("../pictures/cat.PNG")[0].rowid])
+        assert [*store_text.values()] == ["Image file: ../pictures/cat.PNG"]
+        assert not any(b"private" in json.dumps(one.body).encode() for one in play.asked)

@@ -1,0 +1,127 @@
+"""OpenClaw's own plug-in memory-lancedb and memory-tui on one table: each reads and writes what the other made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui import plan
+from memory_tui.approval import Approvals
+from memory_tui.ltm import agent_answers
+from memory_tui.ltm.memories import Memories
+from memory_tui.plan import Options
+from memory_tui.providers.chain import Chain
+from tests.support import memory_lancedb, real_openclaw
+from tests.support.provider_server import Play, serving
+from tests.support.real_openclaw import OpenClaw
+from tests.support.scripted_model import Model
+
+pytestmark = pytest.mark.real_host
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return memory_lancedb.folder(tmp_path_factory.mktemp("plugins") / "memory-lancedb")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """The section of the plug-in, whose embeddings come from a server on loopback."""
+    chain = Chain("builtin", lambda _error: None)
+    with serving(Play(usual=memory_lancedb.unit_vectors(chain))) as play:
+        embedding = {"apiKey": "none", "model": "test-model", "baseUrl": f"{play.url}/v1", "dimensions": 256}
+        yield {"embedding": embedding, "dbPath": str(tmp_path / "lancedb")}
+
+
+@pytest.fixture
+def memories(config: dict[str, Any], tmp_path: Path) -> Iterator[Callable[[], Memories]]:
+    """memory-tui on the table of the same configuration."""
+    file = tmp_path / "openclaw.json"
+    plugins = {"slots": {"memory": "memory-lancedb"}, "entries": {"memory-lancedb": {"config": config}}}
+    file.write_text(json.dumps({"plugins": plugins}))
+    every: list[Memories] = []
+
+    def opened() -> Memories:
+        choices = plan.choose(Options(workspace=str(tmp_path), config=str(file)))
+        every.append(Memories(choices, Approvals(tmp_path)))
+        return every[-1]
+
+    yield opened
+    for one in every:
+        one.close()
+
+
+def test_a_table_of_memory_tui_is_read_and_written_by_the_plugin(
+    plugin: Path, config: dict[str, Any], memories: Callable[[], Memories]
+) -> None:
+    ours = memories()
+    kept = ours.store("We use Postgres").entry
+    ours.store("The router is in the cellar")
+    said = ("memory_recall", {"query": "where is the router"})
+    prompt = {"prompt": "where is the router?"}
+    theirs = memory_lancedb.call(
+        plugin,
+        config,
+        said,
+        ("before_agent_start", prompt),
+        ("memory_store", {"text": "We use Postgres"}),
+        ("memory_store", {"text": "The printer is upstairs", "category": "fact", "importance": 0.4}),
+        ("memory_forget", {"query": "We use Postgres"}),
+    )
+    before = memories()
+    assert theirs[2]["details"]["existingId"] == kept.id
+    assert theirs[4]["details"] == {"action": "deleted", "id": kept.id}
+    assert {one.text for one in before.table().entries()} == {"The router is in the cellar", "The printer is upstairs"}
+    assert before.table().facts().key_declared
+    assert before.store("The boiler is new").action == "created"
+    before.undo()
+    before.forget([theirs[3]["details"]["id"]])
+    # The same question over the same entries, by each.
+    ours.store("We use Postgres")
+    answer = agent_answers.recall(ours, "where is the router")
+    assert answer.text == theirs[0]["content"][0]["text"]
+    found = [(one["text"], one["category"]) for one in theirs[0]["details"]["memories"]]
+    assert [(one["text"], one["category"]) for one in answer.details["memories"]] == found
+    for one, other in zip(answer.details["memories"], theirs[0]["details"]["memories"], strict=True):
+        assert one["score"] == pytest.approx(other["score"], abs=1e-6)
+    assert agent_answers.block(ours, prompt["prompt"]) == theirs[1]["prependContext"]
+
+
+def test_a_table_of_the_plugin_is_read_and_written_by_memory_tui(
+    plugin: Path, config: dict[str, Any], memories: Callable[[], Memories], tmp_path: Path
+) -> None:
+    said = {"role": "user", "content": "I prefer tabs to spaces"}
+    [made, _] = memory_lancedb.call(
+        plugin,
+        {**config, "autoCapture": True},
+        ("memory_store", {"text": "The router is in the cellar", "category": "fact"}),
+        ("agent_end", {"success": True, "messages": [said]}),
+    )
+    ours = memories()
+    assert [(one.text, one.category) for one in ours.table().page(9)] == [
+        ("I prefer tabs to spaces", "preference"),
+        ("The router is in the cellar", "fact"),
+    ]
+    assert ours.search("router").proof.how == "probed"
+    ours.approve("test")
+    ours.edit(made["details"]["id"], importance=0.9)
+    stored = ours.store("Mira likes oranges").entry
+    ours.forget([one.id for one in ours.table().entries() if "tabs" in one.text])
+    ours.undo()
+    [found] = memory_lancedb.call(plugin, config, ("memory_recall", {"query": "Mira likes oranges", "limit": 9}))
+    texts = {one["text"]: one for one in found["details"]["memories"]}
+    assert set(texts) == {"I prefer tabs to spaces", "The router is in the cellar", "Mira likes oranges"}
+    assert texts["The router is in the cellar"]["importance"] == 0.9
+    assert texts["Mira likes oranges"]["id"] == stored.id
+    # OpenClaw's own command, over the same table.
+    openclaw = OpenClaw(real_openclaw.OLDEST, tmp_path / "home", tmp_path / "notes", Model())
+    openclaw.workspace.mkdir()
+    entries = {"memory-lancedb": {"enabled": True, "config": config}}
+    allowed = {"allow": ["memory-lancedb"], "load": {"paths": [str(plugin)]}}
+    openclaw.configure({**allowed, "slots": {"memory": "memory-lancedb"}, "entries": entries})
+    done = openclaw.run("ltm", "stats")
+    assert "Total memories: 3" in done.stdout, done.stdout + done.stderr

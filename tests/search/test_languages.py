@@ -1,0 +1,76 @@
+"""A word of one language finds notes in another where the provider can; the built-in vectors say that they cannot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options
+from memory_tui.search.trace import Trace
+from tests.support.provider_server import Asked, Handler, Play, serving, shaped, vector
+
+MEANINGS = {"香蕉": "banana", "バナナ": "banana", "банан": "banana", "plátano": "banana", "печь": "bake"}
+NOTES = {"kitchen": "banana bread needs three ripe ones\n", "network": "the router runs vlan ten\n"}
+PROFILES = ("recommended", "openclaw-2026.3", "openclaw-2026.9")
+
+
+def translating(handler: Handler, asked: Asked) -> None:
+    """Answers as a multilingual model: a word has the vector of its meaning, whatever the language."""
+    meant = [" ".join(MEANINGS.get(word, word) for word in text.split()) for text in asked.texts]
+    handler.json(200, shaped(asked, [vector(text, handler.play.dims) for text in meant]))
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    with serving(Play(usual=translating)) as running:
+        yield running
+
+
+def asked(tmp_path: Path, query: str, provider: str, profile: str, play: Play | None = None) -> Trace:
+    for name, text in NOTES.items():
+        note = tmp_path / "notes/memory" / f"{name}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(text)
+    search = {"provider": provider, **({"remote": {"baseUrl": play.url, "apiKey": "a-key-of-a-test"}} if play else {})}
+    config = tmp_path / "openclaw.json"
+    config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
+    options = Options(
+        workspace=str(tmp_path / "notes"),
+        config=str(config),
+        index=str(tmp_path / "index.sqlite"),
+        changes=(("profile", profile), ("minScore", "0.1")),
+    )
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+        return engine.queries.search(query)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("query", ["香蕉", "バナナ", "банан", "plátano"])
+def test_a_multilingual_provider_finds_the_note(tmp_path: Path, play: Play, query: str, profile: str) -> None:
+    trace = asked(tmp_path, query, "openai", profile, play)
+    (found,) = [hit for hit in trace.recalled if hit.chunk.path == "memory/kitchen.md"]
+    assert found.vector.rank == 1
+    assert found.vector.cosine is not None
+    assert found.vector.cosine > 0.3
+    assert "translation" not in {notice.code for notice in trace.notices}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_built_in_vectors_say_that_they_cannot(tmp_path: Path, profile: str) -> None:
+    trace = asked(tmp_path, "香蕉 bread", "builtin", profile)
+    (said,) = [notice for notice in trace.notices if notice.code == "translation"]
+    assert said.message.startswith("No note holds 香蕉, and the built-in vectors do not translate")
+    assert "multilingual provider" in said.next_step
+    assert not [one for one in asked(tmp_path, "banana", "builtin", profile).notices if one.code == "translation"]
+
+
+def test_nothing_is_said_of_a_word_that_a_note_holds(tmp_path: Path) -> None:
+    (tmp_path / "notes/memory").mkdir(parents=True)
+    (tmp_path / "notes/memory/fruit.md").write_text("今天买了香蕉和苹果\n")
+    for query in ("香蕉", "香蕉 和"):
+        assert "translation" not in {notice.code for notice in asked(tmp_path, query, "builtin", "recommended").notices}

@@ -1,0 +1,213 @@
+"""sqlite-vec finds the nearest at any size where it is asked to, as numpy does; another build of it needs approval."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.cli.main import main
+from memory_tui.engine import chunk_map, inbox_inputs
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
+from memory_tui.index import abilities
+from memory_tui.plan import Options
+from memory_tui.search.trace import NUMPY, SQLITE_VEC, Trace
+
+pytestmark = pytest.mark.skipif(not abilities.ability().ready, reason="sqlite-vec does not work here")
+WORDS = ("router", "vlan", "garden", "rose", "printer", "paper", "bread", "sourdough", "deploy", "postgres", "咖啡")
+WORDS += tuple(f"word{number}" for number in range(50))
+QUERIES = ("router vlan", "where is the printer", "rose garden in spring", "咖啡", "nothing of the kind", "..., !!!")
+NOTES = 260
+"""More than a search has candidates, so that most are not among the nearest."""
+
+
+@pytest.fixture(autouse=True)
+def _usual_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere the tests have vec0 tables at any size."""
+    monkeypatch.setattr("memory_tui.index.index_write.VEC0_FROM", 200_000)
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Notes of which each has its own words, some are alike, and one has a vector of zeros."""
+    folder = tmp_path_factory.mktemp("place") / "notes"
+    (folder / "memory").mkdir(parents=True)
+    for number in range(NOTES):
+        picked = random.Random(number // 40 if number > 240 else number).choices(WORDS, k=12)
+        (folder / f"memory/{number:03}.md").write_text(f"{' '.join(picked)}\n")
+    (folder / "memory/zero.md").write_text("!!!\n")
+    return folder
+
+
+def options(notes: Path, always: bool, *, once: bool = False, config: str | None = None) -> Options:
+    return Options(
+        workspace=str(notes),
+        index=str(notes.parent / f"always-{always}.sqlite"),
+        provider="builtin",
+        config=config,
+        once=once,
+        now=1_795_000_000.0,
+        changes=(("store.vector.always", str(always).lower()), ("minScore", "0")),
+    )
+
+
+def answers(engine: Engine, source: str = "") -> list[Trace]:
+    return [engine.queries.rank(engine.queries.gather(q, source=source), engine.plan.settings) for q in QUERIES]
+
+
+def without_times(trace: Trace) -> dict[str, Any]:
+    """The whole record but for its time, who found the nearest, the switch itself, and the count of writes."""
+    told: dict[str, Any] = json.loads(json.dumps(trace_json.trace(trace)))
+    del told["timings"], told["nearestBy"], told["generation"], told["settings"]["store.vector.always"]
+    return told
+
+
+@pytest.mark.parametrize("once", [False, True], ids=["the app and the server", "a command"])
+def test_the_answers_are_those_of_numpy(notes: Path, once: bool) -> None:
+    with Engine.open(options(notes, False)) as engine:
+        engine.indexer.catch_up()
+        by_numpy = answers(engine)
+        of_one_source = answers(engine, "memory")
+        assert {trace.nearest_by for trace in by_numpy} == {NUMPY, ""}
+    with Engine.open(options(notes, True, once=once)) as engine:
+        engine.indexer.catch_up()
+        by_vec0 = answers(engine)
+        assert engine.status().vector.engine.startswith("sqlite-vec v")
+        with engine.queries.reader() as store, engine.queries.state(store) as known:
+            assert known.corpus.dims == 0, "no vector is kept in memory"
+        assert [*map(without_times, by_vec0)] == [*map(without_times, by_numpy)]
+        assert SQLITE_VEC in {trace.nearest_by for trace in by_vec0}
+        assert [*map(without_times, answers(engine, "memory"))] == [*map(without_times, of_one_source)]
+
+
+def test_why_not_map_and_inbox_are_the_same(notes: Path) -> None:
+    seen: list[Any] = []
+    for always in (False, True):
+        with Engine.open(options(notes, always)) as engine:
+            engine.indexer.catch_up()
+            evidence = engine.queries.gather("router vlan")
+            far = trace_json.why(engine.queries.why(evidence, "memory/007.md", 1))
+            plane = chunk_map.chunk_map(engine.queries)
+            chunks = inbox_inputs.chunks_of(engine.queries)
+            assert plane is not None
+            assert chunks is not None
+            seen.append((far, plane.places, chunks.vectors.tobytes()))
+    assert seen[0] == seen[1]
+
+
+def test_an_index_that_grows_while_the_app_runs_is_followed(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    with Engine.open(options(notes, True)) as engine:
+        engine.indexer.sync()
+        for number in range(3):
+            (notes / "MEMORY.md").write_text("router vlan\n" * (number + 1))
+            engine.indexer.sync()
+            trace = engine.queries.search("router vlan")
+            assert trace.nearest_by == SQLITE_VEC
+            assert [hit.chunk.end_line for hit in trace.recalled] == [number + 2]
+        engine.indexer.sync(force=True)
+        assert engine.queries.search("router vlan").nearest_by == SQLITE_VEC
+
+
+def test_a_table_that_nobody_asks_for_any_more_goes(notes: Path) -> None:
+    with Engine.open(options(notes, True)) as engine:
+        engine.indexer.catch_up()
+        assert engine.queries.search("router").nearest_by == SQLITE_VEC
+    off = Options(**{**vars_of(options(notes, True)), "changes": ()})
+    with Engine.open(off) as engine:
+        engine.indexer.sync()
+        assert engine.queries.search("router").nearest_by == NUMPY
+        assert engine.status().vector.engine.startswith("numpy")
+
+
+def vars_of(options: Options) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in options.__dataclass_fields__}
+
+
+def test_the_command_names_who_found_the_nearest(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--workspace", str(notes), "--index", str(notes.parent / "cli.sqlite"), "--provider", "builtin"]
+    for more, who in (([], "numpy"), (["--set", "store.vector.always=true"], "sqlite-vec")):
+        assert main(["search", "router", *place, *more, "--json", "--explain"]) == 0
+        assert json.loads(capsys.readouterr().out)["trace"]["nearestBy"] == who
+        assert main(["search", "router", *place, *more, "--explain"]) == 0
+        assert f"; nearest by {who})" in capsys.readouterr().out
+
+
+# --- another build of it -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def other_build(tmp_path: Path) -> Callable[[str], str]:
+    """Writes a configuration that names a file; returns the configuration's path."""
+
+    def made(path: str) -> str:
+        config = tmp_path / "openclaw.json"
+        search = {"store": {"vector": {"extensionPath": path}}}
+        config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
+        return str(config)
+
+    return made
+
+
+def test_another_build_is_run_after_an_approval_alone(
+    notes: Path, tmp_path: Path, other_build: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed = next(Path(str(abilities.INSTALLED.path)).parent.glob("vec0.*"))
+    # A name from which SQLite would guess another entry point.
+    library = tmp_path / f"my-vectors{installed.suffix}"
+    shutil.copy(installed, library)
+    config = other_build(str(library))
+    place = ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "builtin"]
+    with Engine.open(options(notes, True, config=config)) as engine:
+        use = engine.indexer.opener.vec0()
+        assert use.path == abilities.INSTALLED.path
+        assert "you have not agreed to run it" in use.refused
+        assert "extension" in {notice.code for notice in engine.status().notices}
+    assert main(["index", *place, "--config", config, "--approve-extension"]) == 0
+    told = capsys.readouterr().err
+    assert str(library) in told
+    assert "openclaw.json:1" in told
+    with Engine.open(options(notes, True, config=config)) as engine:
+        assert engine.indexer.opener.vec0().path == str(library)
+        engine.indexer.catch_up()
+        assert engine.queries.search("router").nearest_by == SQLITE_VEC
+        status = engine.status()
+        assert status.vector.extension_path == str(library)
+        assert "extension" not in {notice.code for notice in status.notices}
+    assert main(["provider", *place, "--config", config]) == 0
+    assert f"Approved: sqlite-vec at {library} may be run, since" in capsys.readouterr().out
+    assert main(["provider", *place, "--config", config, "--revoke", "sqlite-vec"]) == 0
+    with Engine.open(options(notes, True, config=config)) as engine:
+        assert engine.indexer.opener.vec0().path == abilities.INSTALLED.path
+
+
+@pytest.mark.parametrize("content", [None, b"no library", b""], ids=["absent", "text", "empty"])
+def test_a_file_that_is_no_build_of_it_costs_no_answer(
+    notes: Path, tmp_path: Path, other_build: Callable[[str], str], content: bytes | None
+) -> None:
+    library = tmp_path / "vec0.so"
+    if content is not None:
+        library.write_bytes(content)
+    config = other_build(str(library))
+    with Engine.open(options(notes, True, config=config)) as engine:
+        engine.indexer.opener.approve_extension("a test")
+    with Engine.open(options(notes, True, config=config)) as engine:
+        engine.indexer.catch_up()
+        trace, status = engine.queries.search("router vlan"), engine.status()
+    assert trace.recalled
+    assert trace.nearest_by == NUMPY
+    assert status.vector.load_error is not None
+    assert status.vector.load_error.startswith("load: ")
+    assert "vec0" in {notice.code for notice in status.notices}
+
+
+def test_there_is_nothing_to_approve_where_none_is_named(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["index", "--workspace", str(notes), "--approve-extension", "--provider", "builtin"]) == 2
+    assert "names no build of sqlite-vec" in capsys.readouterr().err
