@@ -143,8 +143,8 @@ def _language(claim: notices.LanguageUnknown, case: NoticeCase) -> None:
 @checks(notices.NotTranslated)
 def _translated(claim: notices.NotTranslated, case: NoticeCase) -> None:
     assert case.evidence.provider == "builtin"
-    letters = [word for word in re.findall(r"\w+", case.evidence.query) if unicodedata.name(word[0]).startswith("CJK")]
-    assert list(claim.words) == letters
+    words = re.findall(r"[^\W\d_]+", case.evidence.query)
+    assert list(claim.words) == [word for word in words if not unicodedata.name(word[0]).startswith("LATIN")]
     assert not any(word in text for word in claim.words for text in case.world.texts.values())
 
 
