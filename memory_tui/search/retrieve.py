@@ -298,7 +298,7 @@ def _embedded(asked: Sequence[Asked], wanted: Identity, provider: Provider) -> l
     ]
 
 
-_KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.15
+_KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.1
 """How much of a question the built-in table has to know for meaning to count in full, and at all. Questions in English
 and German have 0.9 or more, those in other scripts less than 0.6, those in other alphabets next to nothing."""
 _SPOKEN = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "CJK": "Chinese"}
