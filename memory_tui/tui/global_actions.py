@@ -469,15 +469,13 @@ class GlobalActions(App[int]):
     def do_copy(self) -> None:
         """Copy as: text with its citation, citation, Markdown, JSON, the command that shows this."""
         from memory_tui.tui import external
-        from memory_tui.tui.tuning import ORIGIN
         from memory_tui.tui.views.dialogs import Picker
 
         view, engine = self.view, self.engine
         place = view.place_in_note() if view is not None else None
         if view is None or engine is None or place is None:
             return
-        values = self.tuning.settings.values.items() if self.tuning is not None else ()
-        tuned = {key: one.value for key, one in values if one.origin == ORIGIN}
+        tuned = self.tuning.turned if self.tuning is not None else {}
         question = self.question if self.current_mode == "search" else ""
         found = external.forms(place, view.text_in_note(), question, str(engine.plan.roots.workspace), tuned)
 
