@@ -220,6 +220,11 @@ class Tuning:
         """Whether any knob differs from the baseline."""
         return self.days != self.baseline.days or not same(self.settings, self.baseline.settings)
 
+    @property
+    def turned(self) -> dict[str, Scalar]:
+        """The knobs that were turned on screen, with their values."""
+        return {key: one.value for key, one in self.settings.values.items() if one.origin == ORIGIN}
+
     def difference(self) -> str:
         """What differs from how the app was opened, as `label value` words."""
         turned = [
