@@ -211,11 +211,6 @@ class Tuning:
         return bool(self.days) or not same(self.settings, self.opened)
 
     @property
-    def turned(self) -> dict[str, Scalar]:
-        """What was turned on screen, by key."""
-        return {key: one.value for key, one in self.settings.values.items() if one.origin == ORIGIN}
-
-    @property
     def compared(self) -> bool:
         """Whether any knob differs from the baseline."""
         return self.days != self.baseline.days or not same(self.settings, self.baseline.settings)
