@@ -81,9 +81,9 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
             "Use a command such as memory-tui search, or another terminal.",
         )
     from memory_tui.config import places
-    from memory_tui.tui import grammar
+    from memory_tui.tui import key_meanings
 
-    doubt = grammar.load_keys(places.own_path().with_name("keys.toml"))
+    doubt = key_meanings.load_keys(places.own_path().with_name("keys.toml"))
     from memory_tui.tui.app import run
 
     return run(chosen, query, suggestions, leads=leads, doubt=doubt)

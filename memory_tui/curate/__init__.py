@@ -1,9 +1,9 @@
 """Change notes: each change is shown first, written in one step, journaled, undone on request.
 
-- annotate: Annotating writes the comments of an entry of MEMORY.md or USER.md that steer its recall. -> annotate
+- annotate: Annotating plans the comments of an entry of MEMORY.md or USER.md that steer its recall. -> annotate
 - budget: The budget of a note: how much of it its host puts before the agent, where it cuts. -> measure
 - changes: A change of notes: the bytes before, the bytes after, file by file. -> Change
-- curator: The curator carries a planned change out: it is shown before, journalled, undone after. -> Curator
+- curator: The curator is the way to change a note: preview, journal, write, undo. -> Curator
 - diff: A preview of a change, line by line, with secrets masked. -> lines
 - git: What git knows of a note: commits, differences, old texts; git runs nothing that a repository names. -> History
 - journal: The journal keeps every change with its inverse, every unsaved draft, outside the workspace. -> Journal
@@ -13,15 +13,15 @@
 - merge: Three-way merge of a note by lines; a conflict remains where both sides changed the same lines. -> merge
 - move_back: Moving back takes entries that OpenClaw promoted out of MEMORY.md; their daily notes hold them again, or
   still. -> move_back
-- note_bytes: The bytes of a note change here: replaced, created, removed or appended, in a folder that stays open. ->
-  replace
+- note_bytes: The only module that writes a note: its bytes are replaced, created, removed or appended in a folder
+  that stays open. -> replace
 - note_edits: Candidate edits: small changes of a note by which one of its lines may come to be found, smallest first.
   -> candidates
-- note_write: A write brings a decided change to disk: merged with what others wrote meanwhile, or tried again. ->
-  write
+- note_write: A decided change is merged with what others wrote meanwhile, then handed to note_bytes, or tried again.
+  -> write
 - planner: The planner decides a change: a wish (capture, promote, move, delete, archive) becomes new text; nothing is
   written. -> Planner
-- promote: Promoting copies or moves lines of a daily log into MEMORY.md, below a heading. -> promote
+- promote: Promoting plans how lines of a daily log come into MEMORY.md, below a heading, copied or moved. -> promote
 - recover: Recovery finishes or forgets a change that a crash cut off. -> recover
 - restore: Restoring brings back what a note held before: by the journal, by git, by what the index last saw of it. ->
   versions

@@ -1,4 +1,4 @@
-"""Annotating writes the comments of an entry of MEMORY.md or USER.md that steer its recall.
+"""Annotating plans the comments of an entry of MEMORY.md or USER.md that steer its recall.
 
 Triggers, importance and project stand at the end of the entry's first line, where OpenClaw 2026.9 reads them. What is
 written is read again by its rules first, so that no annotation is written that would have no effect.

@@ -1,4 +1,4 @@
-"""The curator carries a planned change out: it is shown before, journalled, undone after.
+"""The curator is the way to change a note: preview, journal, write, undo.
 
 Whose bytes they are cannot be told: an agent may have written to the note while the program had it. So the change
 says what the note was before and what it was after, and names those changes of the journal that were made meanwhile.

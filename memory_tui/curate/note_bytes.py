@@ -1,4 +1,4 @@
-"""The bytes of a note change here: replaced, created, removed or appended, in a folder that stays open.
+"""The only module that writes a note: its bytes are replaced, created, removed or appended in a folder that stays open.
 
 Where the system allows it the folder is opened component by component below its root, and every name is used
 relative to it.

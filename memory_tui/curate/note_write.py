@@ -1,4 +1,4 @@
-"""A write brings a decided change to disk: merged with what others wrote meanwhile, or tried again."""
+"""A decided change is merged with what others wrote meanwhile, then handed to note_bytes, or tried again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promoting copies or moves lines of a daily log into MEMORY.md, below a heading."""
+"""Promoting plans how lines of a daily log come into MEMORY.md, below a heading, copied or moved."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The engine behind every front end: it opens a workspace, keeps its index fresh, answers queries.
 
-- backend: The backend is who answers: QMD where it was chosen, else the built-in index, which also stands in for QMD.
+- backend: The backend decides who answers: QMD where it was chosen, else the built-in index, which is QMD's fallback.
   -> Backend
 - batch_runner: The batch runner follows batch jobs beside the syncs of an engine. -> BatchRunner
 - change_watch: The change watch notices what other programs do to notes, to their folders, to the index. ->

@@ -1,4 +1,4 @@
-"""The backend is who answers: QMD where it was chosen, else the built-in index, which also stands in for QMD.
+"""The backend decides who answers: QMD where it was chosen, else the built-in index, which is QMD's fallback.
 
 A failure is written beside QMD's index, so that it costs one search of one process, and the next ones nothing. QMD is
 then left alone for half a minute, and longer after each failure, until a probe outside of any search succeeds.

@@ -41,7 +41,7 @@ from memory_tui.engine.freshness_check import FreshnessCheck
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, who_answers
 from memory_tui.index.connections import Readers, Writer
-from memory_tui.index.remarks import IndexNotUsed
+from memory_tui.index.index_notices import IndexNotUsed
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import reachable
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.indexer import Indexer
     from memory_tui.engine.unrelated_memory import UnrelatedMemory
-    from memory_tui.explain.elsewhere import UnindexedTexts
+    from memory_tui.explain.absent_words import UnindexedTexts
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.index.store import Store
     from memory_tui.plan import Plan
@@ -82,7 +82,7 @@ class Queries:
 
     @cached_property
     def _waiting(self) -> UnindexedTexts:
-        from memory_tui.explain.elsewhere import UnindexedTexts
+        from memory_tui.explain.absent_words import UnindexedTexts
 
         return UnindexedTexts(lambda path: shown(self._plan.roots, path).text)
 
@@ -197,7 +197,7 @@ class Queries:
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
-        from memory_tui.explain.elsewhere import words_elsewhere
+        from memory_tui.explain.absent_words import words_elsewhere
         from memory_tui.search.retrieve import SearchContext, gather
 
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):

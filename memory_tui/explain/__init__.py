@@ -1,13 +1,13 @@
 """Explanations of a ranking: why, why not, what would change it. Nothing here writes.
 
+- absent_words: Words of a query that the index does not hold: which notes on disk do. -> words_elsewhere
 - change_wording: Sets of changes in words. -> change_set
 - claims: Claims: each statement of an explanation as a value that carries its evidence. -> of_empty
 - counterfactuals: Counterfactuals find the settings that would change whether a chunk is recalled. -> flips
 - decay: Decay over time: which hits age will drop, on which day, at which gate. -> fading
-- elsewhere: Where words of a query stand that the index does not hold. -> words_elsewhere
 - landscape: The landscape: chunks as points on a plane by their vectors, in groups that are named by their words.
   -> landscape
-- located_line: A located line: what is known of it before anything is asked. -> locate
+- located_line: A line of a note by path or number: its file, its chunk, whether it is indexed. -> locate
 - matched_words: Matched words: where the words of a query stand in a text, found as the search finds them.
   -> MatchedWords
 - noise: The noise floor: the scores of unrelated queries beside those of the notes. -> measure

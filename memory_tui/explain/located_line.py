@@ -1,4 +1,4 @@
-"""A located line: what is known of it before anything is asked."""
+"""A line of a note by path or number: its file, its chunk, whether it is indexed."""
 
 from __future__ import annotations
 

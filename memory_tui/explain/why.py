@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
 from memory_tui.explain import claims
-from memory_tui.explain.elsewhere import holds
+from memory_tui.explain.absent_words import holds
 from memory_tui.explain.score_lines import (
     Operation,
     ScoreLine,

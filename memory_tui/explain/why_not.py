@@ -13,8 +13,8 @@ import numpy as np
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import Settings
+from memory_tui.explain.absent_words import holds
 from memory_tui.explain.claims import GATE_SWITCHES, StillLostWithout, StoppedByAlone, SwitchedGate
-from memory_tui.explain.elsewhere import holds
 from memory_tui.explain.located_line import ExplainedLine, locate
 from memory_tui.explain.verdicts import (
     ChangedSinceIndexed,

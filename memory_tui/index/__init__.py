@@ -6,11 +6,12 @@
 - connections: Read-only connections, one for each running query, reused by the next. -> Readers
 - database: An index as an SQLite database: its connection, with what it can load. -> Database
 - disk_usage: Disk usage of an index, table by table. -> tables
-- embedding: Embedding of chunks: which texts go to the provider, which it rejected, which are withheld as secrets. ->
-  rows
+- embedding: Embedding of chunks: which texts or media files go to the provider, which it rejected, which are withheld
+  as secrets. -> rows
 - freshness: Freshness compares the index with the files on disk. -> compare
 - full_text: Full-text search of an index by FTS5. -> FullText
 - index_file: The index file: where it lies, private to its user, never in the place of another file. -> find
+- index_notices: Notices about opening or reading an index, each with its evidence. -> MovedAside
 - index_write: Writes to an index, one transaction each. -> replace_files
 - integrity: Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined. ->
   problems
@@ -18,7 +19,6 @@
 - note_rows: A note as rows of the index: its chunks under their headings, with what a person should know of it. ->
   cut
 - rebuild: A rebuild makes a new index beside the old one, then publishes it in one step. -> begin
-- remarks: Remarks tell what opening or reading an index met, each as a notice with its evidence. -> MovedAside
 - schema: The schema of an index file: its tables, the recipe it was made with. -> Recipe
 - store: The store reads the rows of an index. -> Store
 - sync: A sync makes the index hold what is on disk. -> sync

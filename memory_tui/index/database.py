@@ -31,7 +31,7 @@ from memory_tui.core.errors import (
 from memory_tui.index import schema
 from memory_tui.index.abilities import INSTALLED, OFF, Vec0, Vec0Use, fts5, load
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
-from memory_tui.index.remarks import NotCopied
+from memory_tui.index.index_notices import NotCopied
 
 if TYPE_CHECKING:
     from memory_tui.notices import Notice
@@ -44,7 +44,7 @@ _NO_ROOM = 1 << 17
 """With fewer free bytes SQLite's own small files may not fit."""
 _TRIES, _PAUSE_SECONDS = 250, 0.02
 _SPOILED_SCHEMA = re.compile(
-    r"no such (table|column)|has no column|already exists|malformed|vtable constructor failed|"
+    r"no such (fts5 )?(table|column)|has no column|already exists|malformed|vtable constructor failed|"
     r"(fts5|unsupported) file format"
 )
 """What SQLite says of statements of ours when tables are not what `schema` has made."""

@@ -1,10 +1,10 @@
-"""Embedding of chunks: which texts go to the provider, which it rejected, which are withheld as secrets.
+"""Embedding of chunks: which texts or media files go to the provider, which it rejected, which are withheld as secrets.
 
-The index remembers them by the provider's identity and the hash of the text, with the provider's reason. They are asked
+The index remembers rejected texts by the provider's identity and the hash of the text, with the reason. They are asked
 for again when the text or the provider is another one, when somebody says so, and after a day. Words still find them.
 
-The index remembers their hashes and of which kind each is, so that nobody has to wonder why a chunk has no vector, and
-nobody looks at them twice. They stay findable by their words.
+The index remembers withheld texts by hash and kind of secret: it tells why a chunk has no vector, and looks at none of
+them twice. They stay findable by their words.
 """
 
 from __future__ import annotations

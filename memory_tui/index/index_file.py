@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from memory_tui.core import atomic, files
 from memory_tui.core.errors import IndexRefused, IndexUnavailable
 from memory_tui.core.side_files import read_beside
-from memory_tui.index.remarks import KeptElsewhere, MovedAside, OnSharedFiles
+from memory_tui.index.index_notices import KeptElsewhere, MovedAside, OnSharedFiles
 from memory_tui.index.schema import APPLICATION_ID
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Answers to agents have the words of OpenClaw's plug-in: three tools, recall before an answer, capture after it."""
+"""The memory tools of agents (recall, store, forget) answer in the words of OpenClaw's plug-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LanceDB is a library that is loaded on first use, whose failures become sentences.
+"""The only module that imports LanceDB: on first use, its exceptions turned into our errors.
 
 Nothing else of the package imports lancedb or pyarrow: the two take seconds, and most runs never need them.
 """

@@ -11,5 +11,5 @@
 - server: The MCP server of a memory: tools, notes as resources, the recall rule as a prompt. -> serve
 - tools: The two tools of OpenClaw's memory: memory_search, memory_get. -> memory_search
 - types: The types of the tools' arguments, of their answers; schemas.json is made of them. -> SearchAnswer
-- wire: JSON-RPC over standard streams: one message a line, an answer for each line that is none. -> Pipes
+- wire: JSON-RPC over standard streams: one message a line; a line that is no message gets an error. -> Pipes
 """

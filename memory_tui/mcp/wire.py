@@ -1,4 +1,4 @@
-"""JSON-RPC over standard streams: one message a line, an answer for each line that is none.
+"""JSON-RPC over standard streams: one message a line; a line that is no message gets an error.
 
 JavaScript writes half of a character as `"\\ud83d"`, which is JSON, but no text: such a half becomes U+FFFD, and the
 request is answered like any other. A blank line is nothing. A line that cannot be read is answered under the id that

@@ -1,4 +1,4 @@
-"""OpenClaw's own files are only read here; session notes alone are written.
+"""OpenClaw's own files are read here; written are session notes alone, or with approval hashes of its trust ledger.
 
 - agent_sessions: Agent sessions of OpenClaw 2026.9 stand in a database, out of which they are copied as transcripts.
   -> SessionCopies

@@ -1,4 +1,4 @@
-"""Models of QMD are looked for on disk before QMD is: it would download them without an end, or delete a bad file."""
+"""QMD's models are checked on disk before QMD runs, which would download missing ones, or delete bad ones."""
 
 from __future__ import annotations
 

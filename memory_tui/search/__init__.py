@@ -13,7 +13,8 @@
 - gate: The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict. -> pass_gate
 - index_in_memory: An index in memory between queries: its chunks, the dates of its files, its postings.
   -> IndexInMemory
-- keyword: Keyword search: OpenClaw's way, ours, or word by word without vectors. -> Matcher
+- keyword: Keyword search of a question or of its parts: OpenClaw's way, ours, or word by word without vectors.
+  -> Matcher
 - lexical: Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts. -> search
 - passages: Passages are what a chunk is made of: its lines, windows of whole lines, its letters. -> cut
 - path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex

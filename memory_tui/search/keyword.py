@@ -1,4 +1,4 @@
-"""Keyword search: OpenClaw's way, ours, or word by word without vectors.
+"""Keyword search of a question or of its parts: OpenClaw's way, ours, or word by word without vectors.
 
 Three ways of finding a word: FTS5 cuts text into words, or into trigrams, which cannot find a word of one or two
 characters, so that the text is looked through for those; and without FTS5 the text is looked through for all.

@@ -25,7 +25,7 @@ from memory_tui.notices import (
     UnevenWeights,
     WordsUnknown,
 )
-from memory_tui.release_notices import (
+from memory_tui.release_differences import (
     CutOtherwise,
     EmptiedThere,
     FirstSearchThere,

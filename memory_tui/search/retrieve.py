@@ -24,7 +24,7 @@ from memory_tui.notices import (
     SearchedOtherwise,
 )
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
-from memory_tui.release_notices import ZeroVectors
+from memory_tui.release_differences import ZeroVectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
 from memory_tui.search.dates.question_dates import Time, time_in

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory_tui.tui.grammar import MEANINGS, key_of, shown
+from memory_tui.tui.key_meanings import MEANINGS, key_of, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def refusal(needs: Sequence[str], context: Context) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that keys do at `where`, a screen or pane: what their `meaning` (see grammar) comes to there.
+    """One thing that keys do at `where`, a screen or pane: what their `meaning` (see key_meanings) comes to there.
 
     `meaning` is empty for what the palette alone offers, `hint` (its word in the key hints) for what help alone lists.
     `needs` names what has to hold, in the order in which it is asked. `priority` keys work while typing too.

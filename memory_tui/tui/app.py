@@ -51,13 +51,13 @@ from memory_tui.tui.colours import (
     theme_of,
 )
 from memory_tui.tui.global_actions import GlobalActions
-from memory_tui.tui.grammar import MEANINGS
+from memory_tui.tui.key_meanings import MEANINGS
+from memory_tui.tui.key_queue import KeyQueue
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking
 from memory_tui.tui.state import Facts, Pace
-from memory_tui.tui.typed_ahead import TypedAhead
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
@@ -188,7 +188,7 @@ class MemoryApp(GlobalActions):
         self.recalled = Marking()
         self.shares: dict[str, float] = {}
         self.pace = Pace()
-        self.typed_ahead = TypedAhead(self, self._strike)
+        self.key_queue = KeyQueue(self, self._strike)
         self.signals: signals.Signals | None = None
         """Who ends the app when a signal comes; None where it runs without a terminal."""
         self.last_words = ""
@@ -277,7 +277,7 @@ class MemoryApp(GlobalActions):
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the panes one by one, everything else at once."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
-            await self.typed_ahead.take(event)
+            await self.key_queue.take(event)
         else:
             await super().on_event(event)
 
@@ -297,9 +297,9 @@ class MemoryApp(GlobalActions):
             self.signals.listen(asyncio.get_running_loop())
             self.set_interval(TERMINAL_EVERY, self._look_for_terminal)
         if self.typed_early is not None:
-            self.typed_ahead.expect_answer(self._answered)
+            self.key_queue.expect_answer(self._answered)
         if self.typed_early:
-            self.call_after_refresh(self.typed_ahead.type_early, self.typed_early)
+            self.call_after_refresh(self.key_queue.type_early, self.typed_early)
         self.jobs.open()
         if self._query:
             self.switch_mode("search")

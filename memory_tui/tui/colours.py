@@ -1,4 +1,4 @@
-"""The colours of a theme: roles that can be read on every ground, hue kept; the ground of the terminal."""
+"""The colours of a theme, readable on every background; the terminal's own background."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import after_prefix, find, why_nothing
 from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.view import View, sentence_of
@@ -20,9 +20,9 @@ from memory_tui.tui.workers import alive, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
+    from memory_tui.tui.key_queue import KeyQueue
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
-    from memory_tui.tui.typed_ahead import TypedAhead
     from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.workers import WorkerJobs
 
@@ -33,15 +33,16 @@ class GlobalActions(App[int]):
     jobs: WorkerJobs
     engine: Engine | None
     findings = 0
-    failing_agents = 0
     """Suggestions of the inbox that are neither kept nor put off, as far as somebody looked."""
+    failing_agents = 0
+    """Agents that fail, as far as somebody looked."""
     first_steps: FirstSteps | None = None
     """Where somebody new stands; None where nobody is led."""
     shares: dict[str, float]
     _prefix = ""
     """The key that waits for its second letter."""
     facts: Facts | None
-    typed_ahead: TypedAhead
+    key_queue: KeyQueue
     tuning: Tuning | None
     """Where the knobs are; known when the engine is open."""
 
@@ -183,7 +184,7 @@ class GlobalActions(App[int]):
     def do_ask(self) -> None:
         """Go to the query box."""
         self.switch_mode("search")
-        self.typed_ahead.when_drawn(self._focus_query)
+        self.key_queue.when_drawn(self._focus_query)
 
     def _focus_query(self) -> None:
         for box in self.screen.query("#query"):
@@ -309,7 +310,7 @@ class GlobalActions(App[int]):
             else:
                 self.show_message(f"Your text is not saved yet. Press {key_of('save')}, then ask again.")
 
-        self.typed_ahead.when_drawn(go)
+        self.key_queue.when_drawn(go)
 
     def do_theme(self) -> None:
         """Choose colours."""

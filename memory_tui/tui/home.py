@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
     from memory_tui.search.trace import Trace
+    from memory_tui.tui.key_queue import KeyQueue
     from memory_tui.tui.note_info import Marking
     from memory_tui.tui.state import Facts, Pace
     from memory_tui.tui.tuning import Tuning
-    from memory_tui.tui.typed_ahead import TypedAhead
     from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.widgets.status_bars import IndexingProgress
     from memory_tui.tui.workers import WorkerJobs
@@ -40,7 +40,7 @@ class Home(Protocol):
     """The newest events of the engine."""
     recalled: Marking
     """The lines that questions of this session recalled."""
-    typed_ahead: TypedAhead
+    key_queue: KeyQueue
     workspace_name: str
     suggestions: tuple[str, ...]
     first_steps: FirstSteps | None

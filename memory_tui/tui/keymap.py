@@ -9,7 +9,7 @@ from textual.binding import Binding
 
 from memory_tui.tui.action import Action
 from memory_tui.tui.action_table import ACTIONS
-from memory_tui.tui.grammar import MEANINGS, PREFIXES, is_letter, is_sequence, key_of, shown
+from memory_tui.tui.key_meanings import MEANINGS, PREFIXES, is_letter, is_sequence, key_of, shown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, NumberedView, OverlayView
 
 

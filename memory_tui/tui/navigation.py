@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 
 if TYPE_CHECKING:
     from textual.screen import Screen

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.grammar import key_of
+from memory_tui.source.last_text import is_daily
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Planned
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ def visible(text: str) -> str:
 
 def _visible(line: str) -> str:
     return line if line.isprintable() else "\t".join(map(safe, line.split("\t")))
+
+
+def goes_on_at_end(path: str, line: int) -> bool:
+    """Whether an editor begins at the end of a note: a log goes on there, unless a person came from a `line` of it."""
+    return line <= 1 and is_daily(path)
 
 
 def left_over(engine: Engine) -> str:

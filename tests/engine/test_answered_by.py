@@ -32,7 +32,7 @@ def notes(tmp_path: Path) -> Path:
     ("question", "provider", "changes", "by"),
     [
         ("omada router", "builtin", {}, ("by words and vectors", "")),
-        (CHINESE, "builtin", {}, ("by words only", UNKNOWN)),
+        (CHINESE, "builtin", {}, ("WORDS ONLY (Chinese)", UNKNOWN)),
         (CHINESE, "builtin", {"profile": "openclaw-2026.3"}, ("by words only", UNKNOWN)),
         ("omada router", "none", {}, ("by words only", "the index has no vectors")),
         ("omada router", "scripted", {"query.hybrid.enabled": "false"}, ("by vectors only", "hybrid is off")),
@@ -98,7 +98,7 @@ def test_the_mode_of_the_question_stands_beside_it(notes: Path, size: tuple[int,
         assert str(shown.content).strip() == "by words and vectors"
         await ask(pilot, CHINESE)
         said = str(shown.content).strip()
-        assert said == "by words only  NEARBY ONLY"
+        assert said == "WORDS ONLY (Chinese)  NEARBY ONLY"
         assert said in text_of(app)
         assert "喜欢读书" in text_of(app)
         assert text_of(app).splitlines()[0].count("HYBRID") == 1

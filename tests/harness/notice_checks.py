@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from memory_tui import notices, plan, release_notices
+from memory_tui import notices, plan, release_differences
 from memory_tui.config import places
 from memory_tui.core import files, locks, profiles, tokens
 from memory_tui.core.errors import IndexBusy, ProviderError, WorkspaceError
@@ -29,7 +29,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.freshness_check import NotesVanished, RebuildWaits
 from memory_tui.engine.open_index import EXTENSION, named_extension
-from memory_tui.index import abilities, index_file, remarks
+from memory_tui.index import abilities, index_file, index_notices
 from memory_tui.notices import Notice
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Options, choose
@@ -67,8 +67,8 @@ class NoticeCase(Case):
 # --- what OpenClaw does otherwise ----------------------------------------------------------------------------------
 
 
-@checks(release_notices.EmptiedThere)
-def _emptied(claim: release_notices.EmptiedThere, case: NoticeCase) -> None:
+@checks(release_differences.EmptiedThere)
+def _emptied(claim: release_differences.EmptiedThere, case: NoticeCase) -> None:
     assert profiles.get(claim.profile).faults
     assert case.trace.profile == claim.profile
     with case.world.engine.queries.reader() as store:
@@ -76,31 +76,31 @@ def _emptied(claim: release_notices.EmptiedThere, case: NoticeCase) -> None:
     assert identity is None or not identity.dims
 
 
-@checks(release_notices.FirstSearchThere)
-def _first(claim: release_notices.FirstSearchThere, case: NoticeCase) -> None:
+@checks(release_differences.FirstSearchThere)
+def _first(claim: release_differences.FirstSearchThere, case: NoticeCase) -> None:
     assert profiles.get(claim.profile).faults
     assert case.trace.profile == claim.profile
     again = case.world.engine.queries.gather(case.evidence.query)
-    said = [one for one in rank(again, case.settings).notices if isinstance(one, release_notices.FirstSearchThere)]
+    said = [one for one in rank(again, case.settings).notices if isinstance(one, release_differences.FirstSearchThere)]
     assert not said, "only the first"
 
 
-@checks(release_notices.ZeroVectors)
-def _zeros(claim: release_notices.ZeroVectors, case: NoticeCase) -> None:
+@checks(release_differences.ZeroVectors)
+def _zeros(claim: release_differences.ZeroVectors, case: NoticeCase) -> None:
     found = static_table().vectors(list(case.world.texts.values()))
     assert claim.count == sum(not vector.any() for vector in found)
     assert claim.profile == (case.trace.profile if profiles.get(case.trace.profile).exact_paths else "")
 
 
-@checks(release_notices.CutOtherwise)
-def _cut_otherwise(claim: release_notices.CutOtherwise, case: NoticeCase) -> None:
+@checks(release_differences.CutOtherwise)
+def _cut_otherwise(claim: release_differences.CutOtherwise, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
     with case.world.engine.queries.reader() as store:
         assert claim.chunking == store.chunking() != profiles.get(claim.profile).chunking
 
 
-@checks(release_notices.TrustUnread)
-def _unread(claim: release_notices.TrustUnread, case: NoticeCase) -> None:
+@checks(release_differences.TrustUnread)
+def _unread(claim: release_differences.TrustUnread, case: NoticeCase) -> None:
     assert profiles.get(case.trace.profile).exact_paths
     file = places.state_database()
     assert str(file) in claim.detail
@@ -108,8 +108,8 @@ def _unread(claim: release_notices.TrustUnread, case: NoticeCase) -> None:
     assert "own database" in claim.next_step
 
 
-@checks(release_notices.NeverRecalledThere)
-def _never(claim: release_notices.NeverRecalledThere, case: NoticeCase) -> None:
+@checks(release_differences.NeverRecalledThere)
+def _never(claim: release_differences.NeverRecalledThere, case: NoticeCase) -> None:
     assert claim.profile == case.trace.profile
     open_wide = case.settings.update({"query.maxResults": 50, "query.minScore": 0.0}, "harness")
     hits = {hit.chunk.citation for hit in case.under(open_wide).recalled}
@@ -336,8 +336,8 @@ def _refused(claim: notices.VectorsRefused, case: NoticeCase) -> None:
     assert set(claim.reasons) == {one.reason for one in refused}
 
 
-@checks(remarks.OnSharedFiles)
-def _on_shared(claim: remarks.OnSharedFiles, case: NoticeCase) -> None:
+@checks(index_notices.OnSharedFiles)
+def _on_shared(claim: index_notices.OnSharedFiles, case: NoticeCase) -> None:
     """The last mount of the longest folder above it, read by hand."""
     mounts = [line.split() for line in files._MOUNTS.read_text().splitlines()]
     above = [one for one in mounts if Path(claim.path).is_relative_to(one[4])]
@@ -350,8 +350,8 @@ def one_after(fields: list[str], sign: str) -> int:
     return fields.index(sign) + 1
 
 
-@checks(remarks.KeptElsewhere)
-def _kept_elsewhere(claim: remarks.KeptElsewhere, case: NoticeCase) -> None:
+@checks(index_notices.KeptElsewhere)
+def _kept_elsewhere(claim: index_notices.KeptElsewhere, case: NoticeCase) -> None:
     with pytest.raises(OSError) as error:  # noqa: PT011, PT012 - whatever the system says, wherever
         Path(claim.path).parent.mkdir(exist_ok=True)
         Path(claim.path).touch()
@@ -361,8 +361,8 @@ def _kept_elsewhere(claim: remarks.KeptElsewhere, case: NoticeCase) -> None:
     assert raw(claim.place, "SELECT count(*) FROM chunks") == len(NOTES)
 
 
-@checks(remarks.NotCopied)
-def _not_copied(claim: remarks.NotCopied, case: NoticeCase) -> None:
+@checks(index_notices.NotCopied)
+def _not_copied(claim: index_notices.NotCopied, case: NoticeCase) -> None:
     """What cannot be copied cannot be read; what takes its place was made of the notes."""
     with pytest.raises(sqlite3.DatabaseError) as error:
         raw(claim.path, "SELECT count(*) FROM chunks")
@@ -370,16 +370,16 @@ def _not_copied(claim: remarks.NotCopied, case: NoticeCase) -> None:
     assert raw(claim.place, "SELECT count(*) FROM chunks") == len(NOTES)
 
 
-@checks(remarks.IndexGone)
-def _gone(claim: remarks.IndexGone, case: NoticeCase) -> None:
+@checks(index_notices.IndexGone)
+def _gone(claim: index_notices.IndexGone, case: NoticeCase) -> None:
     assert case.world.engine.plan.index == Path(claim.path)
     uuid = "SELECT value FROM meta WHERE key = 'uuid'"
     assert raw(f"{claim.path}.was", "SELECT count(*) FROM chunks") > 0, "there was one"
     assert raw(f"{claim.path}.was", uuid) != raw(claim.path, uuid)
 
 
-@checks(remarks.MovedAside)
-def _moved_aside(claim: remarks.MovedAside, case: NoticeCase) -> None:
+@checks(index_notices.MovedAside)
+def _moved_aside(claim: index_notices.MovedAside, case: NoticeCase) -> None:
     with pytest.raises(sqlite3.DatabaseError):
         raw(claim.kept, "PRAGMA quick_check(1)")
     assert Path(claim.kept).parent == Path(claim.path).parent
@@ -388,8 +388,8 @@ def _moved_aside(claim: remarks.MovedAside, case: NoticeCase) -> None:
     assert "damaged" in claim.why or "not a database" in claim.why
 
 
-@checks(remarks.IndexNotUsed)
-def _not_used(claim: remarks.IndexNotUsed, case: NoticeCase) -> None:
+@checks(index_notices.IndexNotUsed)
+def _not_used(claim: index_notices.IndexNotUsed, case: NoticeCase) -> None:
     """Somebody else holds the lock of its writer, or it cannot be read."""
     index = Path(claim.path)
     assert index.is_file()
@@ -751,7 +751,7 @@ def of_opening(place: Path, patch: pytest.MonkeyPatch) -> Made:
         off.setattr(index_file, "_with_room", refuses)
         with opened(place, provider="none") as engine:
             engine.indexer.sync()
-            yield from (one for one in told(place, engine) if isinstance(one[0], remarks.NotCopied))
+            yield from (one for one in told(place, engine) if isinstance(one[0], index_notices.NotCopied))
     (place / "file").write_text("in the way")
     with patch.context() as off:
         off.setattr("tempfile.tempdir", str(place / "temporary"))
@@ -835,12 +835,12 @@ def of_machine(place: Path, patch: pytest.MonkeyPatch) -> Made:
 
 SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
     of_openclaw: {
-        release_notices.EmptiedThere,
-        release_notices.FirstSearchThere,
-        release_notices.ZeroVectors,
-        release_notices.CutOtherwise,
-        release_notices.NeverRecalledThere,
-        release_notices.TrustUnread,
+        release_differences.EmptiedThere,
+        release_differences.FirstSearchThere,
+        release_differences.ZeroVectors,
+        release_differences.CutOtherwise,
+        release_differences.NeverRecalledThere,
+        release_differences.TrustUnread,
     },
     of_questions: {
         notices.WordsUnknown,
@@ -856,13 +856,13 @@ SCENES: dict[Callable[[Path, pytest.MonkeyPatch], Made], set[type]] = {
     },
     of_providers: {notices.PassagesByWords, notices.MeaningOff, notices.OtherModel, notices.AnsweredOtherwise},
     of_remote: {notices.BatchWaits, notices.QuestionWithheld},
-    of_index: {notices.VectorsRefused, NotesVanished, RebuildWaits, remarks.IndexGone, notices.RootLost},
+    of_index: {notices.VectorsRefused, NotesVanished, RebuildWaits, index_notices.IndexGone, notices.RootLost},
     of_opening: {
-        remarks.OnSharedFiles,
-        remarks.KeptElsewhere,
-        remarks.NotCopied,
-        remarks.MovedAside,
-        remarks.IndexNotUsed,
+        index_notices.OnSharedFiles,
+        index_notices.KeptElsewhere,
+        index_notices.NotCopied,
+        index_notices.MovedAside,
+        index_notices.IndexNotUsed,
     },
     of_sessions: {
         agent_sessions.MessagesNotRead,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import manual, notices, release_notices
+from memory_tui import manual, notices, release_differences
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
@@ -42,7 +42,7 @@ def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options
     with Engine.open(options) as engine:
         engine.indexer.sync()
         trace = engine.queries.search("router")
-        assert release_notices.ZeroVectors.code in [notice.code for notice in trace.notices]
+        assert release_differences.ZeroVectors.code in [notice.code for notice in trace.notices]
         every = [*trace.recalled, *trace.lost]
         assert next(hit for hit in every if hit.chunk.path == "memory/punct.md").score == 0
 
@@ -52,18 +52,18 @@ def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_
 
     with Engine.open(replace(options, provider="none")) as engine:
         engine.indexer.sync()
-        assert release_notices.EmptiedThere.code in codes(engine)
-        assert release_notices.EmptiedThere.code not in codes(engine, profile="recommended")
+        assert release_differences.EmptiedThere.code in codes(engine)
+        assert release_differences.EmptiedThere.code not in codes(engine, profile="recommended")
 
 
 def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_would_do(options: Options) -> None:
     with Engine.open(options) as engine:
         engine.indexer.catch_up()
-        assert release_notices.FirstSearchThere.code in codes(engine)
-        assert release_notices.FirstSearchThere.code not in codes(engine)
+        assert release_differences.FirstSearchThere.code in codes(engine)
+        assert release_differences.FirstSearchThere.code not in codes(engine)
     with Engine.open(options) as engine:
         engine.indexer.catch_up()
-        assert release_notices.FirstSearchThere.code not in codes(engine)
+        assert release_differences.FirstSearchThere.code not in codes(engine)
 
 
 def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
@@ -86,7 +86,7 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
     assert "would find nothing" in capsys.readouterr().err
     assert main.main([*shared, "search", "router", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["notices"]
-    assert [notice["code"] for notice in told] == [release_notices.EmptiedThere.code]
+    assert [notice["code"] for notice in told] == [release_differences.EmptiedThere.code]
 
 
 def test_faults_of_2026_9_are_named_and_not_copied(options: Options, tmp_path: Path) -> None:

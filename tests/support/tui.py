@@ -111,7 +111,7 @@ def seen_through(app: MemoryApp) -> list[Screen[object]]:
 
 def undrawn(app: MemoryApp) -> str:
     """What message is not handled or what change not on the screen; empty when there is none."""
-    if not app.typed_ahead.resting:
+    if not app.key_queue.resting:
         return "a key"
     if busy := [node for node in [app, *app._registry] if not is_waiting(node)]:
         return f"messages of {busy[0]}"

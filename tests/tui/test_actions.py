@@ -15,7 +15,7 @@ from memory_tui.tui import keymap
 from memory_tui.tui.action import Context
 from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.grammar import MEANINGS, PREFIXES, letters_markdown
+from memory_tui.tui.key_meanings import MEANINGS, PREFIXES, letters_markdown
 from memory_tui.tui.keymap import PLACES, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.agents.agents_view import AgentsView

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import memory_tui.tui
 from memory_tui.tui.action_table import ACTIONS
-from memory_tui.tui.grammar import ALWAYS, MEANINGS, WHILE_TYPING, is_letter, keys_given, load_keys
+from memory_tui.tui.key_meanings import ALWAYS, MEANINGS, WHILE_TYPING, is_letter, keys_given, load_keys
 from memory_tui.tui.keymap import TYPING
 
 
@@ -83,7 +83,7 @@ def test_what_is_wanted_while_typing_has_a_key_there() -> None:
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from memory_tui.tui.grammar import load_keys
+from memory_tui.tui.key_meanings import load_keys
 assert load_keys(Path(sys.argv[1])) == ""
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.help import written

@@ -20,7 +20,7 @@ from memory_tui.inbox.checks import CHECKS
 from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR
 from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.draw import wrapped
-from memory_tui.tui.grammar import MEANINGS, bound, key_of
+from memory_tui.tui.key_meanings import MEANINGS, bound, key_of
 from memory_tui.tui.keymap import PLACES
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
 from memory_tui.tui.views.index.openclaw_index import MEANINGS as STATES_COMPARED

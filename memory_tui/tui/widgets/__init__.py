@@ -7,7 +7,7 @@
 - index_lists: The lists of the index view: its status in full, its events. -> Statements
 - memory_map: The memory map counts what was written, recalled, found day by day. -> MemoryMap
 - note_side: Beside a note: its state, its recalls, its links, the lines of a change. -> AboutPane
-- panes: Panes stand side by side; the rule after the first is moved by mouse or keys, for good.
+- panes: Panes stand side by side; mouse, `<` or `>` move their divider, whose place each view remembers.
   -> Panes
 - plane: The plane shows chunks as points by their vectors, with the hits of a question lit up. -> Plane
 - query: The query box, with the funnel that counts the chunks left after each stage. -> QueryBox

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Panes stand side by side; the rule after the first is moved by mouse or keys, for good."""
+"""Panes stand side by side; mouse, `<` or `>` move their divider, whose place each view remembers."""
 
 from __future__ import annotations
 

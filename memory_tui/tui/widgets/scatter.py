@@ -20,7 +20,7 @@ from memory_tui.render.hit_text import age_of
 from memory_tui.render.score_bar import DECAY, perfect
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled
 from memory_tui.tui.draw import fit, fit_path
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
 from memory_tui.tui.action import Action, Context
 from memory_tui.tui.draw import fit_path, wrapped
-from memory_tui.tui.grammar import MEANINGS, PREFIXES, key_of
+from memory_tui.tui.key_meanings import MEANINGS, PREFIXES, key_of
 from memory_tui.tui.keymap import LAST, hints
 from memory_tui.tui.navigation import NUMBERED, NumberedView
 from memory_tui.tui.state import Facts

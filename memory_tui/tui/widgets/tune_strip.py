@@ -18,8 +18,8 @@ from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Scalar
 from memory_tui.tui.draw import fit
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.home import home_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, weighing
 

@@ -13,8 +13,8 @@ from textual.message import Message
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import change_wording, wording
 from memory_tui.tui.draw import Piece, fit_path, wrap
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.home import home_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_rows import Keyed, Subject, rows_of
@@ -233,7 +233,7 @@ class WhyPane(RowList):
 
     def on_focus(self) -> None:
         """The cursor stands on the nearest change, once the pane has the size that it has in focus."""
-        home_of(self).typed_ahead.when_drawn(self.stand)
+        home_of(self).key_queue.when_drawn(self.stand)
 
     def on_blur(self) -> None:
         """No cursor where nobody is."""

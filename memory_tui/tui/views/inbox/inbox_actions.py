@@ -12,7 +12,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.action import refusal
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.inbox import inbox_proposal
 from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, KEYS, VERBS, DecisionRecord, put_off

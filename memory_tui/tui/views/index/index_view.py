@@ -12,7 +12,7 @@ from textual.widget import Widget
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event
 from memory_tui.core.formatting import plural
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import Attention, EventLog, Statements, paced, statements

@@ -15,8 +15,8 @@ from memory_tui.core.formatting import number, plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import REST
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_changes import CuratedNote
 from memory_tui.tui.views.dialogs import LineDialog, Planned, Preview
 from memory_tui.tui.views.notes.edit import mark, summary

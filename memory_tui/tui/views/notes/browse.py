@@ -13,7 +13,7 @@ from textual.widgets import Input
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.recalls import activity
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_page import ABSENT, Page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.notes.note_actions import NoteActions

@@ -21,10 +21,9 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
 from memory_tui.core.formatting import number
 from memory_tui.core.sanitize import one_line
-from memory_tui.source.last_text import is_daily
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_changes import Draft, visible
 from memory_tui.tui.views.dialogs import Confirm
@@ -218,7 +217,7 @@ class EditView(View):
         """Read the note."""
         super().on_mount()
         self._changed()
-        self.home.typed_ahead.hold(self)
+        self.home.key_queue.hold(self)
         self._open()
 
     @task("open")
@@ -227,7 +226,7 @@ class EditView(View):
         try:
             found = await self.home.jobs.attempt(partial(note_changes.opened, path=self._path, most=MOST))
         finally:
-            self.home.typed_ahead.let_go(self)
+            self.home.key_queue.let_go(self)
         if isinstance(found, MemoryTuiError):
             self._not_opened(found)
         else:
@@ -243,8 +242,7 @@ class EditView(View):
             area.language = "markdown"
         area.load_text(text)
         area.read_only = False
-        # A log goes on where it ends, unless a person came from a line of it.
-        at_end = found.beginning or (is_daily(self._path) and self._line <= 1)
+        at_end = bool(found.beginning) or note_changes.goes_on_at_end(self._path, self._line)
         area.move_cursor(area.document.end if at_end else (min(self._line, lines) - 1, 0), center=True)
         if found.left is not None:
             self.show_message(

@@ -15,7 +15,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.curate.git import Commit
 from memory_tui.tui import note_changes, note_info
 from memory_tui.tui.draw import Piece, fit
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_info import Past
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.view import View

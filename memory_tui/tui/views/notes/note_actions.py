@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_changes import Carry, Make
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.notes.note_pane import NotePane

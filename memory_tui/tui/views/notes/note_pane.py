@@ -14,7 +14,7 @@ from textual.widgets import Input
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.tui import note_info
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_page import MOST, Match, Page, find_in, head_of, line_after, make_page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.view import Part, View
@@ -202,7 +202,7 @@ class NotePane(Part):
     def do_about(self) -> None:
         """Go to what is known of the note; on a narrow screen it takes the reader's place."""
         self.view.add_class("-asked")
-        self.home.typed_ahead.when_drawn(self.about.focus)
+        self.home.key_queue.when_drawn(self.about.focus)
 
     def leave_about(self) -> bool:
         """Back from what is known of the note to the note."""

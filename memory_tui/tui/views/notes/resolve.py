@@ -16,7 +16,7 @@ from textual.widgets import Button, Static
 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit, wrapped
-from memory_tui.tui.grammar import bound, key_of
+from memory_tui.tui.key_meanings import bound, key_of
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Confirm, LineDialog
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View

@@ -13,8 +13,8 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.tui.draw import Piece, fit, fit_path
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import CURVE_DAYS, Faded, find_fading
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import dated
 from memory_tui.tui.views.search.lab import Report
 from memory_tui.tui.views.view import KnobHistory, View

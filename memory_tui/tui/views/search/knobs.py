@@ -13,8 +13,8 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import Scalar, show
 from memory_tui.search.trace import Trace
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import STEPS, measure_knob
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import DATE, OPENED, Answer, Dial, Tuning, changes, summary
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.curves import Curve, Curves, Picture

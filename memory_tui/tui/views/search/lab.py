@@ -15,8 +15,8 @@ from memory_tui.explain import noise, wording
 from memory_tui.explain.wording import turn
 from memory_tui.render.score_bar import TEXT
 from memory_tui.tui.draw import Piece, fit
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import JobProgress, Noise, measure_noise, search_knobs
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import stepped
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text

@@ -12,8 +12,8 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import judging
 from memory_tui.tui.draw import Piece, fit
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import Evaluation
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text

@@ -14,7 +14,7 @@ from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.search.trace import Recalled
 from memory_tui.tui import note_changes
-from memory_tui.tui.grammar import key_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.search.explaining import Inquiry, find_flips, find_questions, find_shares, inquire
 from memory_tui.tui.views.search.knobs import ShownAnswer

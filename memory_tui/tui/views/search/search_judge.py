@@ -22,8 +22,8 @@ from memory_tui.core.sanitize import safe
 from memory_tui.search.trace import Candidate, ChunkRef
 from memory_tui.tui import judging
 from memory_tui.tui.draw import fit_path
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import Evaluation, JobProgress
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import Answer, Tuning
 from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.view import Part, View

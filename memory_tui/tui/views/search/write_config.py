@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.grammar import key_of
 from memory_tui.tui.judging import propose_write
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.search.lab import Report
 from memory_tui.tui.views.view import KnobHistory, Part, View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, text

@@ -1,4 +1,4 @@
-"""Where words of a query stand that the index does not hold.
+"""Words of a query that the index does not hold: which notes on disk do.
 
 An answer may call a word absent only when neither holds it. Both looks are bounded: an answer does not wait for them.
 """

@@ -1,4 +1,4 @@
-"""A key typed ahead waits until the key before it is done."""
+"""Every key enters here: each waits until the key before it is done, then the app gets it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen
 
 from memory_tui.tui.colours import LATE_SECONDS, LateAnswer
-from memory_tui.tui.grammar import MEANINGS
+from memory_tui.tui.key_meanings import MEANINGS
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -28,7 +28,7 @@ LEAVING = ("escape", "ctrl+c", *MEANINGS["quit"].keys)
 """Keys that nobody has to wait with."""
 
 
-class TypedAhead:
+class KeyQueue:
     """Gives keys and pastes to the panes one by one.
 
     Textual hands a key to the pane in focus when the key arrives, and runs its action only when the key came back up

@@ -264,7 +264,7 @@ def test_what_is_typed_before_the_note_is_read_lands_in_the_editor(
         assert gate.wait(LONG)
         return real(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("memory_tui.tui.typed_ahead.HELD_SECONDS", LONG)
+    monkeypatch.setattr("memory_tui.tui.key_queue.HELD_SECONDS", LONG)
     monkeypatch.setattr(note_changes, "opened", slow)
 
     async def steps(pilot: Pilot[int]) -> None:

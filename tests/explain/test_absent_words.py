@@ -11,7 +11,7 @@ import pytest
 
 from memory_tui.core.errors import IndexUnavailable, ProviderError
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import elsewhere, wording
+from memory_tui.explain import absent_words, wording
 from memory_tui.mcp.tools import memory_search, unavailable
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace, Unsearchable
@@ -95,7 +95,7 @@ def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path
 def test_more_notes_than_are_looked_through_are_counted(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elsewhere, "MOST_NOTES", 3)
+    monkeypatch.setattr(absent_words, "MOST_NOTES", 3)
     with Engine.open(options(tmp_path, "recommended")) as engine:
         engine.indexer.sync()
         for number in range(5):

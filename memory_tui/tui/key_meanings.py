@@ -1,4 +1,4 @@
-"""The grammar of keys: one meaning a key, the same in every view."""
+"""Meanings of keys: one a key, the same in every view; keys.toml changes them."""
 
 from __future__ import annotations
 

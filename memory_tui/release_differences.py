@@ -1,4 +1,4 @@
-"""What a release of OpenClaw does otherwise, each difference as a notice."""
+"""What releases of OpenClaw do differently, each as a notice."""
 
 from __future__ import annotations
 

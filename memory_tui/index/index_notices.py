@@ -1,4 +1,4 @@
-"""Remarks tell what opening or reading an index met, each as a notice with its evidence."""
+"""Notices about opening or reading an index, each with its evidence."""
 
 from __future__ import annotations
 
