@@ -17,6 +17,7 @@ from memory_tui.core.errors import PathRefused
 from memory_tui.core.events import Event, FileIndexed
 from memory_tui.engine.engine import Engine
 from memory_tui.index import schema
+from memory_tui.openclaw import compare
 from memory_tui.plan import Options
 from memory_tui.workspace import media, roots
 from memory_tui.workspace.media import MediaRules
@@ -140,7 +141,9 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place: Path, play: Play)
             (row,) = store.chunks_of(path)
             assert row.hash == hashlib.sha256(entry.encode()).hexdigest()
             assert store.texts([row.rowid]) == {row.rowid: f"Image file: {path}"}
-        assert engine.plan.roots.media == MediaRules(("image", "audio"), 2000)
+        plan = engine.plan
+        assert plan.roots.media == MediaRules(("image", "audio"), 2000)
+        assert compare.wanted(plan.config, plan.settings, plan.roots).media == plan.roots.media
     scope = '{"extraPaths":["/p"],"multimodal":{"enabled":true,"modalities":["audio","image"],"maxFileBytes":7}}'
     assert schema.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
 
