@@ -85,7 +85,7 @@ SEARCH: tuple[Key, ...] = (
         "switch",
         None,
         "recall earlier conversations too (2026.8)",
-        "none here: from 2026.8 on OpenClaw keeps conversations in its own database, which is not searched here",
+        "none here: conversations are searched where sources names sessions and experimental.sessionMemory allows them",
     ),
     Key("multimodal.enabled", "switch", False, "embed images and sounds below extraPaths, by Gemini"),
     Key("multimodal.modalities", "choices", ("all",), "which of them", choices=("image", "audio", "all")),

@@ -34,6 +34,7 @@ from memory_tui.openclaw.host_index import (
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import chunk_note
+from memory_tui.workspace.media import MediaRules, asked
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import REPAIRED, ROOT_NOTES_2026_9, Roots, read, scan
 from memory_tui.workspace.scan import Found, LeftOut, Scan
@@ -326,6 +327,7 @@ class Wanted:
     chunk_overlap: int | None = None
     extra_paths: tuple[str, ...] | None = None
     patterns: tuple[ExtraPath, ...] = ()
+    media: MediaRules | None = None
     fts_tokenizer: str = ""
     agent: str = "main"
 
@@ -395,6 +397,7 @@ def wanted(config: Config, settings: Settings, roots: Roots) -> Wanted:
         chunk_overlap=settings.whole("chunking.overlap"),
         extra_paths=roots.extra,
         patterns=roots.patterns,
+        media=asked(config),
         fts_tokenizer=settings.word("store.fts.tokenizer"),
         agent=config.agent.id,
     )
@@ -517,7 +520,7 @@ def _mismatches(their: HostIndex, wishes: Wanted) -> Iterable[Mismatch]:
     if wishes.sources and set(wishes.sources) != set(identity.sources):
         yield Mismatch("sources", ", ".join(identity.sources), ", ".join(sorted(wishes.sources)))
     if wishes.extra_paths is not None and identity.scope_hash != (
-        scope := schema.scope_hash(wishes.extra_paths, wishes.patterns)
+        scope := schema.scope_hash(wishes.extra_paths, wishes.patterns, wishes.media)
     ):
         yield Mismatch("scope", identity.scope_hash, scope)
     # From 2026.8 on the sizes are fixed, whatever the configuration says.

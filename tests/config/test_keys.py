@@ -12,12 +12,16 @@ import pytest
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.config.keys import BY_PATH
+from memory_tui.config import keys, release
+from memory_tui.config.keys import BY_PATH, LANCEDB, QMD
 from memory_tui.core.errors import ConfigError
+from memory_tui.curate import budget
 from memory_tui.engine.engine import Engine
 from memory_tui.index import watch
+from memory_tui.ltm import location
 from memory_tui.openclaw import compare, sessions
 from memory_tui.plan import Options
+from memory_tui.qmd.options import QmdOptions
 from memory_tui.recalls import recalled_lines
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
@@ -85,6 +89,76 @@ DOCUMENTED: dict[tuple[str, str], object] = {
     (TOP, "agents.defaults.compaction.memoryFlush.softThresholdTokens"): 100,
     (TOP, "hooks.internal.entries.session-memory.enabled"): True,
     (TOP, "hooks.internal.entries.session-memory.messages"): 3,
+    (SEARCH, "inputType"): "passage",
+    (SEARCH, "queryInputType"): "query",
+    (SEARCH, "documentInputType"): "passage",
+    (TOP, "agents.defaults.workspace"): "~/notes/memory",
+    (TOP, "agents.defaults.bootstrapMaxChars"): 1000,
+    (TOP, "agents.defaults.bootstrapTotalMaxChars"): 1000,
+    (TOP, "agents.defaults.compaction.reserveTokensFloor"): 1000,
+    (TOP, "agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes"): "3mb",
+    (TOP, "agents.defaults.compaction.memoryFlush.prompt"): "Write it down.",
+    (TOP, "agents.defaults.compaction.memoryFlush.systemPrompt"): "Be brief.",
+    (TOP, "agents.defaults.sandbox.mode"): "all",
+    (TOP, "agents.defaults.sandbox.workspaceAccess"): "rw",
+    (TOP, "auth.order"): {"openai": ["openai:second"]},
+    (TOP, "meta.lastTouchedVersion"): "2026.3.13",
+    (TOP, "plugins.slots.memory"): "memory-tui",
+    (TOP, "plugins.entries.memory-tui.config.profile"): "openclaw-2026.2",
+    **{
+        (TOP, f"models.providers.{account}.{name}"): value
+        for account in ("openai", "google", "voyage", "mistral", "ollama")
+        for name, value in (
+            ("baseUrl", "http://127.0.0.1:9/v1"),
+            ("apiKey", "sk-abcdefgh"),
+            ("headers", {"X-Team": "notes"}),
+        )
+    },
+    **{
+        (TOP, f"{QMD}{name}"): value
+        for name, value in {
+            "command": "/opt/qmd",
+            "includeDefaultMemory": False,
+            "paths": [{"path": "more", "name": "more"}],
+            "sessions.enabled": True,
+            "sessions.exportDir": "~/exported",
+            "sessions.retentionDays": 9,
+            "update.interval": "9m",
+            "update.debounceMs": 9,
+            "update.onBoot": False,
+            "update.waitForBootSync": True,
+            "update.startup": "off",
+            "update.startupDelayMs": 9,
+            "update.embedInterval": "9m",
+            "update.commandTimeoutMs": 9,
+            "update.updateTimeoutMs": 9,
+            "update.embedTimeoutMs": 9,
+            "limits.maxResults": 9,
+            "limits.maxSnippetChars": 9,
+            "limits.maxInjectedChars": 9,
+            "limits.timeoutMs": 9,
+            "scope": {"default": "allow"},
+            "server": True,
+            "searchMode": "query",
+        }.items()
+    },
+    **{
+        (TOP, f"{LANCEDB}{name}"): value
+        for name, value in {
+            "dbPath": "~/entries",
+            "storageOptions": {"region": "eu-west-1"},
+            "embedding.provider": "voyage",
+            "embedding.model": "another-model",
+            "embedding.apiKey": "sk-abcdefgh",
+            "embedding.baseUrl": "http://127.0.0.1:9/v1",
+            "embedding.dimensions": 99,
+            "autoRecall": False,
+            "autoCapture": True,
+            "captureMaxChars": 900,
+            "recallMaxChars": 900,
+            "customTriggers": ["notabene"],
+        }.items()
+    },
 }
 
 NOTES = {
@@ -243,6 +317,42 @@ def _after_a_talk(house: House, options: Options) -> object:
         return engine.queries.chunks_of("sessions/s.jsonl")[-1].end_line
 
 
+def _chosen(see: Callable[[plan.Choices], object]) -> Callable[[House, Options], object]:
+    return lambda house, options: see(plan.choose(options))
+
+
+def _entries(choices: plan.Choices) -> object:
+    return location.of_choices(choices), location.EntryRules.of(choices)
+
+
+def _shared(name: str) -> Callable[[House, Options], object]:
+    def go(house: House, options: Options) -> object:
+        found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared(name)
+        keys = [key.reveal() for key in (*found.api_keys, *found.spare_keys)]
+        return found.base_url, keys, dict(found.headers)
+
+    return go
+
+
+def _login(house: House, options: Options) -> object:
+    profiles = {
+        f"openai:{name}": {"type": "api_key", "provider": "openai", "key": f"sk-{name}"} for name in ("first", "second")
+    }
+    put(
+        house.home / ".openclaw/agents/main/agent",
+        "auth-profiles.json",
+        text=json.dumps({"version": 1, "profiles": profiles}),
+    )
+    found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared("openai")
+    return found.api_keys[0].reveal()
+
+
+def _profile(house: House, options: Options) -> object:
+    house.monkeypatch.setattr(release, "installed", lambda: None)
+    return plan.choose(options).settings.word("profile")
+
+
+SEARCH_PATHS = frozenset(key.path for key in keys.SEARCH)
 MEDIA = {"provider": "gemini", "model": "gemini-embedding-2"}
 SESSIONS = {"sources": ["memory", "sessions"], "experimental.sessionMemory": True}
 PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] = {
@@ -306,19 +416,62 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "sync.embeddingBatchTimeoutSeconds": ({}, _remote(lambda found: found.batches.batch_seconds)),
     "cache.maxEntries": ({}, _kept_after_rewriting),
     "cache.enabled": ({}, _cached_after_rewriting),
+    "inputType": ({}, _remote(lambda found: found.input_type)),
+    "queryInputType": ({}, _remote(lambda found: found.query_input_type)),
+    "documentInputType": ({}, _remote(lambda found: found.document_input_type)),
+    "agents.defaults.workspace": ({}, _plan(lambda plan: plan.roots.workspace)),
+    "agents.defaults.bootstrapMaxChars": ({}, _plan(lambda plan: budget.hosts(plan.config)[0])),
+    "agents.defaults.bootstrapTotalMaxChars": ({}, _plan(lambda plan: budget.hosts(plan.config)[0])),
+    **{
+        f"agents.defaults.compaction.{name}": ({}, _plan(lambda plan: sessions.rules_of(plan.config)))
+        for name in (
+            "reserveTokensFloor",
+            "memoryFlush.forceFlushTranscriptBytes",
+            "memoryFlush.prompt",
+            "memoryFlush.systemPrompt",
+        )
+    },
+    "auth.order": ({}, _login),
+    "meta.lastTouchedVersion": ({}, _profile),
+    "plugins.slots.memory": ({}, _profile),
+    "agents.defaults.sandbox.mode": ({}, _plan(lambda plan: sessions.writable(plan.config, "s"))),
+    **{
+        f"models.providers.{account}.{name}": ({}, _shared(registered))
+        for account, registered in (
+            ("openai", "openai"),
+            ("google", "gemini"),
+            ("voyage", "voyage"),
+            ("mistral", "mistral"),
+            ("ollama", "ollama"),
+        )
+        for name in ("baseUrl", "apiKey", "headers")
+    },
+    "agents.defaults.sandbox.workspaceAccess": (
+        {"agents.defaults.sandbox.mode": "all"},
+        _plan(lambda plan: sessions.writable(plan.config, "s")),
+    ),
+    **{key: ({keys.BACKEND: "qmd"}, _chosen(QmdOptions.of)) for _, key in DOCUMENTED if key.startswith(QMD)},
+    **{
+        key: ({}, _chosen(_entries))
+        for _, key in DOCUMENTED
+        if key.startswith(LANCEDB) and not key.startswith(f"{LANCEDB}embedding.")
+    },
 }
 """What shows the effect of a key, and what else has to be set for it."""
 
 
 def test_the_documented_tree_is_known_whole() -> None:
     assert {key for _, key in DOCUMENTED} <= set(BY_PATH)
+    assert {key.path for key in (*keys.SEARCH, *keys.FILE) if not key.effect} <= {key for _, key in DOCUMENTED}
     assert set(PROOFS) <= {key for _, key in DOCUMENTED}
 
 
 @pytest.mark.parametrize(("section", "key"), DOCUMENTED)
 def test_each_documented_key_takes_effect_or_says_why_not(house: House, section: str, key: str) -> None:
     value = DOCUMENTED[section, key]
-    survey = plan.choose(house.options({(section, key): value})).summary()
+    base, see = PROOFS.get(key, ({}, None))
+    others = {(SEARCH if name in SEARCH_PATHS else TOP, name): other for name, other in base.items()}
+    survey = plan.choose(house.options({**others, (section, key): value})).summary()
     row = next(row for row in survey.values if row.key == key)
     assert row.written
     assert row.meaning
@@ -329,9 +482,7 @@ def test_each_documented_key_takes_effect_or_says_why_not(house: House, section:
         assert row.effect.startswith("none"), key
         assert len(row.effect) > len("none here: no"), key
         assert key not in PROOFS
-    elif key in PROOFS:
-        base, see = PROOFS[key]
-        others = {(SEARCH, name): other for name, other in base.items()}
+    elif see is not None:
         assert see(house, house.options(others)) != see(house, house.options({**others, (section, key): value}))
     else:
         named = [

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from memory_tui.core.errors import PathRefused
+from memory_tui.core.events import Event, FileIndexed
 from memory_tui.engine.engine import Engine
 from memory_tui.index import schema
+from memory_tui.openclaw import compare
 from memory_tui.plan import Options
 from memory_tui.workspace import media, roots
 from memory_tui.workspace.media import MediaRules
@@ -139,7 +141,9 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place: Path, play: Play)
             (row,) = store.chunks_of(path)
             assert row.hash == hashlib.sha256(entry.encode()).hexdigest()
             assert store.texts([row.rowid]) == {row.rowid: f"Image file: {path}"}
-        assert engine.plan.roots.media == MediaRules(("image", "audio"), 2000)
+        plan = engine.plan
+        assert plan.roots.media == MediaRules(("image", "audio"), 2000)
+        assert compare.wanted(plan.config, plan.settings, plan.roots).media == plan.roots.media
     scope = '{"extraPaths":["/p"],"multimodal":{"enabled":true,"modalities":["audio","image"],"maxFileBytes":7}}'
     assert schema.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
 
@@ -211,14 +215,29 @@ def test_the_type_is_told_by_the_content(tmp_path: Path, name: str, head: bytes,
             media.read(found[0])
 
 
+def test_who_embeds_nothing_reads_no_picture(place: Path, play: Play) -> None:
+    with Engine.open(replace(options(place, play), provider="none")) as engine:
+        assert engine.plan.roots.media is None
+
+
 def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place: Path, play: Play) -> None:
-    asked = options(place, play)
-    with Engine.open(replace(asked, provider="none")) as engine:
-        assert engine.plan.roots.media is None, "whoever embeds nothing reads no picture"
-    with Engine.open(asked) as engine:
+    cat, label = place / "pictures/cat.PNG", "Image file: ../pictures/cat.PNG"
+
+    def change(event: Event) -> None:
+        if isinstance(event, FileIndexed) and event.path == "../pictures/cat.PNG":
+            changed.append(event.path)
+            cat.write_bytes(PNG + b"something private")
+
+    changed: list[str] = []
+    with Engine.open(options(place, play), change) as engine:
         engine.indexer.sync()
-        (place / "pictures/cat.PNG").write_bytes(PNG + b"something private")
+        assert changed, "it changes between its indexing and its sending"
+        assert set(parts_sent(play)) == {"Audio file: ../pictures/deep/talk.ogg"}
         with engine.queries.reader() as store:
-            store_text = store.texts([store.chunks_of("../pictures/cat.PNG")[0].rowid])
-        assert [*store_text.values()] == ["Image file: ../pictures/cat.PNG"]
-        assert not any(b"private" in json.dumps(one.body).encode() for one in play.asked)
+            (row,) = store.chunks_of("../pictures/cat.PNG")
+            assert store.texts([row.rowid]) == {row.rowid: label}
+        assert engine.status().embedded == engine.status().chunks - 1
+        engine.listen(lambda event: None)
+        engine.indexer.sync()
+        sent = parts_sent(play)[label][1]["inlineData"]["data"]
+        assert base64.b64decode(sent) == cat.read_bytes(), "the next sync indexes and sends what is there now"

@@ -18,6 +18,7 @@ from memory_tui.mcp.server import Handlers
 from memory_tui.recalls import recall_log
 from tests.ltm.conftest import TEXTS, Opened, bytes_of
 from tests.support.mcp import Wire, end_all
+from tests.support.provider_server import Play, serving
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -199,6 +200,25 @@ def test_capture_is_off_until_the_configuration_says_so(run: Run, tmp_path: Path
         "It has 2 characters; from 10 to 500 are captured.",
     ]
     assert data(run(*words, sent=json.dumps({**said, "success": False}), place=place))["entries"] == []
+
+
+def test_vectors_are_made_by_whom_the_plugin_names(run: Run, tmp_path: Path) -> None:
+    with serving(Play(dims=64)) as play:
+        said = {
+            "plugins.entries.memory-lancedb.config.embedding.provider": "openai",
+            "plugins.entries.memory-lancedb.config.embedding.model": "model-of-the-plugin",
+            "plugins.entries.memory-lancedb.config.embedding.apiKey": "sk-of-the-plugin",
+            "plugins.entries.memory-lancedb.config.embedding.baseUrl": f"{play.url}/v1",
+            "plugins.entries.memory-lancedb.config.embedding.dimensions": 64,
+        }
+        embedding = {key.rpartition(".")[2]: value for key, value in said.items()}
+        tree = {"plugins": {"entries": {"memory-lancedb": {"config": {"embedding": embedding}}}}}
+        config = tmp_path / "openclaw.json"
+        config.write_text(json.dumps(tree))
+        data(run("--config", str(config), "ltm", "store", "I prefer tabs", "--json", place=tmp_path / "table"))
+        asked = play.asked[0]
+    assert (asked.path, asked.headers["Authorization"]) == ("/v1/embeddings", "Bearer sk-of-the-plugin")
+    assert (asked.body["model"], asked.body["dimensions"]) == ("model-of-the-plugin", 64)
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,13 @@ from memory_tui.cli import main
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.openclaw_answer import by_newest, own_answer
+from memory_tui.index.schema import scope_hash
 from memory_tui.openclaw import compare
 from memory_tui.openclaw.compare import IndexComparison, Wanted
 from memory_tui.openclaw.host_index import HostProblem
 from memory_tui.plan import Options
 from memory_tui.providers.wires.scripted import hash_vector
+from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.roots import Roots
 from tests.support.paths import SHARED
 
@@ -185,6 +187,8 @@ def test_annotations_that_were_read_otherwise_are_named(workspaces: Mapping[str,
         ({}, Wanted(provider="openai"), "paused", "provider"),
         ({}, Wanted(sources=("memory", "sessions")), "paused", "sources"),
         ({}, Wanted(extra_paths=("/x",)), "paused", "scope"),
+        ({}, Wanted(extra_paths=(), media=MediaRules()), "paused", "scope"),
+        ({"scopeHash": scope_hash((), (), MediaRules())}, Wanted(extra_paths=(), media=MediaRules()), "current", ""),
         ({"chunkOverlap": 40}, Wanted(), "paused", "chunking"),
         ({}, Wanted(fts_tokenizer="trigram"), "paused", "fts_tokenizer"),
     ],
