@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual._context import visible_screen_stack
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.keys import _character_to_key, key_to_character
@@ -230,7 +231,8 @@ async def ask(pilot: Pilot[int], question: str) -> None:
 
 
 def lines_of(app: MemoryApp) -> list[str]:
-    """The screen as text, line by line."""
+    """The screen as text, line by line, with what is behind a dialogue, as Textual draws it."""
+    visible_screen_stack.set(app._background_screens)
     return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
 
 

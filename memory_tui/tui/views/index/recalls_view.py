@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 NOTE_READ = "The agent read a note here; there is no query to ask."
-MEMORIES_ASKED = "The agent asked its long-term memories here: gm, then / asks them again."
+MEMORIES_ASKED = (
+    f"The agent asked its long-term memories here: {key_of('go memories')}, then {key_of('ask')} asks them again."
+)
 NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
 
 

@@ -18,6 +18,7 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.render import qmd_text
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.judging import JobProgress
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import Tell, task
@@ -158,7 +159,14 @@ class CompareQmdView(View):
         lines: list[Line] = []
         if not found.queries:
             lines += text("No saved queries yet.", width, "strong")
-            return [*lines, *text("Ask something and press ctrl+s; v marks the hits that answer it.", width, "muted")]
+            return [
+                *lines,
+                *text(
+                    f"Ask something and press {key_of('save')}; {key_of('judge')} marks the hits that answer it.",
+                    width,
+                    "muted",
+                ),
+            ]
         for words in qmd_text.measures(found.builtin, found.qmd, found.labelled):
             lines.append(([(fit(words, width), "muted")], None))
         if found.failure:
