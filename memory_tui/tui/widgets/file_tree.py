@@ -219,7 +219,7 @@ class FileTree(RowList):
         yield fit(f"  {title}", room - cell_len(name)), "muted"
 
     def _columns(self, file: FileRow, width: int) -> Iterator[Piece]:
-        """The age in words, and the recalls of the last weeks where there is room."""
+        """The age in words, and the recalls of the last weeks where there are any and room for them."""
         if self._aging is None:
             return
         if self._trust:
@@ -230,7 +230,7 @@ class FileTree(RowList):
             yield f" {short_age(days):>6} ", "muted"
             return
         yield f"  {age_words(days):<11}", "muted"
-        if width >= BROAD and self._shown is not None:
+        if width >= BROAD and self._shown is not None and self._most:
             counts = self._activity.weeks(file.path, self._shown[1], WEEKS)
             yield f" {sparkline(counts, self._most)} ", "vector"
 

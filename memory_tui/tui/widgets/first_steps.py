@@ -40,8 +40,8 @@ STEPS: Sequence[Step] = (
     Step(
         "Promote, and undo",
         "What an agent should always know belongs into MEMORY.md. Every change is shown first.",
-        f"Press {key_of('view 1')}, open a daily log with {key_of('down')} and tab, then {key_of('promote')} "
-        f"on a line. After enter, {key_of('undo')} undoes it.",
+        f"Press {key_of('view 1')}, {key_of('down')} to a daily log, {key_of('next pane')}, "
+        f"{key_of('down')} to a line, {key_of('promote')}, enter. {key_of('undo')} undoes it.",
         frozenset({"promote", "undo"}),
     ),
     Step(
@@ -74,15 +74,11 @@ class FirstSteps:
             return replace(self, done=done)
         return FirstSteps(self.at + 1) if self.at + 1 < len(STEPS) else None
 
-    def lines(self) -> list[tuple[str, str]]:
-        """What stands below the view: (text, role)."""
+    def head(self) -> str:
+        """Which step it is, how many there are, and how to end them."""
         dots = " ".join("●" if at <= self.at else "○" for at in range(len(STEPS)))
-        return [
-            (f" Step {self.at + 1} of {len(STEPS)}   {self.step.title}   {dots}", "strong"),
-            (f" {self.step.sentence}", ""),
-            (f" {self.step.how}", "key"),
-            (
-                f" esc ends this where nothing is open; {key_of('commands')} first steps begins it again.",
-                "quiet",
-            ),
-        ]
+        return f" Step {self.at + 1} of {len(STEPS)}   {self.step.title}   {dots}   {key_of('back')} ends "
+
+    def lines(self, *, low: bool) -> list[tuple[str, str]]:
+        """What stands below the view: (text, role); where the screen is `low`, what to do alone."""
+        return [*([] if low else [(f" {self.step.sentence}", "")]), (f" {self.step.how}", "key")]

@@ -19,6 +19,7 @@ from textual.widgets import Input, Static
 
 from memory_tui.core.sanitize import safe
 from memory_tui.search.trace import BelowMinScore, BeyondLimit, DisplacedByMmr, LoweredByDecay, Trace, Verdict
+from memory_tui.tui.grammar import key_of
 from memory_tui.tui.keymap import bindings
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 REST = 0.12
 """Seconds without a key press after which the question is asked."""
+TO_BEGIN = (
+    f"{key_of('next pane')}, then {key_of('remember')} writes the first line of today's log.",
+    "MEMORY.md or memory/YYYY-MM-DD.md written elsewhere is found, too.",
+)
+"""How to begin where there are no notes."""
 
 
 class Box(Input):

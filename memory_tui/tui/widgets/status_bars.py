@@ -488,7 +488,9 @@ class WhichKey(Widget):
         return Content("\n").join(lines) if lines else Content(" nothing here")
 
 
-STEP_STYLES = {"strong": "bold $body", "key": "bold $key", "quiet": "$quiet", "": ""}
+STEP_STYLES = {"key": "bold $key", "": ""}
+LOW = 30
+"""Rows of a screen from which a step says why, too."""
 
 
 class StepsPane(Widget):
@@ -504,22 +506,22 @@ class StepsPane(Widget):
         if steps != self._steps:
             self._steps = steps
             self.display = steps is not None
+            self.border_title = steps.head() if steps is not None else ""
             self.refresh(layout=True)
 
-    def _lines(self) -> list[tuple[str, str]]:
-        room = max(8, self.size.width or self.app.size.width)
-        lines = self._steps.lines() if self._steps is not None else []
-        return [(part, role) for text, role in lines for part in wrapped(text, room)]
+    def _lines(self, width: int) -> list[tuple[str, str]]:
+        lines = self._steps.lines(low=self.app.size.height < LOW) if self._steps is not None else []
+        return [(part, role) for text, role in lines for part in wrapped(text, max(8, width))]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as the step needs."""
         del container, viewport
-        lines = self._steps.lines() if self._steps is not None else []
-        return sum(len(wrapped(text, max(8, width))) for text, _ in lines)
+        return len(self._lines(width))
 
     def render(self) -> Content:
-        """Which step, why, how."""
-        return Content("\n").join(Content.styled(text, STEP_STYLES[role]) for text, role in self._lines())
+        """Why, and how."""
+        lines = self._lines(self.size.width or self.app.size.width)
+        return Content("\n").join(Content.styled(text, STEP_STYLES[role]) for text, role in lines)
 
 
 NEEDED = (60, 20)

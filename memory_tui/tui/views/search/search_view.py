@@ -20,7 +20,7 @@ from memory_tui.tui.views.search.knobs import Knobs, Reading, ShownAnswer, gathe
 from memory_tui.tui.views.search.search_explain import Explainer
 from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.query import WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
+from memory_tui.tui.widgets.query import TO_BEGIN, WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
 from memory_tui.tui.widgets.results import HitList, legend
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_pane import WhyPane
@@ -111,7 +111,7 @@ class SearchView(View):
         elif facts is not None and not facts.rows:
             results.show_sentences(
                 f"There are no notes in {self.home.workspace_name}/ yet, so nothing can be found.",
-                "Write MEMORY.md or memory/YYYY-MM-DD.md there.",
+                *TO_BEGIN,
             )
         else:
             results.show_sentences(INVITATION, HOW, *self._suggestions())
