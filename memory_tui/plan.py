@@ -65,6 +65,8 @@ class Options:
     """Folder of QMD's configuration and index."""
     memories: str = ""
     """Folder or address of the LanceDB table of long-term memories."""
+    sample: bool = False
+    """Whether it is a sample workspace, beside which nobody's own long-term memories are opened."""
 
 
 @dataclass(frozen=True, slots=True)

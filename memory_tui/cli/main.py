@@ -54,7 +54,7 @@ def _demo(given: argparse.Namespace) -> int:
         given_here = options(given)
         # Its folder is gone when it ends, so nobody would find the marks of it again.
         changes = (("recall.marks", "false"), *given_here.changes)
-        chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes)
+        chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes, sample=True)
         if chosen.index is None:
             chosen = replace(chosen, index=str(folder / "index.sqlite"))
         return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED, leads=True)

@@ -176,7 +176,7 @@ class Watcher:
                 self.detail = f"polling {folders}: {self._trouble}" if self._trouble else f"watching {folders}"
                 self.armed.set()
             now = _View.of(self._roots)
-            named = _named(changes)
+            named = _named(changes, self._roots)
             if now.folders != view.folders or _any_gone(view, changes) or (named and self._trouble):
                 self._note(None)
             elif now != view or named != frozenset():
@@ -248,14 +248,14 @@ def _any_gone(view: _View, changes: Changes) -> bool:
     return any((Change.deleted, path) in changes for path, _, _ in view.folders)
 
 
-def _named(changes: Changes) -> Named:
+def _named(changes: Changes, roots: Roots) -> Named:
     """Of which paths there is news; None where a name cannot be told, because it is not UTF-8."""
-    paths = frozenset(path for change, path in changes if _can_matter(change, path))
+    paths = frozenset(path for change, path in changes if _can_matter(change, path, roots))
     return None if any("\ufffd" in path for path in paths) else paths
 
 
-def _can_matter(change: Change, path: str) -> bool:
+def _can_matter(change: Change, path: str, roots: Roots) -> bool:
     """Whether the change can concern a note: a note itself, or a folder that came or went with notes in it."""
-    if path.endswith((".md", ".jsonl")) or modality_of(path):
+    if path.endswith((".md", ".jsonl")) or (roots.media is not None and modality_of(path)):
         return True
     return change is not Change.modified and _NEVER_NOTES.isdisjoint(path.split(os.sep))

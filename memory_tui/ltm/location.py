@@ -106,6 +106,8 @@ def of_choices(choices: Choices) -> TableLocation:
     options = {name: found.value for name, found in config.headers(f"{CONFIG}storageOptions") if found.known}
     if choices.asked.memories:
         return at(choices.asked.memories, _OPTIONS, options)
+    if choices.asked.sample:
+        return TableLocation(str(choices.workspace.parent / "memories"), "default", options)
     named = config.entries.get(f"{CONFIG}dbPath")
     if named is not None and str(named.value or "").strip():
         return at(str(named.value), str(named.places[-1]), options)

@@ -18,6 +18,7 @@ from memory_tui.cli.main import main
 from memory_tui.config import places
 from memory_tui.core import locks
 from memory_tui.demo import demo
+from memory_tui.ltm.location import of_choices
 from memory_tui.plan import Options
 from memory_tui.tune.config_patch import patch
 
@@ -138,6 +139,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
         assert choices.settings.values["query.maxResults"].value == 6
         found = patch(choices.config, choices.settings, choices.as_written())
         assert "0.2" in found.diff()
+        assert of_choices(choices).uri.startswith(str(Path(chosen.workspace or "").parent)), "nobody's own memories"
         written.extend(str(file.path) for file in found.files)
         found.write()
         return 0
