@@ -32,7 +32,7 @@ def notes(tmp_path: Path) -> Path:
     ("question", "provider", "changes", "by"),
     [
         ("omada router", "builtin", {}, ("by words and vectors", "")),
-        (CHINESE, "builtin", {}, ("WORDS ONLY (Chinese)", UNKNOWN)),
+        (CHINESE, "builtin", {}, ("WORDS ONLY (Chinese)", "the built-in table does not know this language")),
         (CHINESE, "builtin", {"profile": "openclaw-2026.3"}, ("by words only", UNKNOWN)),
         ("omada router", "none", {}, ("by words only", "the index has no vectors")),
         ("omada router", "scripted", {"query.hybrid.enabled": "false"}, ("by vectors only", "hybrid is off")),

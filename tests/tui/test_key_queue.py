@@ -208,7 +208,9 @@ def test_enter_asks_about_the_line_that_the_list_shows(app: MemoryApp) -> None:
             await press(pilot, "escape")
             await burst(pilot, "W", *keys, "enter")
             assert isinstance(app.screen, WhyNotView)
-            assert shown in text_of(app)
+            line = f":{app.screen._line}" if app.screen._line else ""
+            assert f"{app.screen._path}{line}" == shown
+            assert app.screen._path in text_of(app)
             await press(pilot, "escape")
         # A place that is no note is offered as it is typed.
         await burst(pilot, "W", *"memory/nope.md:3", "enter")
