@@ -13,8 +13,8 @@
 - merge: Three-way merge of a note by lines; a conflict remains where both sides changed the same lines. -> merge
 - move_back: Moving back takes entries that OpenClaw promoted out of MEMORY.md; their daily notes hold them again, or
   still. -> move_back
-- note_bytes: The only module that writes a note: its bytes are replaced, created, removed or appended in a folder
-  that stays open. -> replace
+- note_bytes: The only module that changes a person's note: bytes replaced, created, removed, appended in a folder that
+  stays open. -> replace
 - note_edits: Candidate edits: small changes of a note by which one of its lines may come to be found, smallest first.
   -> candidates
 - note_write: A decided change is merged with what others wrote meanwhile, then handed to note_bytes, or tried again.

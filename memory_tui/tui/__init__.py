@@ -12,7 +12,7 @@
 - home: Home is the protocol by which views know the app. -> Home
 - judging: Judging hits: saved queries with their judgments, measured under the knobs. -> Evaluation
 - key_meanings: Meanings of keys: one a key, the same in every view; keys.toml changes them. -> MEANINGS
-- key_queue: Every key enters here: each waits until the key before it is done, then the app gets it. -> KeyQueue
+- key_queue: Keys wait here: each until the key before it is done, then the app gets it. -> KeyQueue
 - keymap: The keymap makes bindings, hints, help, palette out of the action table; it runs nothing. -> bindings
 - navigation: Navigation is a row for each view, numbered or over another one. -> OVERLAYS
 - note_changes: Changes of notes as the screen asks for them, run on a worker. -> Draft
@@ -25,6 +25,6 @@
 - widgets: The panes of the views.
 - workers: Workers run engine calls on threads, for coroutines of the screen that wait for them. -> WorkerJobs
 
-A key goes from app.on_event to key_queue, then to keymap.bindings (with key_meanings), GlobalActions.action_do, and the
-`do_` method of the nearest pane, view or app.
+A key goes from app.on_event to key_queue; after `g` or `z` to GlobalActions.take_second, else to the focused widget,
+then the bindings that keymap made, GlobalActions.action_do, and the `do_` method of the nearest pane, view or app.
 """

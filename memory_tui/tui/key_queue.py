@@ -1,4 +1,4 @@
-"""Every key enters here: each waits until the key before it is done, then the app gets it."""
+"""Keys wait here: each until the key before it is done, then the app gets it."""
 
 from __future__ import annotations
 

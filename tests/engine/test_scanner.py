@@ -147,7 +147,7 @@ def test_what_the_watcher_missed_is_named_by_the_status_and_found_by_the_sweep(
 ) -> None:
     real = watch._named
     monkeypatch.setattr(
-        watch, "_named", lambda changes: frozenset(path for path in real(changes) or () if not path.endswith("lost.md"))
+        watch, "_named", lambda *news: frozenset(path for path in real(*news) or () if not path.endswith("lost.md"))
     )
     life.save("memory/0/lost.md", "a zebra")
     life.save("memory/0/seen.md", "a lion")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
@@ -337,6 +338,11 @@ class View(Screen[None]):
         """Open the reader over this view at the 1-based `lines` of a note, which answered what was `asked`."""
         reader = make("notes.browse:ReaderView", path, lines, asked)
         self.app.push_screen(reader)
+
+    def _screen_resized(self, size: Size) -> None:
+        """Wake this view behind a dialogue: laying it out from there stops its timer, whatever is still to be drawn."""
+        super()._screen_resized(size)
+        self.check_idle()
 
     @on(RowList.Nothing)
     def _nothing_there(self) -> None:
