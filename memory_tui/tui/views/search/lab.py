@@ -291,7 +291,6 @@ class KnobSearchView(View):
         self.report = Report(self, self, "Better knobs by your judgments")
         self.parts = (KnobHistory(self), self.report)
         self.outcome: Outcome | None = None
-        self._applied = False
 
     def work(self) -> Callable[[Tell], object] | None:
         """Search from the knobs as they are when the report is opened."""
