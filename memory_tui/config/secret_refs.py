@@ -1,4 +1,4 @@
-"""A secret of a configuration is looked up when it is needed; it is never shown, never run.
+"""A secret of a configuration is looked up when it is needed. It is never shown, and never run.
 
 A secret is looked up when somebody asks for it, is never part of a repr, a message or a listing, and is never stored.
 The forms are those of OpenClaw's secret references: `{source, provider, id}`, `"${NAME}"`, `"$NAME"`, or plain text.

@@ -1,4 +1,4 @@
-"""A line of a note by path or number: its file, its chunk, whether it is indexed."""
+"""A line of a note, found by path or number. It has its file and its chunk, and says whether it is indexed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of the tools' arguments, of their answers; schemas.json is made of them.
+"""The types that the tools take or return; schemas.json is made of them.
 
 Names and meaning are OpenClaw's (2026.3.13, with the scores, the bound and the staleness of later releases). Only
 memory-tui has `about`, `held`, `maxCharacters`, `nearest`, `nearestMisses`, `empty`, `notices`, `roots` and `clamped`.

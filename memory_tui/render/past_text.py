@@ -1,4 +1,4 @@
-"""Past questions in words: why a line never came, which lines none reached, what other settings would do."""
+"""Past questions in words: why a line never came, which lines none reached, or what other settings would do."""
 
 from __future__ import annotations
 

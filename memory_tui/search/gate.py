@@ -1,4 +1,4 @@
-"""The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict."""
+"""The gate gives each candidate its verdict. It applies minScore, the relaxed floor and the limit."""
 
 from __future__ import annotations
 

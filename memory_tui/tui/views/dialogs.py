@@ -1,4 +1,4 @@
-"""Dialogs over a view: a question, a line to type, a list to pick from, a preview."""
+"""Dialogs over a view. They ask a question, take a line, offer a list, or show a preview."""
 
 from __future__ import annotations
 

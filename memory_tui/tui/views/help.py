@@ -1,4 +1,4 @@
-"""Help shows the keys of the focused pane, the signs on this screen."""
+"""Help shows the keys of the focused pane. It explains the signs on the screen, too."""
 
 from __future__ import annotations
 

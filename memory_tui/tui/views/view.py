@@ -1,4 +1,4 @@
-"""A view has a truth bar above, key hints below, a name for where the user is."""
+"""A view is a screen with a truth bar above. It has key hints below and a name for where the user is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The dreaming view lists what OpenClaw promotes next, what a gate holds, what each night promoted."""
+"""The dreaming view lists what OpenClaw promotes. It shows what comes next, what a gate holds, and what each night
+promoted.
+"""
 
 from __future__ import annotations
 

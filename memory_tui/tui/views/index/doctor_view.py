@@ -1,4 +1,4 @@
-"""The doctor view examines machine, notes, index, provider, settings."""
+"""The doctor view shows what each check finds. It examines machine, notes, index, provider and settings."""
 
 from __future__ import annotations
 

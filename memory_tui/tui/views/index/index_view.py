@@ -1,4 +1,4 @@
-"""View 3 is the index: its status, every note that is not fresh, what happened."""
+"""View 3 is the index. It shows the status, every note that is not fresh, and what happened."""
 
 from __future__ import annotations
 

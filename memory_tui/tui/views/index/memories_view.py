@@ -1,4 +1,6 @@
-"""Long-term memories in LanceDB: a list, a search with reasons, pairs that repeat each other."""
+"""The memories view lists long-term memories in LanceDB. It searches them with reasons, and finds pairs that repeat
+each other.
+"""
 
 from __future__ import annotations
 

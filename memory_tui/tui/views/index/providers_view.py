@@ -1,4 +1,4 @@
-"""The providers view: state, data sent, approval, test of each embedding provider."""
+"""The providers view lists the embedding providers. It shows state, data sent and approval of each, and tests one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The storage view shows tables, files, writers of the index, the cost of a rebuild."""
+"""The storage view shows what the index takes on disk. It lists tables, files, writers, and the cost of a rebuild."""
 
 from __future__ import annotations
 

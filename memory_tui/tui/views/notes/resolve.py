@@ -1,4 +1,4 @@
-"""A conflict is resolved part by part: base, mine, the other side's."""
+"""A conflict is resolved part by part. Each part has base, mine and the other side's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fading: which hits age will drop, when, at which gate."""
+"""The fading view lists the hits that age will drop. It says when and at which gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab: reports on noise, knob search, with progress, with a stop key."""
+"""The lab works out reports that take time, with a stop key. They are the noise floor and the knob search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of past questions: lines that none reached, the same week under the knobs of now."""
+"""Views of past questions. One lists lines that none reached, one asks the last week again under the present knobs."""
 
 from __future__ import annotations
 

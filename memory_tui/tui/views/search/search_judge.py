@@ -1,4 +1,4 @@
-"""The part of the search view that judges hits, measures the knobs by saved queries."""
+"""The part of the search view that judges hits. It measures the knobs by saved queries."""
 
 from __future__ import annotations
 

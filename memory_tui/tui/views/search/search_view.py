@@ -1,4 +1,4 @@
-"""View 2 is the search: ask, see the hits, see why, turn the knobs."""
+"""View 2 is the search. A person asks, sees the hits and why, and turns the knobs."""
 
 from __future__ import annotations
 
