@@ -10,7 +10,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.geometry import Size
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -366,3 +366,12 @@ class View(Screen[None]):
             return False
         self.app.pop_screen()
         return True
+
+
+class Dialog(ModalScreen[T]):
+    """A screen in front of a view or of another dialog, both of which are seen behind it."""
+
+    def _screen_resized(self, size: Size) -> None:
+        """Wake this dialog behind another one, as a view is woken."""
+        super()._screen_resized(size)
+        self.check_idle()

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.signal import Signal
 from textual.widgets import Button, Static
 
@@ -26,7 +25,7 @@ from memory_tui.tui.judging import Evaluation, JobProgress
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import Answer, Tuning
 from memory_tui.tui.views.search.knobs import ShownAnswer
-from memory_tui.tui.views.view import Part, View
+from memory_tui.tui.views.view import Dialog, Part, View
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.workers import task
@@ -241,7 +240,7 @@ CHOICES: tuple[tuple[str, str, int], ...] = (
 )
 
 
-class Vote(ModalScreen[int | None]):
+class Vote(Dialog[int | None]):
     """A strip of choices; esc leaves things as they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
