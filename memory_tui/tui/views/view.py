@@ -143,7 +143,7 @@ class View(Screen[None]):
     SCROLLED = ""
     """Selects the pane that J and K scroll while another has the focus."""
     SCROLL_LINES = 3
-    MORE_PLACES: ClassVar[tuple[str, ...]] = ("notes",)
+    MORE_PLACES: ClassVar[tuple[str, ...]] = ()
     """Places between the pane in focus and the view itself."""
     _following = False
 

@@ -27,8 +27,6 @@ class DreamingView(View):
     """What comes next, what is held by which gate, what was promoted by night; enter reads the passage."""
 
     PLACE = "dreaming"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

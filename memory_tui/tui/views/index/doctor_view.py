@@ -31,8 +31,6 @@ class DoctorView(View):
     """What needs something first, then what is well."""
 
     PLACE = "doctor"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

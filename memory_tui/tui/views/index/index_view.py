@@ -27,7 +27,6 @@ class IndexView(View):
     """State, attention and events."""
 
     PLACE = "index"
-    MORE_PLACES = ()
     AUTO_FOCUS = "#state"
 
     def compose_view(self) -> Iterable[Widget]:

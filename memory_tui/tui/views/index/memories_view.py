@@ -58,8 +58,6 @@ class MemoriesView(View):
     """The entries of one table; each change is in its journal, and u undoes it."""
 
     PLACE = "memories"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

@@ -49,8 +49,6 @@ class ProvidersView(View):
     """The chain, the forecast and the approvals."""
 
     PLACE = "providers"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

@@ -40,8 +40,6 @@ class StorageView(View):
     """Tables, files, processes, cost."""
 
     PLACE = "storage"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

@@ -46,7 +46,6 @@ class FadingView(View):
 
     PLACE = "fading"
     MORE_PLACES = ("fading", "notes", "report")
-    AUTO_FOCUS = "#report"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

@@ -122,7 +122,6 @@ class NoiseView(View):
 
     PLACE = "noise"
     MORE_PLACES = ("noise", "report")
-    AUTO_FOCUS = "#report"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)
@@ -283,7 +282,6 @@ class KnobSearchView(View):
 
     PLACE = "knob_search"
     MORE_PLACES = ("knob_search", "report")
-    AUTO_FOCUS = "#report"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

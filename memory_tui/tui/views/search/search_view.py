@@ -45,6 +45,7 @@ class SearchView(View):
     """Query box, hits, arithmetic, knobs and funnel."""
 
     PLACE = "search"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#query"
     SCROLLED = "#why"
 
