@@ -1,4 +1,4 @@
-"""What every command shares: its arguments, its options, an open engine."""
+"""What every command shares. It reads arguments and options, and opens the engine."""
 
 from __future__ import annotations
 

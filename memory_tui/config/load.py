@@ -1,4 +1,4 @@
-"""The configuration that applies to a workspace is found, read, checked.
+"""Loading finds the configuration that applies to a workspace. It reads the file and checks every key.
 
 OpenClaw: `agents.defaults.memorySearch` (up to 2026.7) or `memory.search` (from 2026.8). Own: the same tree at the top
 of `config.json` in the user's configuration folder. All are read as JSON5.

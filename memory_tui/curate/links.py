@@ -1,4 +1,5 @@
-"""Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5.
+"""Links between notes. They are written `[[wiki]]`, `[text](path.md)`, or as plain citations such as
+memory/2026-01-12.md#L3-L5.
 
 A target is looked for beside the note, from the workspace and below memory/; a wiki title also by its name alone,
 whatever its case, with spaces and hyphens alike. A fact in Claude Code's memory is also found by the name that its

@@ -35,9 +35,9 @@ class UnrelatedMemory:
         self._read: tuple[int, Mapping[str, Any]] = (-1, {})
         self._here: dict[tuple[str, str], UnrelatedEvidence] = {}
 
-    def of(self, question: str, uuid: str) -> UnrelatedEvidence | None:
-        """What was measured for the script of `question` in the index `uuid`; None where nothing was."""
-        key = _KEYS[is_cjk(question)]
+    def of(self, query: str, uuid: str) -> UnrelatedEvidence | None:
+        """What was measured for the script of `query` in the index `uuid`; None where nothing was."""
+        key = _KEYS[is_cjk(query)]
         if (here := self._here.get((uuid, key))) is not None:
             return here
         try:

@@ -1,4 +1,4 @@
-"""Abilities of this SQLite: full-text search, trigrams, sqlite-vec.
+"""What this SQLite can do. It may have full-text search, trigrams and sqlite-vec.
 
 `MEMORY_TUI_DISABLE` names abilities between commas:
 

@@ -1,4 +1,4 @@
-"""The host of the server's memory: opened when first needed, shared by threads, closed at the end.
+"""The host of the server's memory. It is opened when first needed, shared by threads, and closed at the end.
 
 A client waits for the server to start, so what answers questions is imported by whoever opens the memory.
 """

@@ -1,4 +1,4 @@
-"""Notes as MCP resources: a list with sizes, the text of one by its URI."""
+"""Notes as MCP resources. A client lists them with sizes, and reads one by its URI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a provider: endpoint, model, headers, secrets that are never shown."""
+"""The options of a provider. They are endpoint, model, headers, and secrets that are never shown."""
 
 from __future__ import annotations
 

@@ -82,17 +82,17 @@ _USUAL, _USUAL_CJK = UnrelatedEvidence(4.3, 1.2), UnrelatedEvidence(0.75, 0.7)
 """The mean over the workspaces of the sets; of Chinese, where words are pairs of characters that rarely meet."""
 
 
-def usual(question: str) -> UnrelatedEvidence:
-    """What unrelated questions in the script of `question` usually reach."""
-    return _USUAL_CJK if is_cjk(question) else _USUAL
+def usual(query: str) -> UnrelatedEvidence:
+    """What unrelated questions in the script of `query` usually reach."""
+    return _USUAL_CJK if is_cjk(query) else _USUAL
 
 
-def is_cjk(question: str) -> bool:
-    """Whether a question is mostly of Chinese, Japanese or Korean characters."""
+def is_cjk(query: str) -> bool:
+    """Whether a query is mostly of Chinese, Japanese or Korean characters."""
     # Answers are named where no word is cut: SQLite stays out of their imports.
     from memory_tui.core import tokens
 
-    return 2 * sum(map(len, tokens.CJK_RUN.findall(question))) > sum(map(str.isalnum, question))
+    return 2 * sum(map(len, tokens.CJK_RUN.findall(query))) > sum(map(str.isalnum, query))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The corpus is a store in memory: its chunks, their vectors.
+"""The corpus is a store in memory. It has chunks and their vectors.
 
 A `Corpus` never changes: `refresh` returns another one, so any number of threads can read one while one thread makes
 the next. They share one growing block of rows, and only rows that no corpus looks at yet are written, under a lock.

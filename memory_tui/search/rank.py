@@ -367,7 +367,7 @@ class _Ranking:
             merit = merit - passing.rescued[0] * 1e9
         order = self.order
         self.decided = gate.Decision(
-            gate.Question(
+            gate.OrderedCandidates(
                 scores=scores.total[0, order],
                 before_decay=scores.fresh[0, order],
                 factors=scores.factor[0, order],

@@ -1,4 +1,4 @@
-"""The second stage looks into the first candidates: at their windows, their lines, their letters.
+"""The second stage looks into the first candidates. It looks at their windows, their lines and their letters.
 
 A chunk of 400 tokens is a coarse unit: one line that answers is drowned by twenty that do not. So the first candidates
 of a ranking are measured again by their best window, by their best line, and by the trigrams they share with the

@@ -1,4 +1,4 @@
-"""An action has keys, a place where they work, a reason when it is not possible."""
+"""An action is what keys do at a place. Where it is not possible it has a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The action table: what can be done at each place, which meaning of a key does it, what it needs."""
+"""The action table lists what can be done at each place. A row names the meaning of its key and what it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app holds the views as modes, the theme, the command palette."""
+"""The app holds the views as modes. It has the theme and the command palette."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""External programs: the editor of the user, the clipboard."""
+"""External programs that the app starts. They are the editor of the user and the clipboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a note besides its text: recalls, budget, links, its changes."""
+"""What is known of a note besides its text. That is recalls, budget, links and changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A note at one moment: its text, its hash, the day its name stands for."""
+"""A note at one moment. It has its text, its hash, and the day its name stands for."""
 
 # ruff: noqa: PTH206
 # Paths are strings: names may hold undecodable bytes.

@@ -1,4 +1,4 @@
-"""A view has a truth bar above, key hints below, a name for where the user is."""
+"""A view is a screen with a truth bar above. It has key hints below and a name for where the user is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.geometry import Size
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -143,7 +143,7 @@ class View(Screen[None]):
     SCROLLED = ""
     """Selects the pane that J and K scroll while another has the focus."""
     SCROLL_LINES = 3
-    MORE_PLACES: ClassVar[tuple[str, ...]] = ("notes",)
+    MORE_PLACES: ClassVar[tuple[str, ...]] = ()
     """Places between the pane in focus and the view itself."""
     _following = False
 
@@ -384,3 +384,12 @@ class View(Screen[None]):
             return False
         self.app.pop_screen()
         return True
+
+
+class Dialog(ModalScreen[T]):
+    """A screen in front of a view or of another dialog, both of which are seen behind it."""
+
+    def _screen_resized(self, size: Size) -> None:
+        """Wake this dialog behind another one, as a view is woken."""
+        super()._screen_resized(size)
+        self.check_idle()

@@ -1,4 +1,4 @@
-"""The file tree lists notes in groups, each with its title, age, recalls."""
+"""The file tree lists notes in groups. A row has title, age and recalls."""
 
 from __future__ import annotations
 

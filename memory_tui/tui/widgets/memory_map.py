@@ -1,4 +1,4 @@
-"""The memory map counts what was written, recalled, found day by day."""
+"""The memory map counts day by day. It counts what was written, recalled and found."""
 
 from __future__ import annotations
 

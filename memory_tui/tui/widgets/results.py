@@ -1,4 +1,4 @@
-"""The results list hits, gates, misses with their reasons."""
+"""The results of a search as a list. It has hits, gates, and misses with their reasons."""
 
 from __future__ import annotations
 

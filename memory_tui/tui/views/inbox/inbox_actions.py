@@ -1,4 +1,4 @@
-"""The part of the inbox that acts on a suggestion, undoes what it did."""
+"""The part of the inbox that acts on a suggestion, or undoes what it did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proposal of the inbox in words: why, by which key, with which change."""
+"""A proposal of the inbox in words. It says why, by which key, and with which change."""
 
 from __future__ import annotations
 

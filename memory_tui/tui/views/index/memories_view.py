@@ -1,4 +1,6 @@
-"""Long-term memories in LanceDB: a list, a search with reasons, pairs that repeat each other."""
+"""The memories view lists long-term memories in LanceDB. It searches them with reasons, and finds pairs that repeat
+each other.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,6 @@ class MemoriesView(View):
     """The entries of one table; each change is in its journal, and u undoes it."""
 
     PLACE = "memories"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

@@ -1,4 +1,4 @@
-"""The providers view: state, data sent, approval, test of each embedding provider."""
+"""The providers view lists the embedding providers. It shows state, data sent and approval of each, and tests one."""
 
 from __future__ import annotations
 
@@ -49,8 +49,6 @@ class ProvidersView(View):
     """The chain, the forecast and the approvals."""
 
     PLACE = "providers"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

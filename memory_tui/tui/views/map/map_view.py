@@ -1,4 +1,4 @@
-"""View 5 is the map of the memory by days, by meaning, by recalls."""
+"""View 5 is the map of the memory. It shows days, meaning and recalls."""
 
 from __future__ import annotations
 

@@ -125,7 +125,6 @@ class AnnotationsView(View):
     """Entries above, what their annotations move below."""
 
     PLACE = "annotations"
-    MORE_PLACES = ()
     AUTO_FOCUS = "#entries"
     SCROLLED = "#moved"
 

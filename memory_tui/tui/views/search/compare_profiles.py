@@ -106,6 +106,7 @@ class SideBySideView(View):
     """Aligned rows of two sides; each side can be any profile, the knobs as they are, or the baseline."""
 
     PLACE = "side_by_side"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#sides"
 
     def __init__(self, below: View) -> None:

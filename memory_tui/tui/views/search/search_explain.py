@@ -288,6 +288,7 @@ class WhyNotView(View):
     """One line of a note under a question (or its evidence, where it was asked already); answers come as found."""
 
     PLACE = "whynot"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#why"
 
     def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:

@@ -1,4 +1,4 @@
-"""The part of the search view that judges hits, measures the knobs by saved queries."""
+"""The part of the search view that judges hits. It measures the knobs by saved queries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.signal import Signal
 from textual.widgets import Button, Static
 
@@ -27,7 +26,7 @@ from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import Answer, Tuning
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.knobs import ShownAnswer
-from memory_tui.tui.views.view import Part, View
+from memory_tui.tui.views.view import Dialog, Part, View
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.workers import task
@@ -307,7 +306,7 @@ CHOICES: tuple[tuple[str, str, int], ...] = (
 )
 
 
-class Vote(ModalScreen[int | None]):
+class Vote(Dialog[int | None]):
     """A strip of choices; esc leaves things as they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -1,4 +1,4 @@
-"""View 2 is the search: ask, see the hits, see why, turn the knobs."""
+"""View 2 is the search. A person asks, sees the hits and why, and turns the knobs."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class SearchView(View):
     """Query box, hits, arithmetic, knobs and funnel."""
 
     PLACE = "search"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#query"
     SCROLLED = "#why"
 
