@@ -476,7 +476,12 @@ class SecondScores:
 
 def first_of(scores: Floats) -> Rows:
     """The first CANDIDATES of each row of `scores` (rules, candidates), best first, equal ones in their order."""
-    return np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
+    columns: Rows = np.arange(scores.shape[1])
+    if len(scores) > 1 and len(columns) > CANDIDATES:
+        # Of many rankings at once only those are sorted that are among the first of any of them.
+        last = np.partition(scores, -CANDIDATES, axis=1)[:, -CANDIDATES, None]
+        columns = np.flatnonzero((scores >= last).any(axis=0))
+    return np.asarray(columns[np.argsort(-scores[:, columns], axis=1, kind="stable")[:, :CANDIDATES]])
 
 
 def shares(values: Floats, inside: Flags) -> tuple[Floats, Floats]:
