@@ -34,7 +34,7 @@ from memory_tui.release_differences import (
     ZeroVectors,
 )
 from memory_tui.search import formulas, gate, rules_2026_9
-from memory_tui.search.answer_level import level_of, usual
+from memory_tui.search.answer_level import level_of
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.formulas import Floats, MmrStep
 from memory_tui.search.rules_2026_9 import Hit
@@ -261,9 +261,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
-        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated or usual(evidence.query))
-        if numbers.stages
-        else None,
+        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated) if numbers.stages else None,
     )
 
 
