@@ -15,6 +15,8 @@
 - past: Commands that explain: why, why-never, replay. -> COMMANDS
 - qmd: Commands of QMD: its upkeep, its state, its answers beside those of the built-in index. -> COMMANDS
 - provider: The command `provider` lists embedding providers, tests one, approves one. -> COMMANDS
+- serve: The app in a browser: a process of the app for each tab, behind an address that only this user knows.
+  -> COMMANDS
 - shell_words: The words of the command line for a shell's completion, for the man page; both come from the parser.
   -> script
 - show: Commands that show memory-tui to others: report, completion, man. -> COMMANDS
