@@ -314,6 +314,11 @@ class MemoryApp(GlobalActions):
         self.last_words = " ".join(filter(None, [view.leaving() for view in self.views]))
         self.exit(code)
 
+    def on_exit_app(self) -> None:
+        """Keep what was typed and not saved where the server ends the app, because the browser's tab is closed."""
+        if not self._exit:
+            self.leave(0)
+
     def woken(self) -> None:
         """Set the terminal up again, and draw everything: the process was stopped without being told."""
         if self._driver is not None:
@@ -518,7 +523,7 @@ def run(
     from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    asks = not asked_theme() and os.environ.get("TERM") != "linux"
+    asks = not (asked_theme() or signals.is_served() or os.environ.get("TERM") == "linux")
     ground, typed = ask_ground() if asks else ("", "")
     app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions, doubt=doubt, ground=ground)
     app.typed_early = typed if typed or (asks and not ground) else None
