@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
+from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.formulas import Floats, mmr
 from memory_tui.search.gate import pass_gate

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.records import dataclass
 from memory_tui.source.protocol import ChunkSource, making_sense
 from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, RowIds
 
