@@ -356,8 +356,10 @@ def weights(*, words: bool, meaning: float, german: bool = False) -> Floats:
 def _function_words() -> tuple[Rows, Rows]:
     """The stems of function words that German and English do not share, rising; 1 for German ones, -1 for English."""
     german, english = (stem_keys([stem for word in own for stem in stems_of(word)]) for own in (GERMAN, ENGLISH))
-    keys = np.setxor1d(german, english)
-    return keys, np.where(np.isin(keys, german), 1, -1)
+    sides = dict.fromkeys(german.tolist(), 1) | dict.fromkeys(english.tolist(), -1)
+    shared = set(german.tolist()) & set(english.tolist())
+    keys = sorted(sides.keys() - shared)
+    return np.array(keys, np.int64), np.array([sides[key] for key in keys])
 
 
 def is_german(texts: Sequence[Passages]) -> bool:
