@@ -288,7 +288,8 @@ def build_parser(asked: str | None = None, *, alone: bool = False) -> argparse.A
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"memory-tui {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    # With its name, which argparse would else take from a usage that it lays out for the terminal.
+    commands = parser.add_subparsers(prog=parser.prog, dest="command", metavar="COMMAND", parser_class=_Parser)
     for name, row in COMMANDS.items():
         declared = asked in (None, name)
         if alone and not declared:

@@ -6,12 +6,11 @@ of `config.json` in the user's configuration folder. All are read as JSON5.
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from memory_tui.config.agents import AgentList, agent_list
@@ -22,6 +21,7 @@ from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_pa
 from memory_tui.config.secret_refs import Secrets
 from memory_tui.core.errors import ConfigError, SettingError
 from memory_tui.core.settings import BY_KEY, Value, check
+from memory_tui.records import dataclass
 
 MAX_BYTES = 16 << 20
 """A larger file is not taken for a configuration."""
@@ -593,6 +593,8 @@ def _walk(section: Node, table: Mapping[str, Key]) -> Iterator[tuple[str, Node, 
 
 
 def _unknown(path: str, table: Mapping[str, Key]) -> str:
+    import difflib
+
     if any(path == key.path for key in OWN):
         return f"{path} is a setting of memory-tui, not of OpenClaw; its place is {own_path()}."
     near = difflib.get_close_matches(path, list(table), n=1, cutoff=0.75)

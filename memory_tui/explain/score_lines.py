@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from memory_tui.records import dataclass
 from memory_tui.search.trace import Candidate
 
 Operation = Literal["+", "x", "=", ""]

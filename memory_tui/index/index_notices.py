@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.notices import Notice
+from memory_tui.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,15 @@ import hashlib
 import ipaddress
 import json
 import os
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.records import dataclass
 
 HIDDEN = "[hidden]"
 _PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})
@@ -67,6 +67,12 @@ class Redactor:
         return text
 
 
+def _jitter() -> float:
+    import random
+
+    return random.random()
+
+
 async def _sleep(seconds: float) -> None:
     import asyncio
 
@@ -78,7 +84,7 @@ class RetryClock:
     """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry."""
 
     now: Callable[[], float] = time.time
-    jitter: Callable[[], float] = random.random
+    jitter: Callable[[], float] = _jitter
     sleep: Callable[[float], Awaitable[None]] = _sleep
 
 

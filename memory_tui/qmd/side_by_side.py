@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from memory_tui.qmd.answer import QmdHit
+from memory_tui.records import dataclass
 
 CUT = 6
 """Hits that recall is counted over, as many as an agent gets."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from memory_tui.recalls import recall_log, recalled_lines
+from memory_tui.records import dataclass
 
 WEEK = 7
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
+from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import window
 from memory_tui.search.score import kept_stage

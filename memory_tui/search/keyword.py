@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import Correction, Vocabulary, corrections
+from memory_tui.records import dataclass
 from memory_tui.search.corpus import Corpus, Flags
 from memory_tui.search.dates.question_dates import Time, without
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
@@ -231,9 +232,10 @@ _ASKS = (
     r"wer|wen|wem|wessen|was|wann|wo|wohin|woher|womit|warum|weshalb|wieso|wie|welche[mnrs]?"
 )
 _CHINESE = r"谁|什么|哪|怎|为何|何时|几|多少|吗"
+# Where case is ignored, each of a range of characters would be looked up when the pattern is compiled.
 _ENDS = re.compile(
     rf"(?<=[?？；;])\s*|(?<=[.!。！])\s+|\s*,?\s+(?:and|und|sowie)\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS})\b)"
-    r"|[，,]\s*(?=[\u3400-\u9fff])|(?:以及|还有)(?=[\u3400-\u9fff])",
+    r"|[，,]\s*(?=(?-i:[\u3400-\u9fff]))|(?:以及|还有)(?=(?-i:[\u3400-\u9fff]))",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(rf"\b(?:{_ASKS})\b|{_CHINESE}|[?？]", re.IGNORECASE)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -26,6 +25,7 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import ENGLISH, GERMAN
 from memory_tui.providers.wires.builtin import StaticTable, static_table
+from memory_tui.records import dataclass
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.passages import (
@@ -360,8 +360,10 @@ def weights(*, words: bool, meaning: float, german: bool = False) -> Floats:
 def _function_words() -> tuple[Rows, Rows]:
     """The stems of function words that German and English do not share, rising; 1 for German ones, -1 for English."""
     german, english = (stem_keys([stem for word in own for stem in stems_of(word)]) for own in (GERMAN, ENGLISH))
-    keys = np.setxor1d(german, english)
-    return keys, np.where(np.isin(keys, german), 1, -1)
+    sides = dict.fromkeys(german.tolist(), 1) | dict.fromkeys(english.tolist(), -1)
+    shared = set(german.tolist()) & set(english.tolist())
+    keys = sorted(sides.keys() - shared)
+    return np.array(keys, np.int64), np.array([sides[key] for key in keys])
 
 
 def is_german(texts: Sequence[Passages]) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.providers.provider_protocol import Vectors
+from memory_tui.records import dataclass
 
 RowIds = npt.NDArray[np.int64]
 """Numbers of chunks in one store, from 1; a later chunk has a greater one, and none is used again."""
@@ -56,6 +56,21 @@ class ChunkRow(NamedTuple):
     model: str
     embedded: bool
     source: str
+
+
+class NoteColumns(NamedTuple):
+    """All notes, one column a field: id, stored path, source, modification time in nanoseconds, number of chunks."""
+
+    ids: tuple[int, ...] = ()
+    paths: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    mtimes: tuple[int, ...] = ()
+    chunks: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Any, ...]]) -> NoteColumns:
+        """Turn rows of these fields into columns."""
+        return cls(*zip(*rows, strict=True)) if rows else cls()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ import json
 import os
 import re
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused
+from memory_tui.records import dataclass
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import MAX_BYTES, Found, LeftOut, Rule, Scan, storable

@@ -14,9 +14,10 @@ import datetime as dt
 import itertools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from memory_tui.records import dataclass
 from memory_tui.search.dates.day_spans import (
     Days,
     around,
