@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from memory_tui import __version__
 from memory_tui.cli.main import COMMANDS, EXIT_CODES, build_parser
-from memory_tui.records import dataclass
 
 NOTES = frozenset({"path", "place"})
 """Arguments that are a note: completed with paths of files."""

@@ -8,13 +8,13 @@ only named here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import KNOBS, Knob
 from memory_tui.providers import registry
-from memory_tui.records import dataclass
 
 Kind = Literal[
     "knob",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from memory_tui.config.json5 import Node
-from memory_tui.records import dataclass
 
 LEGACY_NAMES = ("clawdbot", "moldbot", "moltbot")
 """What OpenClaw was called before; folders and files of these names are still read."""

@@ -10,13 +10,12 @@ import json
 import os
 import re
 import stat
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.places import Environment, expand
-from memory_tui.records import dataclass
 
 _SHORT = re.compile(
     r"(?:\$\{(?P<a>NAME)\}|\$(?P<b>NAME)|secretref-env:(?P<c>NAME))".replace("NAME", "[A-Z][A-Z0-9_]{0,127}")

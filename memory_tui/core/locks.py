@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,7 +22,6 @@ from memory_tui.core import atomic, files
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
 from memory_tui.core.side_files import open_beside, read_beside
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.core.events import Event

@@ -7,13 +7,12 @@ measured best on labelled chat logs at low cost.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.settings import Scalar, Settings, Value
-from memory_tui.records import dataclass
 
 OPENCLAW = "openclaw-2026.3"
 NEWEST = "openclaw-2026.9"

@@ -14,11 +14,11 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
 from memory_tui.core.key_formats import BASIC, FORMATS, PRIVATE, QUOTED, TOKEN, KeyFormat
-from memory_tui.records import dataclass
 
 LABELLED, RANDOM = "labelled password or key", "random-looking text"
 _LONGEST_PIECE = 8000

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core.errors import SettingError
-from memory_tui.records import dataclass
 
 Scalar = bool | int | float | str
 

@@ -10,12 +10,11 @@ ends first; the K is taken as 1000 and the cut as at a line end, which is the sm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.config.model import Config
 from memory_tui.core import jsstring
-from memory_tui.records import dataclass
 from memory_tui.workspace.roots import ROOT_NOTES_2026_9
 
 if TYPE_CHECKING:

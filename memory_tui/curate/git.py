@@ -17,12 +17,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
-from memory_tui.records import dataclass
 
 _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +24,6 @@ from urllib.parse import quote, unquote
 
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.hosts import claude_memory
-from memory_tui.records import dataclass
 from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, locate, scan
 from memory_tui.workspace.scan import Found

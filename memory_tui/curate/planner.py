@@ -12,7 +12,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -40,7 +40,6 @@ from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
 from memory_tui.hosts import claude_memory, codex_memory
-from memory_tui.records import dataclass
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 

@@ -6,14 +6,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.core.tokens import function_words, segmented, stop_words, tokens
 from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
 from memory_tui.hosts import claude_memory
-from memory_tui.records import dataclass
 
 CATCH_ALL = "Notes"
 """The heading that is made when nothing fits."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
@@ -17,7 +18,6 @@ from memory_tui.curate.changes import Change, FileChange, bare, end_of
 from memory_tui.curate.git import History
 from memory_tui.curate.journal import LOST, Journal, JournalEntry, text_name
 from memory_tui.curate.merge import changed_spans
-from memory_tui.records import dataclass
 from memory_tui.source.last_text import LastText, lost_lines, shrank
 
 if TYPE_CHECKING:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
-
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

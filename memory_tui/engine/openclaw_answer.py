@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_tui.core import profiles
@@ -18,7 +18,6 @@ from memory_tui.engine.provider_setup import withheld_query
 from memory_tui.openclaw import own_rows, trigger_recall
 from memory_tui.openclaw.trigger_recall import CuratedEntry, Triggered
 from memory_tui.plan import Plan
-from memory_tui.records import dataclass
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.rank import rank

@@ -6,10 +6,10 @@ Every day that is looked at is ranked as a whole: rivals fade too, so nothing ca
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence, later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, Verdict

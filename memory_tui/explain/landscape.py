@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
-from memory_tui.records import dataclass
 from memory_tui.source.rows import RowIds
 
 Floats = npt.NDArray[np.float64]

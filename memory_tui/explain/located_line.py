@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.explain.verdicts import (
@@ -16,7 +16,6 @@ from memory_tui.explain.verdicts import (
     UnreadableFile,
 )
 from memory_tui.providers.provider_protocol import Vectors
-from memory_tui.records import dataclass
 from memory_tui.search.trace import ChunkRef
 from memory_tui.source.note_state import FileState, difference, state_of
 from memory_tui.source.protocol import ChunkSource

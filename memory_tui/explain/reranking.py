@@ -16,7 +16,6 @@ import numpy as np
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.formulas import Floats, mmr
 from memory_tui.search.gate import pass_gate

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import profiles, tokens
@@ -14,7 +15,6 @@ from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import ORIGIN, TEXT, points_of, turned
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_not import WhyNot
-from memory_tui.records import dataclass
 from memory_tui.search.trace import ChunkRef
 
 Asker = Literal["saved", "logged", "own words"]

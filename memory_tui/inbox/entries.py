@@ -6,11 +6,11 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.curate.changes import FENCE, HEADING, ITEM
 from memory_tui.inbox.findings import InboxClaim
-from memory_tui.records import dataclass
 
 Action = Literal[
     "merge",

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.config.places import ExtraPath
 from memory_tui.core.tokens import STEM_TOKENIZER
-from memory_tui.records import dataclass
 from memory_tui.workspace.media import MediaRules
 
 if TYPE_CHECKING:

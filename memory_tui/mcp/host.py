@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.cancel import Stop
@@ -18,7 +18,6 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.core.events import Event

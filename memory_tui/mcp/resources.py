@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import urllib.parse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import PathRefused, QueryError
 from memory_tui.mcp.tools import shown
-from memory_tui.records import dataclass
 from memory_tui.workspace.roots import MEMORY, locate, scan
 
 if TYPE_CHECKING:

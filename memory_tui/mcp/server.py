@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_tui import __version__
@@ -30,7 +30,6 @@ from memory_tui.mcp.dispatch import Caller, Connection, Method, Refusal, ServerI
 from memory_tui.mcp.schemas import UNTRUSTED, recorded
 from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
 from memory_tui.openclaw.prompt import GET, SEARCH
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.mcp.host import ServedMemory

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.providers.answer_vectors import Malformed
-from memory_tui.records import dataclass
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
 Way = tuple[str | int, ...]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.records import dataclass
 
 Kind = Literal["program", "version", "approval", "timeout", "exit", "answer", "index", "models"]
 _MOST_BYTES = 1 << 20

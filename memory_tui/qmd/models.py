@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.qmd.folder import QmdFailure, QmdFolder
-from memory_tui.records import dataclass
 
 Role = Literal["embed", "generate", "rerank"]
 DEFAULTS: Mapping[Role, str] = MappingProxyType(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from memory_tui.qmd import index, models, program
 from memory_tui.qmd.folder import QmdFailure
 from memory_tui.qmd.options import WantedCollection
 from memory_tui.qmd.program import Output, Program
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.qmd.client import QmdClient

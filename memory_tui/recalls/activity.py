@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_tui.recalls import recall_log, recalled_lines
-from memory_tui.records import dataclass
 
 WEEK = 7
 

@@ -15,7 +15,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,6 @@ from memory_tui.core.redaction import redact
 from memory_tui.core.secret_finder import find as secret_places
 from memory_tui.core.settings import Scalar
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
-from memory_tui.records import dataclass
 
 _TRIES, _PAUSE_SECONDS = 2500, 0.002
 

@@ -11,7 +11,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from memory_tui.core import jsstring
 from memory_tui.core.formatting import plural
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.recalls.recall_log import Log, RecallEntry

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core.settings import Settings
-from memory_tui.records import dataclass
 
 Level = Literal["found", "nearby only", "nothing holds these words"]
 

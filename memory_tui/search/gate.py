@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from memory_tui.core import jsstring
 from memory_tui.core.tokens import as_asked, left_out
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.score import Components, Rules, column

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from memory_tui.records import dataclass
 from memory_tui.search import corpus_file
 from memory_tui.search.corpus import Corpus, Files, Integers, distinct
 from memory_tui.search.evidence import DAY_SECONDS, Basis

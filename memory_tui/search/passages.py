@@ -11,13 +11,13 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
-from memory_tui.records import dataclass
 from memory_tui.search.formulas import Floats
 
 WINDOW = 100

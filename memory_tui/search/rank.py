@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,6 @@ from memory_tui.notices import (
     UnevenWeights,
     WordsUnknown,
 )
-from memory_tui.records import dataclass
 from memory_tui.release_differences import (
     CutOtherwise,
     EmptiedThere,

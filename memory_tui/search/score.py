@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 
@@ -12,7 +13,6 @@ import numpy as np
 from memory_tui.core import profiles, tokens
 from memory_tui.core.profiles import Profile, Term
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
-from memory_tui.records import dataclass
 from memory_tui.search import formulas, rules_2026_9, second_stage
 from memory_tui.search.corpus import Integers, distinct
 from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Lexical, Postings, Rows

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -25,7 +26,6 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import ENGLISH, GERMAN
 from memory_tui.providers.wires.builtin import StaticTable, static_table
-from memory_tui.records import dataclass
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.passages import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory_tui.records import dataclass
 from memory_tui.tui.key_meanings import MEANINGS, key_of, shown
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError
 from memory_tui.core.redaction import redact
 from memory_tui.core.settings import BY_KEY, Scalar, Settings, Value, show
-from memory_tui.records import dataclass
 
 _OWN_KEYS = frozenset(key.path for key in OWN)
 _WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for at each start: --profile NAME"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from memory_tui.records import dataclass
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune.judgments import WRONG, Query
 

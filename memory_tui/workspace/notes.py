@@ -11,11 +11,11 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
 from memory_tui.core.errors import Unreadable
-from memory_tui.records import dataclass
 from memory_tui.workspace.scan import MAX_BYTES, Found
 
 _ATTEMPTS = 3

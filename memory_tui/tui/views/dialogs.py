@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -16,7 +17,6 @@ from textual.widgets.option_list import Option
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import Piece, fit_path
 from memory_tui.tui.note_page import closest
 from memory_tui.tui.views.view import Dialog

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from textual.content import Content
 from textual.widget import Widget
 
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import fit
 
 Point = tuple[float, float]

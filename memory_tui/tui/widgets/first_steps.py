@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from memory_tui.records import dataclass
 from memory_tui.tui.key_meanings import key_of
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_tui.recalls import activity
 from memory_tui.recalls.activity import Activity
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import Piece
 
 if TYPE_CHECKING:

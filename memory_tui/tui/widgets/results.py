@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -13,7 +14,6 @@ from memory_tui.core.formatting import age_words, plural, short_age
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords
-from memory_tui.records import dataclass
 from memory_tui.render.hit_text import HitText, age_of, hit_text
 from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR, perfect, score_bar
 from memory_tui.search.trace import BeyondLimit, Candidate, ChunkRef, DisplacedByMmr, Trace, Unsearchable

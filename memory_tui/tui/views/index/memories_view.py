@@ -5,6 +5,7 @@ each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from textual import on
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.ltm.entry import CATEGORIES, MemoryEntry
-from memory_tui.records import dataclass
 from memory_tui.render import ltm_text
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit

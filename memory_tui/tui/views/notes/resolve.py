@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
@@ -13,7 +14,6 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import Piece, fit, wrapped
 from memory_tui.tui.key_meanings import bound, key_of
 from memory_tui.tui.views.view import Dialog

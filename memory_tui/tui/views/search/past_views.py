@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import on
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.records import dataclass
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
