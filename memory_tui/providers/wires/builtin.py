@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from weakref import WeakValueDictionary
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
@@ -161,12 +160,12 @@ class StaticTable:
 
 
 _loading = threading.Lock()
-_loaded: WeakValueDictionary[Path, StaticTable] = WeakValueDictionary()
-"""The tables that somebody uses: each is in memory once."""
+_loaded: dict[Path, StaticTable] = {}
+"""The tables that were read. They stay, 15 MB each: without a provider no engine holds what its questions ask."""
 
 
 def static_table(path: Path = TABLE) -> StaticTable:
-    """The table at `path`, read unless somebody has it, in about 40 ms. Raises ProviderError when it cannot be read."""
+    """The table at `path`, read once in about 40 ms. Raises ProviderError when it cannot be read."""
     import zipfile
 
     with _loading:
@@ -214,7 +213,7 @@ class Builtin:
         return self._health
 
     def close(self) -> None:
-        """Release the table; a later `embed` loads it again."""
+        """Let the table go; a later `embed` takes it again."""
         self._table = None
 
     def _ready(self) -> StaticTable:
