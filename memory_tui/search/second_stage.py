@@ -377,7 +377,6 @@ def is_german(texts: Sequence[Passages]) -> bool:
 _memory = PassageMemory()
 
 
-@functools.cache
 def passage_table() -> StaticTable:
     """The built-in table, whatever provider the index is made with: it compares lines in microseconds."""
     return static_table()
