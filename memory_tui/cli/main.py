@@ -18,6 +18,7 @@ from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options
 
 
@@ -87,7 +88,14 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
     doubt = key_meanings.load_keys(places.own_path().with_name("keys.toml"))
     from memory_tui.tui.app import run
 
-    return run(chosen, query, suggestions, leads=leads, doubt=doubt)
+    return run(chosen, query, suggestions, leads=leads, doubt=doubt, prepare=_serve)
+
+
+def _serve(memory: Engine) -> None:
+    """Have the app answer other processes while it keeps the index."""
+    from memory_tui.mcp import keeper
+
+    keeper.serve(memory)
 
 
 def _declare_help(parser: argparse.ArgumentParser) -> None:

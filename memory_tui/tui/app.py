@@ -61,7 +61,7 @@ from memory_tui.tui.state import Facts, Pace
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.workers import Opener, WorkerJobs, task
+from memory_tui.tui.workers import Opener, WorkerJobs, no_more, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -514,11 +514,17 @@ def opener_of(options: Options) -> Opener:
 
 
 def run(
-    options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False, doubt: str = ""
+    options: Options,
+    query: str = "",
+    suggestions: Sequence[str] = (),
+    *,
+    leads: bool = False,
+    doubt: str = "",
+    prepare: Callable[[Engine], None] = no_more,
 ) -> int:
     """Open the app on a workspace, with the first steps where it `leads`, and with a `doubt` to be said.
 
-    Returns the exit code, and says on stderr why it could not.
+    `prepare` gets each engine before it starts. Returns the exit code, and says on stderr why it could not.
     """
     from memory_tui.core.sanitize import one_line
 
@@ -526,6 +532,7 @@ def run(
     asks = not (asked_theme() or signals.is_served() or os.environ.get("TERM") == "linux")
     ground, typed = ask_ground() if asks else ("", "")
     app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions, doubt=doubt, ground=ground)
+    app.jobs.prepare = prepare
     app.typed_early = typed if typed or (asks and not ground) else None
     if leads:
         app.do_first_steps()
