@@ -1,4 +1,4 @@
-"""The app in a browser: a process of the app for each tab, behind an address that only this user knows.
+"""The app in a browser: a process of the app for each tab, at an address that only this user knows.
 
 The page's terminal is textual-serve's script. Its server is not used: it starts a shell, waits without end for a
 process that hangs, takes a font from elsewhere, asks for no token. A tab speaks with its process as Textual's web
