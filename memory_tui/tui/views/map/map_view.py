@@ -60,11 +60,7 @@ class MapChanges(Part):
             note_changes.plan_of(lambda curator: curator.plan.archive(FORGOTTEN_DAYS, chosen))
         )
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._apply(planned.change)
-
-        self.view.app.push_screen(Preview(planned, "Archive"), answered)
+        Preview(planned, "Archive").ask(self.view.app, lambda _yes: self._apply(planned.change))
 
     @task("write", exclusive=False)
     async def _apply(self, change: Change) -> None:
@@ -80,17 +76,13 @@ class MapChanges(Part):
             newer = note_changes.begun_since(engine, "undo", since)
             return note_changes.step_or_plan(engine, "undo", since) if newer else None
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._take_back()
-
         made = await self.home.jobs.write(work)
         if made is None:
             self.view.show_message(
                 f"Nothing was changed since the app was opened. {key_of('go history')} in Notes shows older changes."
             )
         elif isinstance(made, Planned):
-            self.view.app.push_screen(Preview(made, "Undo"), answered)
+            Preview(made, "Undo").ask(self.view.app, lambda _yes: self._take_back())
         else:
             self._made(made, "")
 
