@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
 
 SCHEME = "memory:"
-TEMPLATE = "memory:{+path}"
 PAGE = 500
 _SUM = 8
 
