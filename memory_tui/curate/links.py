@@ -306,22 +306,6 @@ class LinkIndex:
             named[path] = self._mentions(path)
         return NoteLinks(links, back, named[path])
 
-    def links(self, path: str) -> tuple[NoteLink, ...]:
-        """The links of a note, those that lead nowhere too."""
-        with self._lock:
-            self._refresh()
-            return self._links.get(path, ())
-
-    def backlinks(self, path: str) -> tuple[NoteLink, ...]:
-        """The links of other notes that lead to this one, by note and line."""
-        with self._lock:
-            self._refresh()
-            return self._back.get(path, ())
-
-    def mentions(self, path: str) -> tuple[NoteLink, ...]:
-        """Where other notes name this one in plain words, by note and line; a day's log is not looked for."""
-        return self.about(path).named
-
     def _mentions(self, path: str) -> tuple[NoteLink, ...]:
         name = _spelled(path)
         if _DAY.search(name):

@@ -12,7 +12,6 @@ from memory_tui.mcp import tools
 from memory_tui.workspace.roots import MEMORY, Roots, locate, scan, shown
 
 SCHEME = "memory:"
-TEMPLATE = "memory:{+path}"
 PAGE = 500
 _SUM = 8
 

@@ -467,11 +467,9 @@ class MemoryApp(GlobalActions):
             if agent.id != engine.plan.agent.id
         }
 
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self._go_to_agent(ids[name])
-
-        self.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), chosen)
+        Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)).ask(
+            self, lambda name: self._go_to_agent(ids[name])
+        )
 
     @task("agent")
     async def _go_to_agent(self, agent: str) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App
-from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
@@ -237,14 +236,13 @@ class GlobalActions(App[int]):
             return
         from memory_tui.tui.views.dialogs import Confirm
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                client.approve("the app")
-                engine.backend.recovered()
-                self._use_qmd()
+        def answered(_yes: bool) -> None:
+            client.approve("the app")
+            engine.backend.recovered()
+            self._use_qmd()
 
         asked = f"{client.options.named_by} asks to run this program:\n\n{found.line}"
-        self.push_screen(Confirm("Run QMD?", asked, "Run it"), answered)
+        Confirm("Run QMD?", asked, "Run it").ask(self, answered)
 
     def _use_qmd(self) -> None:
         if self.engine is not None:
@@ -280,11 +278,7 @@ class GlobalActions(App[int]):
         """Letters on the panes."""
         from memory_tui.tui.views.dialogs import Jump
 
-        def go(pane: Widget | None) -> None:
-            if pane is not None:
-                pane.focus()
-
-        self.push_screen(Jump(self.screen.focus_chain), go)
+        Jump(self.screen.focus_chain).ask(self, lambda pane: pane.focus())
 
     def do_zoom(self) -> None:
         """Enlarge the pane in focus."""
@@ -348,19 +342,12 @@ class GlobalActions(App[int]):
         """Quit; what was typed and not saved is asked about."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.exit(0)
-
         if any(getattr(screen, "unsaved", False) for screen in self.screen_stack):
-            self.push_screen(
-                Confirm(
-                    "Quit without saving?",
-                    f"Your text is not in the note yet. Press esc to go back, {key_of('save')} to save it.",
-                    "Throw it away",
-                ),
-                answered,
-            )
+            Confirm(
+                "Quit without saving?",
+                f"Your text is not in the note yet. Press esc to go back, {key_of('save')} to save it.",
+                "Throw it away",
+            ).ask(self, lambda _yes: self.exit(0))
         else:
             self.exit(0)
 
@@ -490,14 +477,8 @@ class GlobalActions(App[int]):
         tuned = self.tuning.turned if self.tuning is not None else {}
         question = self.question if self.current_mode == "search" else ""
         found = external.forms(places, question, str(engine.plan.roots.workspace), tuned)
-
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self._copy(found[name], name)
-
-        self.push_screen(
-            Picker("Copy as" if len(places) == 1 else f"Copy {len(places)} places as", list(found)), chosen
-        )
+        title = "Copy as" if len(places) == 1 else f"Copy {len(places)} places as"
+        Picker(title, list(found)).ask(self, lambda name: self._copy(found[name], name))
 
     def _copy(self, text: str, what: str) -> None:
         from memory_tui.core.sanitize import safe

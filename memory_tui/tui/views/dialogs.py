@@ -150,7 +150,7 @@ def near(paths: Sequence[str]) -> Propose:
     return propose
 
 
-class Prompt(Dialog[str | None]):
+class Prompt(Dialog[str]):
     """Enter takes the proposal under the cursor, or what is typed where none is made; tab completes, esc leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -270,7 +270,7 @@ class NameList(RowList):
         return [(f" {fit_path(safe(self.names[row]), width - 1 - len(new))}", ""), (new, "muted")]
 
 
-class Picker(Dialog[str | None]):
+class Picker(Dialog[str]):
     """Letters narrow the list, arrows move in it, enter takes a name, esc none.
 
     Where there is a word for what is `new`, what was typed can be taken as it is.
@@ -337,7 +337,7 @@ CHOICES: tuple[tuple[str, int], ...] = (("1", 1), ("7", 7), ("3", 30))
 """Keys and days."""
 
 
-class Snooze(Dialog[int | None]):
+class Snooze(Dialog[int]):
     """A strip of choices; esc puts nothing off."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -378,7 +378,7 @@ class Snooze(Dialog[int | None]):
 LETTERS = "asdfghjkl"
 
 
-class Jump(Dialog[Widget | None]):
+class Jump(Dialog[Widget]):
     """Lies over the view while it waits for a letter; every other key, and a click, takes it away."""
 
     def __init__(self, panes: Sequence[Widget]) -> None:
@@ -412,11 +412,11 @@ class Planned:
 
 
 class Preview(Dialog[str]):
-    """enter and y make the change ("yes"); n, esc and q do not ("no"); an option is its key."""
+    """enter and y make the change ("yes"); n, esc and q do not (None); an option is its key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer('yes')", "Yes"),
-        Binding("n,escape,q", "answer('no')", "No"),
+        Binding("n,escape,q", "dismiss(None)", "No"),
         Binding("j,down", "scroll(1)", "Down"),
         Binding("k,up", "scroll(-1)", "Up"),
         Binding("ctrl+d,pagedown,space", "scroll(10)", "Page down"),
@@ -452,7 +452,7 @@ class Preview(Dialog[str]):
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(str(event.button.id).removeprefix("option-"))
+        self.dismiss(None if event.button.id == "no" else str(event.button.id).removeprefix("option-"))
 
     def on_key(self, event: events.Key) -> None:
         """An option by its key."""

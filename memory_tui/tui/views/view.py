@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events, on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
@@ -388,6 +388,15 @@ class View(Screen[None]):
 
 class Dialog(ModalScreen[T]):
     """A screen in front of a view or of another dialog, both of which are seen behind it."""
+
+    def ask(self, app: App[Any], then: Callable[[T], object]) -> None:
+        """Show this dialog and call `then` with the answer; a no, or leaving it, is none."""
+
+        def answered(answer: T | None) -> None:
+            if answer is not None and answer is not False:
+                then(answer)
+
+        app.push_screen(self, answered)
 
     def _screen_resized(self, size: Size) -> None:
         """Wake this dialog behind another one, as a view is woken."""

@@ -342,13 +342,12 @@ class InboxView(View):
         counts = {kind: sum(one.kind == kind for one in self.open) for kind in BY_KIND}
         names = {f"{BY_KIND[kind].title}: {count:,}": kind for kind, count in counts.items() if count}
 
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self.kind = names[name]
-                self.show()
+        def chosen(name: str) -> None:
+            self.kind = names[name]
+            self.show()
 
         if names:
-            self.app.push_screen(Picker("Show which kind?", list(names)), chosen)
+            Picker("Show which kind?", list(names)).ask(self.app, chosen)
         else:
             self.show_message("There are no kinds to choose from.")
 

@@ -141,12 +141,11 @@ class RecallsView(View):
         """Ask for letters, and show only the recalls that hold them."""
         from memory_tui.tui.views.dialogs import Prompt
 
-        def take(letters: str | None) -> None:
-            if letters is not None:
-                self._letters = letters
-                self.listing.show()
+        def take(letters: str) -> None:
+            self._letters = letters
+            self.listing.show()
 
-        self.app.push_screen(Prompt("Show which queries?", "letters that they hold", self._letters), take)
+        Prompt("Show which queries?", "letters that they hold", self._letters).ask(self.app, take)
 
     def back(self) -> bool:
         """Show all again, else back to the view below."""

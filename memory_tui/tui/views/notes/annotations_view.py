@@ -294,11 +294,9 @@ class AnnotationsView(View):
         )
 
     def _type(self, title: str, explained: str, value: str, turned: Callable[[Annotations, str], Annotations]) -> None:
-        def typed(words: str | None) -> None:
-            if words is not None:
-                self._turn(lambda said: turned(said, words))
-
-        self.app.push_screen(LineDialog(title, explained, "Set", value=value), typed)
+        LineDialog(title, explained, "Set", value=value).ask(
+            self.app, lambda words: self._turn(lambda said: turned(said, words))
+        )
 
     def do_other(self) -> None:
         """The entries of the other note."""
@@ -320,11 +318,7 @@ class AnnotationsView(View):
             return
         planned = await self.home.jobs.run(partial(note_changes.annotating, note=note, wanted=dict(self._wanted)))
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._apply(planned.change)
-
-        self.app.push_screen(Preview(planned, "Write"), answered)
+        Preview(planned, "Write").ask(self.app, lambda _yes: self._apply(planned.change))
 
     @task("write", exclusive=False)
     async def _apply(self, change: Change) -> None:
@@ -346,13 +340,9 @@ class AnnotationsView(View):
             return
         since = self.home.started
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._step_back()
-
         outcome = await self.home.jobs.write(partial(note_changes.step_or_plan, kind="undo", since=since))
         if isinstance(outcome, Planned):
-            self.app.push_screen(Preview(outcome, "Undo"), answered)
+            Preview(outcome, "Undo").ask(self.app, lambda _yes: self._step_back())
         else:
             self._written(outcome)
 

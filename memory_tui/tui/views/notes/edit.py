@@ -445,19 +445,15 @@ class EditView(View):
             self.app.pop_screen()
             return True
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._forget()
-                if self._kept_as:
-                    self._forget_draft(self._kept_as)
-                self.app.pop_screen()
+        def answered(_yes: bool) -> None:
+            self._forget()
+            if self._kept_as:
+                self._forget_draft(self._kept_as)
+            self.app.pop_screen()
 
-        self.app.push_screen(
-            Confirm(
-                "Leave without saving?",
-                f"Your text is not in {one_line(self._path)} yet. Press {key_of('save')} to save it.",
-                "Throw it away",
-            ),
-            answered,
-        )
+        Confirm(
+            "Leave without saving?",
+            f"Your text is not in {one_line(self._path)} yet. Press {key_of('save')} to save it.",
+            "Throw it away",
+        ).ask(self.app, answered)
         return True

@@ -72,13 +72,11 @@ class NoteActions(Part):
             return
         from memory_tui.tui.views.dialogs import Picker
 
-        def chosen(target: str | None) -> None:
-            if target:
-                self._carry(Carry("demote", *lines, target=target, move=True))
-
         rows = self.home.facts.rows if self.home.facts else ()
         names = [row.path for row in rows if row.path != lines[0] and row.source == "memory"]
-        self.view.app.push_screen(Picker("Move to which note?", names, new="a new note"), chosen)
+        Picker("Move to which note?", names, new="a new note").ask(
+            self.view.app, lambda target: self._carry(Carry("demote", *lines, target=target, move=True))
+        )
 
     @task("plan")
     async def _carry(self, carry: Carry) -> None:

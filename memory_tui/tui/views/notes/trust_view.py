@@ -83,12 +83,10 @@ class TrustView(View):
             self.show_message(facts.unwritable)
             return
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._approve(lambda trust: trust.approve("trust view"))
-
         said = "memory-tui then writes OpenClaw's ledger at each edit of a note that is the agent's, and nothing else."
-        self.app.push_screen(Confirm("Let edits made here update OpenClaw's ledger?", said, "Approve"), answered)
+        Confirm("Let edits made here update OpenClaw's ledger?", said, "Approve").ask(
+            self.app, lambda _yes: self._approve(lambda trust: trust.approve("trust view"))
+        )
 
     def do_revoke(self) -> None:
         """Withdraw the approval."""

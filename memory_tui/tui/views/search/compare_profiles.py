@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -109,9 +109,9 @@ class SideBySideView(View):
     MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#sides"
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        answer = cast("SearchView", below).shown.answer
+        answer = below.shown.answer
         assert answer is not None
         self._evidence = answer.evidence
         self._others: dict[str, Evidence] = {}

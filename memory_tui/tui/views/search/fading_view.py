@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -47,9 +47,9 @@ class FadingView(View):
     PLACE = "fading"
     MORE_PLACES = ("fading", "notes", "report")
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        self.search = cast("SearchView", below)
+        self.search = below
         self.report = Report(self, self, f"Fading within {HORIZON} days")
         self.parts = (KnobHistory(self), self.report)
         self.faded: Faded | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.widget import Widget
 
@@ -123,9 +123,9 @@ class NoiseView(View):
     PLACE = "noise"
     MORE_PLACES = ("noise", "report")
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        self.search = cast("SearchView", below)
+        self.search = below
         self.report = Report(self, self, "Noise floor")
         self.parts = (KnobHistory(self), self.report)
         self.noise: Noise | None = None
@@ -283,9 +283,9 @@ class KnobSearchView(View):
     PLACE = "knob_search"
     MORE_PLACES = ("knob_search", "report")
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        self.search = cast("SearchView", below)
+        self.search = below
         self.report = Report(self, self, "Better knobs by your judgments")
         self.parts = (KnobHistory(self), self.report)
         self.outcome: Outcome | None = None

@@ -215,11 +215,7 @@ class NoteEdits(Part):
         planned = await self.home.jobs.run(partial(note_changes.planned, change=remedy.edit.change))
         effect = [f"The line would be recalled as hit {remedy.place}.", *_sentences(remedy)]
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._make(remedy)
-
-        self.view.app.push_screen(Preview(replace(planned, effect=effect), "Edit"), answered)
+        Preview(replace(planned, effect=effect), "Edit").ask(self.view.app, lambda _yes: self._make(remedy))
 
     @task("write", exclusive=False)
     async def _make(self, remedy: EditRemedy) -> None:
@@ -248,13 +244,9 @@ class NoteEdits(Part):
         """Take it back at once; where that does something to the trust of the note, that is shown first."""
         number, _ = self._made[-1]
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._write_back()
-
         planned = await self.home.jobs.write(partial(note_changes.stepped, kind="undo", number=number))
         if planned.change.notes:
-            self.view.app.push_screen(Preview(planned, "Undo"), answered)
+            Preview(planned, "Undo").ask(self.view.app, lambda _yes: self._write_back())
         else:
             self._write_back()
 
