@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.status import FileVerdict, NoteLines
     from memory_tui.explain.counterfactuals import ChangeSet, Flips
     from memory_tui.explain.noise import LevelRates, NoiseFloor
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.score_lines import ScoreLine
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
@@ -38,7 +38,7 @@ SHOWN = 3
 """Side effects named on a line; the others are counted."""
 
 
-def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephrased] = ()) -> Iterator[str]:
+def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> Iterator[str]:
     """The verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
     from memory_tui.explain import wording
 
@@ -51,8 +51,10 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
         yield from (f"    {line}" for line in sums(value.best, value.trace))
     if changes is not None:
         yield from _changes(changes)
-    if questions:
-        yield f"Query: {'   or '.join(wording.rephrased(found) for found in questions)}"
+    if questions is not None and questions.found:
+        yield f"Query: {'   or '.join(wording.rephrased(found) for found in questions.found)}"
+    elif questions is not None and questions.none is not None:
+        yield wording.claim(questions.none)
     for other in value.others:
         yield f"Also holds the line: {other.chunk.citation}  {wording.label(other.fate)}"
     if value.more:
