@@ -160,7 +160,7 @@ def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
     from memory_tui.tune import evaluate
 
     asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
-    engine.queries.unrelated.keep(asked, engine.plan.settings)
+    engine.queries.unrelated.keep(asked.nonsense, engine.plan.settings)
     return noise.level_rates(asked, engine.plan.settings)
 
 
@@ -172,7 +172,7 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     found = _notebook(given, engine)
     cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
     asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
-    engine.queries.unrelated.keep(asked, engine.plan.settings)
+    engine.queries.unrelated.keep(asked.nonsense, engine.plan.settings)
     floor = noise.measure(asked, engine.plan.settings)
     query = query_of(given)
     hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
