@@ -6,10 +6,12 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import platformdirs
 import pytest
 from textual.pilot import Pilot
 
 from memory_tui import manual
+from memory_tui.curate.changes import ReadOnly
 from memory_tui.tui import action as tui_action
 from memory_tui.tui import keymap
 from memory_tui.tui.action import Context
@@ -292,13 +294,30 @@ def test_before_a_question_the_knobs_wait(app: MemoryApp) -> None:
     drive(app, steps)
 
 
-def test_read_only_refuses_the_editor(tmp_path: Path) -> None:
+def test_read_only_writes_nothing_but_the_index(tmp_path: Path) -> None:
+    refused = "Opened with --read-only: nothing is written but the index."
     app = make_app(sample(tmp_path / "notes"), read_only=True)
+    state = platformdirs.user_state_path("memory-tui", appauthor=False)
+
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in (tmp_path / "notes", state) for path in path.rglob("*.*")}
 
     async def steps(pilot: Pilot[int]) -> None:
+        before = files()
         await press(pilot, "e")
-        assert said(app) == "Opened with --read-only: notes are not edited."
+        assert said(app) == refused
         assert "read-only" in text_of(app).splitlines()[0]
+        await press(pilot, "a")
+        assert said(app) == refused
+        await ask(pilot, "router")
+        for key in ("v", "ctrl+s"):
+            app.view._said = ""  # type: ignore[union-attr]
+            await press(pilot, key)
+            assert said(app) == refused, key
+        await press(pilot, "<")
+        with pytest.raises(ReadOnly, match=refused):
+            await app.jobs.write(lambda engine: engine.notes.curator.remember("kept"))
+        assert files() == before
 
     drive(app, steps)
 

@@ -741,7 +741,7 @@ def test_read_only_refuses_every_key_that_writes(workspace: Path) -> None:
         for key in sorted(keys):
             app.screen._said = ""  # type: ignore[attr-defined]
             await press(pilot, key)
-            assert said(app) == "Opened with --read-only: notes are not edited.", key
+            assert said(app) == "Opened with --read-only: nothing is written but the index.", key
             assert isinstance(app.screen, BrowseView)
         assert files(workspace) == before
 
