@@ -304,6 +304,11 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     Action("redo", "redo", "reading", "redo it", "", WRITABLE),
     Action("save", "save", "editor", "save the note; other writers' lines stay", "Save", WRITABLE),
     Action("watch_question", "watch", "editor", "watch how your edit changes the hits of a query", "Watch"),
+    Action("find_text", "find text", "editor", "find text in this note", "Find"),
+    Action("next_match", "do", "finding", "next place", "Next", palette=False),
+    Action("next_match", "find text", "finding", "next place", palette=False),
+    Action("next_match", "down", "finding", "next place", palette=False),
+    Action("previous_match", "up", "finding", "place before", "Previous", palette=False),
     Action("to_writing", "do", "watched", "back to the text", "Text", palette=False),
     Action("to_writing", "down", "watched", "back to the text", palette=False),
     Action(

@@ -38,7 +38,7 @@ from memory_tui.tui.views.index.storage_view import StorageView
 from memory_tui.tui.views.map.map_view import MapChanges, MapView
 from memory_tui.tui.views.notes.annotations_view import AnnotationsView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
-from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
+from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.notes.history import HistoryView
 from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
@@ -59,11 +59,12 @@ from memory_tui.tui.views.search.write_config import WriteView
 from memory_tui.tui.views.view import KnobHistory
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.calendar import Calendar
+from memory_tui.tui.widgets.edit_area import EditArea
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Attention, EventLog
 from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.plane import Plane
-from memory_tui.tui.widgets.query import FilterInput, FindInput, QueryInput
+from memory_tui.tui.widgets.query import FilterInput, FindInput, FindText, QueryInput, QuestionInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
@@ -83,6 +84,7 @@ NODES = {
     "about": AboutPane,
     "find": FindInput,
     "editor": EditArea,
+    "finding": FindText,
     "watched": QuestionInput,
     "history": HistoryView,
     "annotations": AnnotationsView,

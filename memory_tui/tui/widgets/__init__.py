@@ -2,6 +2,8 @@
 
 - calendar: The calendar shows a sign a day: recalls, size, findings of the notes of that day. -> Calendar
 - curves: Curves are plotted in braille, with thresholds, an axis, words that say the same. -> Curves
+- edit_area: The text of a note while it is edited: Markdown in the reader's colours, what was found, what others
+  changed. -> EditArea
 - file_tree: The file tree lists notes in groups, each with its title, age, recalls. -> FileTree
 - first_steps: First steps: five things to do once, each ended by doing it. -> FirstSteps
 - index_lists: The lists of the index view: its status in full, its events. -> Statements
