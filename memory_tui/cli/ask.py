@@ -115,12 +115,14 @@ def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
 
 
 def _status(given: argparse.Namespace) -> int:
+    from memory_tui.mcp import keeper
     from memory_tui.render import as_text, status_text
 
     with opened(given) as engine:
         first = hasattr(given, "sync")
         error = _synced(engine, accepts=False, force=False).error if first else ""
-        status_text.status(engine.status(deep=first or hasattr(given, "deep")), as_json=hasattr(given, "json"))
+        now = engine.status(deep=first or hasattr(given, "deep"))
+        status_text.status(now, keeper.answering(engine.plan), as_json=hasattr(given, "json"))
         if error:
             as_text.problem(error)
     return 1 if error else 0
