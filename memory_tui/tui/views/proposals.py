@@ -55,11 +55,8 @@ class Proposals(Part):
         """Plan what `make` asks for, show it, and make it when it is wanted."""
         planned = await self.home.jobs.run(note_changes.plan_of(make))
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self.apply(planned.change)
-
-        self.view.app.push_screen(Preview(planned, _VERBS.get(planned.change.kind, "Do it")), answered)
+        preview = Preview(planned, _VERBS.get(planned.change.kind, "Do it"))
+        preview.ask(self.view.app, lambda _yes: self.apply(planned.change))
 
     @task("write", exclusive=False)
     async def apply(self, change: Change) -> None:
@@ -76,12 +73,8 @@ class Proposals(Part):
 
         conflict = error
 
-        def chosen(data: bytes | None) -> None:
-            if data is not None:
-                self._resolve(conflict, data)
-
         kept = f"Your change is kept as draft {conflict.draft}." if conflict.draft else ""
-        self.view.app.push_screen(Resolve(conflict.views[0], kept), chosen)
+        Resolve(conflict.views[0], kept).ask(self.view.app, lambda data: self._resolve(conflict, data))
         return ""
 
     @task("write", exclusive=False)
@@ -110,13 +103,9 @@ class Proposals(Part):
         """At once for a change of this session; an older one, or one with an effect on trust, is shown first."""
         since = self.home.started
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._step(kind)
-
         outcome = await self.home.jobs.write(partial(note_changes.step_or_plan, kind=kind, since=since))
         if isinstance(outcome, Planned):
-            self.view.app.push_screen(Preview(outcome, kind.capitalize()), answered)
+            Preview(outcome, kind.capitalize()).ask(self.view.app, lambda _yes: self._step(kind))
         else:
             self._stepped(kind, outcome)
 
