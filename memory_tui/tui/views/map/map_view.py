@@ -239,8 +239,8 @@ class MapView(View):
             return []
         if not notes:
             said = (
-                f"No daily log was recalled {OFTEN} times. What is recalled often belongs "
-                f"into MEMORY.md ({key_of('promote')} there)."
+                f"No daily log that MEMORY.md has nothing of was recalled {OFTEN} times. What is recalled often "
+                f"belongs there: {key_of('promote')} promotes it."
             )
             return text(said, width, "muted")
         return [
