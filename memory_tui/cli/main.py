@@ -49,13 +49,11 @@ def _demo(given: argparse.Namespace) -> int:
     now = moment(given)
     today = dt.datetime.fromtimestamp(now).date() if now is not None else dt.date.today()
     with demo.own() as folder:
-        workspace, config = demo.materialize(folder / "workspace", today, more=True), folder / "config.json"
+        workspace, config = demo.materialize(folder / demo.WORKSPACE, today, more=True), folder / "config.json"
         atomic.create_file(config, b"{}\n")
         demo.keep_queries(workspace, config, today)
-        given_here = options(given)
-        # Its folder is gone when it ends, so nobody would find the marks of it again.
-        changes = (("recall.marks", "false"), *given_here.changes)
-        chosen = replace(given_here, workspace=str(workspace), config=str(config), changes=changes, sample=True)
+        demo.keep_recalls(workspace, today)
+        chosen = replace(options(given), workspace=str(workspace), config=str(config), sample=True)
         if chosen.index is None:
             chosen = replace(chosen, index=str(folder / "index.sqlite"))
         return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED, leads=True)

@@ -109,9 +109,13 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
                 f"{target} is not empty; the sample workspace is only copied into an empty folder.",
                 "Name a folder that does not exist yet.",
             )
+        texts: dict[str, str] = {}
         for folder in ("workspace", "more") if more else ("workspace",):
             for template, text in _templates(files(__name__.rpartition(".")[0]) / folder):
-                _write(target, template, text, today)
+                # What more there is of a note goes on where the note ends, so that no line of it moves.
+                texts[template] = texts.get(template, "") + text
+        for template, text in texts.items():
+            _write(target, template, text, today)
     except FileExistsError:
         raise WorkspaceError(
             f"{target} is a file, so the sample workspace cannot be copied into it.",
@@ -145,6 +149,37 @@ def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
         for one in labelled_queries(today)
     )
     judgments.save(judgments.notebook_path(workspace, config), judgments.Notebook(queries))
+
+
+def keep_recalls(workspace: Path, today: dt.date) -> None:
+    """Record recalls of the last eight weeks of the sample in `workspace`, as somebody would have left them.
+
+    Two logs are recalled often, others of their age and most old ones never. Where the state folder cannot be written,
+    the map begins empty, as it does for anybody then.
+    """
+    from memory_tui.recalls import recalled_lines
+
+    answers: dict[int, list[recalled_lines.Span]] = {}
+    for line in (files(__name__.rpartition(".")[0]) / "recalls.jsonl").read_text(encoding="utf-8").splitlines():
+        recalled = json.loads(line)
+        named = _TEMPLATE_DAY.search(recalled["path"])
+        day = today - dt.timedelta(days=int(named[1])) if named else today
+        span = (_TEMPLATE_DAY.sub(day.isoformat(), recalled["path"]), recalled["first"], recalled["last"])
+        for age in recalled["ages"]:
+            answers.setdefault(age, []).append(span)
+    place = recalled_lines.marks_path(workspace)
+    with suppress(OSError, IndexUnavailable):
+        for age, spans in sorted(answers.items(), reverse=True):
+            noon = dt.datetime.combine(today - dt.timedelta(days=age), dt.time(12))
+            recalled_lines.append(place, spans, noon.timestamp())
+
+
+def _forget_recalls(folder: Path) -> None:
+    """Remove the record of the recalls in the demo below `folder`: nobody would find it again."""
+    from memory_tui.recalls import recall_log, recalled_lines
+
+    with suppress(OSError, IndexUnavailable):
+        recall_log.clear(recalled_lines.marks_path(folder / WORKSPACE))
 
 
 def _query(fields: dict[str, Any]) -> LabelledQuery:
@@ -182,7 +217,7 @@ def _youngest_mention(text: str) -> int:
     return min((-offset for offset in offsets if offset <= 0), default=30)
 
 
-PREFIX = "memory-tui-demo-"
+PREFIX, WORKSPACE = "memory-tui-demo-", "workspace"
 MARK = "demo"
 """The lock of this name in the folder says whose it is: process id and start, held until that process is gone."""
 
@@ -196,6 +231,7 @@ def own() -> Iterator[Path]:
         try:
             yield Path(name)
         finally:
+            _forget_recalls(Path(name))
             if held is not None:
                 held.release()
 
@@ -246,6 +282,7 @@ def _remove(folder: Path) -> bool:
                 shutil.rmtree(entry)
             else:
                 atomic.remove_file(entry)
+        _forget_recalls(folder)
     except OSError:
         held.release()
         # What is left is swept the next time, because it still says whose it was.

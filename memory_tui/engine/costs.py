@@ -26,9 +26,6 @@ _EMBEDDED_PER_SECOND = {"builtin": 5_000.0, "scripted": 5_000.0, "local": 20.0}
 """Texts a second by provider where nothing was measured yet; others are remote."""
 _REMOTE_PER_SECOND = 100.0
 
-CHARACTERS_A_TOKEN = 4
-"""As chunking counts them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Flagged:
@@ -94,7 +91,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, preview: ProviderPreview) -> 
     passed_over = cached | waiting | embedding.known_rejected(store, preview.identity, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
-    count = sum(map(about_tokens, send))
+    count = sum(map(registry.about_tokens, send))
     each = _per_million(preview)
     return Forecast(
         provider=preview.provider,
@@ -162,7 +159,7 @@ def estimate(
     """
     size = sum(note.size for note in seen.found)
     tokens_each, overlap = plan.settings.whole("chunking.tokens"), plan.settings.whole("chunking.overlap")
-    step = max(1, tokens_each - overlap) * CHARACTERS_A_TOKEN
+    step = max(1, tokens_each - overlap) * registry.CHARACTERS_A_TOKEN
     recipe = store.recipe()
     same_cut = recipe is not None and (recipe.chunk_tokens, recipe.chunk_overlap) == (tokens_each, overlap)
     chunks = (
@@ -173,8 +170,8 @@ def estimate(
     embeds = preview is not None and preview.approved
     reused = store.reusable(identity) if same_cut and identity else 0
     to_embed = max(0, chunks - reused) if embeds else 0
-    characters = size // max(1, chunks) + overlap * CHARACTERS_A_TOKEN
-    count = to_embed * characters // CHARACTERS_A_TOKEN
+    characters = size // max(1, chunks) + overlap * registry.CHARACTERS_A_TOKEN
+    count = to_embed * characters // registry.CHARACTERS_A_TOKEN
     rate = speed or _EMBEDDED_PER_SECOND.get(preview.provider if preview else "", _REMOTE_PER_SECOND)
     each = _per_million(preview) if preview else 0.0
     return Estimate(
@@ -193,11 +190,3 @@ def estimate(
 def _per_million(preview: ProviderPreview) -> float | None:
     """US dollars for a million tokens; 0 where no text leaves this machine, None where the price is not known."""
     return registry.price_per_million(preview.provider, preview.model, preview.host) if preview.elsewhere else 0.0
-
-
-def about_tokens(text: str) -> int:
-    """About how many tokens `text` has: a quarter of its ASCII characters, and each other one whole, which is rather
-    too many than too few.
-    """
-    others = sum(not sign.isascii() for sign in text) if not text.isascii() else 0
-    return -(-(len(text) - others) // CHARACTERS_A_TOKEN) + others

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +19,27 @@ if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Health, Identity, Provider, Vectors
 
 Role = Literal["chosen", "automatic", "fallback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a provider was given in some time: calls, how many failed, texts, their UTF-8 bytes, about their tokens."""
+
+    calls: int = 0
+    failed: int = 0
+    texts: int = 0
+    bytes: int = 0
+    tokens: int = 0
+
+    def with_call(self, texts: Sequence[str], *, failed: bool) -> Traffic:
+        """This, and one call more."""
+        return Traffic(
+            self.calls + 1,
+            self.failed + failed,
+            self.texts + len(texts),
+            self.bytes + sum(len(text.encode("utf-8", "replace")) for text in texts),
+            self.tokens + sum(map(registry.about_tokens, texts)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +66,9 @@ class MemberState:
     last_ms: float = 0.0
     calls: int = 0
     texts: int = 0
+    traffic: Traffic = Traffic()
+    """All of this process; `today` is the part of today."""
+    today: Traffic = Traffic()
     model: str = ""
     approved: bool = True
     worked: bool = False
@@ -91,6 +117,9 @@ class ChainMember:
         """How it failed when an earlier process asked it; None once it has answered."""
         self.worked = False
         self.calls = self.texts = 0
+        self._counting = threading.Lock()
+        self._traffic = self._today = Traffic()
+        self._day = dt.date.today()
         self._on_failure = on_failure
         self._provider: Provider | None = None
         self._batches: BatchService | None = None
@@ -210,6 +239,8 @@ class ChainMember:
             failed_at=self.failed_at,
             last_ms=health.last_ms if health else 0.0,
             calls=self.calls,
+            traffic=self._traffic,
+            today=self._today if self._day == dt.date.today() else Traffic(),
             texts=self.texts,
             model=self.model,
             approved=not self.lacks_approval,
@@ -257,12 +288,26 @@ class ChainMember:
         try:
             # Agreement can be taken back at any time, by another process too.
             require_approval(self.name, self.host, self.settings)
-            vectors = self._made.embed(texts, kind)
+            made = self._made
+            try:
+                vectors = made.embed(texts, kind)
+            except ProviderError:
+                self._count(texts, failed=True)
+                raise
+            self._count(texts, failed=False)
         except ProviderError as error:
             self._on_failure(self, error)
             raise
         self.worked, self.error, self.failed_before = True, None, None
         return vectors
+
+    def _count(self, texts: Sequence[str], *, failed: bool) -> None:
+        """Count a call that was really made."""
+        with self._counting:
+            if self._day != (day := dt.date.today()):
+                self._day, self._today = day, Traffic()
+            self._traffic = self._traffic.with_call(texts, failed=failed)
+            self._today = self._today.with_call(texts, failed=failed)
 
     def health(self) -> Health:
         """Its state after the last call; makes no call."""

@@ -148,6 +148,18 @@ def _unknown(name: str) -> ProviderError:
     return ProviderError(f"There is no embedding provider {name!r}; memory-tui knows {known}.", hint)
 
 
+CHARACTERS_A_TOKEN = 4
+"""As chunking counts them."""
+
+
+def about_tokens(text: str) -> int:
+    """About how many tokens `text` has: a quarter of its ASCII characters, and each other one whole, which is rather
+    too many than too few.
+    """
+    others = sum(not sign.isascii() for sign in text) if not text.isascii() else 0
+    return -(-(len(text) - others) // CHARACTERS_A_TOKEN) + others
+
+
 def price_per_million(provider: str, model: str, host: str = "") -> float | None:
     """US dollars for a million tokens, without free quotas and discounts; None where that is not known.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from rich.segment import Segment
@@ -103,6 +105,12 @@ def marked(text: str, spans: Iterable[tuple[int, int]], style: str = "") -> list
             pieces += [(text[at:start], style), (text[start:end], "match")]
             at = end
     return [piece for piece in (*pieces, (text[at:], style)) if piece[0]]
+
+
+def runs(cells: Iterable[Piece]) -> Iterator[Piece]:
+    """`cells` with neighbours of one style as one piece: a picture has thousands of cells and few colours in a row."""
+    for style, same in groupby(cells, key=itemgetter(1)):
+        yield "".join(text for text, _ in same), style
 
 
 def strip(pieces: Iterable[Piece], width: int, base: Style, style_of: Callable[[str], Style]) -> Strip:

@@ -2,7 +2,8 @@
 
 python tests/bench/screen.py [PART ...] [--chunks 10000] [--files 1000] [--many 5000] [--large]
 
-Parts: start knob about rest work index. `--large` is 98,000 chunks, and 25,000 notes for the pane and the app at rest.
+Parts: start knob about rest work pictures index. `--large` is 98,000 chunks, and 25,000 notes for the pane and the
+app at rest.
 """
 
 from __future__ import annotations
@@ -293,13 +294,94 @@ async def working(workspace: Path, index: Path, count: int) -> None:
         await measure(f"walking down {count} hits with their flips", *"j" * count)
         await measure(f"first turn: {count} questions are asked", "t", "j", "l")
         await measure(f"{count} turns, measured on {count} questions", *"lh" * (count // 2))
-        await measure("noise floor", "escape", "N")
-        await measure("searching the knobs", "escape", "S")
-        await measure(f"fading of {count} questions", "escape", "F")
+        await measure("noise floor", "escape", *"zn")
+        await measure("searching the knobs", "escape", *"zs")
+        await measure(f"fading of {count} questions", "escape", *"zf")
         ticker.stop()
 
 
-PARTS = ("start", "knob", "about", "rest", "work", "index")
+async def drawing(workspace: Path, index: Path, times: int) -> None:
+    """What a key and each picture cost the screen's thread at 200 by 50, with curve, plots and first steps shown."""
+    from textual import events
+    from textual.widget import Widget
+
+    from memory_tui.recalls import recalled_lines
+    from memory_tui.tui.app import MemoryApp
+    from memory_tui.tune import judgments
+    from memory_tui.tune.judgments import Label, Notebook, Query
+
+    options = Options(workspace=str(workspace), index=str(index), changes=(("sync.watch", "off"),))
+    with Engine.open(options) as engine:
+        asked = list(dict.fromkeys(questions(10 * times)))[: max(3, times)]
+        tops = [engine.queries.search(question).recalled[0].chunk for question in asked]
+    book = Notebook(tuple(Query(q, (Label(top.path, top.start_line, 2),)) for q, top in zip(asked, tops, strict=True)))
+    judgments.save(judgments.notebook_path(workspace), book)
+    spans = [(top.path, top.start_line, top.end_line) for top in tops]
+    recalled_lines.append(recalled_lines.marks_path(workspace), spans, time.time())
+    app = MemoryApp(lambda listener: Engine.open(options, listener), query=asked[0])
+    app.do_first_steps()
+
+    async with app.run_test(size=(200, 50)) as pilot:
+        while getattr(app.screen, "trace", None) is None:
+            await pilot.pause(0.01)
+        app.screen.query_one("#results").focus()
+        await at_rest(app)
+        ticker = Ticker()
+
+        async def press(*keys: str) -> list[Cost]:
+            found = []
+            for key in keys:
+                ticker.lap()
+                app.post_message(events.Key(key, key if len(key) == 1 else None))
+                await asyncio.sleep(0.05)
+                await at_rest(app)
+                found.append(ticker.lap())
+            return found
+
+        async def keys(what: str, *wanted: str) -> None:
+            found = await press(*wanted)
+            show(f"longest turn after a key, {what}, ms", share(found, 0.5), "<= 50")
+            show("  95 of 100", share(found, 0.95), "<= 50")
+
+        def picture(what: str, selector: str) -> None:
+            widget = app.screen.query_one(selector, Widget)
+            region = widget.size.region
+            show(
+                f"picture alone, {what}, ms",
+                middle(lambda: (widget.refresh(), widget.render_lines(region)), 9),
+                "<= 50",
+            )
+
+        await keys("walking down the hits", *"j" * times)
+        await keys("marking a hit", *["space"] * times)
+        picture("list of hits", "#results")
+        await press("escape", "t", "j", "j")
+        await asyncio.sleep(0.3)
+        await at_rest(app)
+        await keys("turning a knob over its curve", *"lh" * (times // 2 or 1))
+        picture("curve of a knob", "#knob-curve")
+        await press("slash", "end")
+        await keys("typing into the question", *("x", "backspace") * (times // 2 or 1))
+        await press("enter", "z", "p")
+        picture("score against age", "Scatter")
+        await keys("in score against age", *"jk" * (times // 2 or 1))
+        await press("escape", "z", "f")
+        picture("fading", "#curves")
+        await press("escape", "5")
+        picture("calendar", "Calendar")
+        await keys("in the calendar", *"hl" * (times // 2 or 1))
+        await press("z", "p")
+        picture("plane", "Plane")
+        await keys("in the plane", *"hl" * (times // 2 or 1))
+        await press("1")
+        picture("list of notes with recalls", "#tree")
+        await keys("walking down the notes", *"j" * times)
+        await press("3")
+        picture("state of the index", "#state")
+        ticker.stop()
+
+
+PARTS = ("start", "knob", "about", "rest", "work", "pictures", "index")
 
 
 def indexed(place: Path, name: str, notes: int) -> tuple[Path, Path]:
@@ -334,6 +416,7 @@ def main() -> None:
             "about": lambda: about(*indexed(place, "many", many)),
             "rest": lambda: resting(place, *indexed(place, "many", many), 1.5 * given.times),
             "work": lambda: asyncio.run(working(*indexed(place, "large", notes), 2 * given.times)),
+            "pictures": lambda: asyncio.run(drawing(*indexed(place, "large", notes), given.times)),
             "index": lambda: asyncio.run(stalling(write(place / "fresh", given.files), place / "fresh.sqlite")),
         }
         for part in given.parts or PARTS:

@@ -17,12 +17,14 @@ import pytest
 
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.tokens import WORD, and_query
-from memory_tui.demo.demo import SUGGESTED, keep_queries, labelled_queries, materialize
+from memory_tui.demo.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import WHOLE, flips
 from memory_tui.explain.decay import ahead
 from memory_tui.plan import Options
+from memory_tui.recalls import activity
 from memory_tui.search.trace import ChunkRef
+from memory_tui.tui.widgets.memory_map import OFTEN
 from memory_tui.tune import judgments
 from memory_tui.workspace.chunking import chunk_text
 
@@ -283,8 +285,10 @@ def test_importing_it_loads_no_screen_and_no_numpy():
 
 FROM_NOTES_ALONE = {
     *("secret", "bad date", "exact duplicate", "near duplicate", "paraphrase", "stale date", "dead path", "junk"),
+    *("contradiction", "stale fact", "promotion"),
 }
-"""The rest needs OpenClaw's ledger, annotations of 2026.9, Claude Code, a session budget or a log of recalls."""
+"""The rest needs OpenClaw's ledger, its profile of 2026.9, Claude Code, a MEMORY.md over the budget of a session, a log
+of what agents recalled, or a journal of lines that another program took away."""
 
 
 @pytest.fixture(scope="module")
@@ -324,6 +328,27 @@ def test_every_label_holds_beside_the_other_notes(tmp_path: Path, today: dt.date
 def test_the_notebook_holds_the_labelled_questions(opened: Engine) -> None:
     book = judgments.load(judgments.notebook_path(opened.plan.roots.workspace, opened.plan.own_named))
     assert len(book.judged) == len(labelled_queries(TODAY)) >= 26
+
+
+def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own() as folder:
+        workspace = materialize(folder / WORKSPACE, TODAY, more=True)
+        keep_recalls(workspace, TODAY)
+        found = activity.read(workspace)
+        texts = notes(workspace)
+        for path, spans in found.lines.items():
+            assert all(last <= len(texts[path].split("\n")) for _, last in spans), path
+        often = [path for path in found.days if path.startswith("memory/2") and found.count(path) >= OFTEN]
+        assert len(often) > 1, "logs that are recalled often"
+        edge = TODAY - dt.timedelta(days=90)
+        logs = {path for path in texts if re.fullmatch(r"memory/20\d\d-\d\d-\d\d.md", path) and "-02-30" not in path}
+        old = {path for path in logs if (day := day_of(path)) is not None and day < edge}
+        assert old - found.days.keys(), "old logs that nobody recalls"
+        assert old & found.days.keys(), "and one that somebody does"
+        assert found.weeks("MEMORY.md", TODAY, 8)[-1], "a line of recalls in the list of notes"
+    assert not activity.read(workspace).days
+    assert not list(tmp_path.rglob("*.jsonl"))
 
 
 def test_it_holds_a_conflict_and_three_languages(opened: Engine) -> None:

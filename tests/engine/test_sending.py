@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memory_tui.approval import Approvals
 from memory_tui.cli import main
-from memory_tui.engine import costs, index_check
+from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers import registry
@@ -243,7 +243,7 @@ def test_a_price_is_known_for_the_providers_own_model_and_host_only() -> None:
 @given(st.text())
 def test_every_text_has_about_as_many_tokens_as_a_quarter_of_its_bytes(text: str) -> None:
     size = len(text.encode("utf-8", "replace"))
-    assert size / 4 <= costs.about_tokens(text) <= len(text)
+    assert size / 4 <= registry.about_tokens(text) <= len(text)
 
 
 # --- the command ---------------------------------------------------------------------------------------------------

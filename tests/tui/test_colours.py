@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import termios
 import threading
 import time
@@ -18,6 +19,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES, Theme
 
+from memory_tui.tui import app as app_module
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.colours import (
     GROUNDS,
@@ -59,6 +61,26 @@ def test_every_role_can_be_read_on_every_ground(name: str) -> None:
             assert contrast(found[role], found[ground]) >= VISIBLE, (role, ground)
     for ground in GROUNDS:
         assert contrast(found["body"], found[ground]) >= READABLE, ground
+
+
+ROW = re.compile(r"^\.row--([a-z0-9]+) \{ ([^}]*)\}", re.MULTILINE)
+SIGNS_AND_BARS = {"rule", "vector", "text", "added", "lost"}
+"""Styles of rows that carry no words one must read."""
+
+
+def test_every_style_of_a_row_is_a_role_whose_contrast_is_computed() -> None:
+    """Marks, signs, bars and words of all rows: what is drawn in another colour would escape the test above."""
+    css = (Path(app_module.__file__).parent / "app.tcss").read_text("utf-8")
+    styles = {name: dict(part.split(": ") for part in body.strip(" ;").split("; ")) for name, body in ROW.findall(css)}
+    assert {"mark", "muted", "match", "cursor"} <= styles.keys()
+    for name, found in styles.items():
+        colour = found.get("color", "$body").removeprefix("$")
+        assert colour in TEXTS or (colour in SHAPES and name in SIGNS_AND_BARS), name
+        ground = found.get("background", "$background").removeprefix("$")
+        assert ground in UNDER_ROLES or (ground in GROUNDS and colour == "body"), name
+    for path in sorted(Path(app_module.__file__).parent.rglob("*.py")):
+        for colour in re.findall(r"""["'](?:bold |reverse )*\$([a-z-]+)["' ]""", path.read_text("utf-8")):
+            assert colour in {*TEXTS, *SHAPES, *GROUNDS}, (path.name, colour)
 
 
 @pytest.mark.parametrize("name", KNOWN)

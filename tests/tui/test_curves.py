@@ -152,18 +152,27 @@ def test_the_index_view_says_how_fast_it_is_and_what_it_covers(tmp_path: Path) -
         await pilot.resize_terminal(*LARGE)
         for question in (QUESTION, "restic lock"):
             await ask(pilot, question)
-        await settled(pilot)
+        await press(pilot, "3")
         assert app.facts is not None
         rows = {label: words for label, words, _ in paced(app.facts, app.pace, None)}
         assert "last 2 questions: half under " in rows["questions"]
-        assert sum(rows["coverage"].split("  (")[0].count(sign) for sign in "█▒×") == len(app.facts.rows)
-        assert "no day " in rows["coverage"]
+        days = {row.day for row in app.facts.rows if row.day is not None}
+        for day in days:
+            assert rows[f"{day:%b %Y}"][day.day - 1] == "█"
+        assert sum(words.count("█") for label, words in rows.items() if label[-4:].isdecimal()) == len(days)
+        assert rows["no day"] == "8 notes: 8 fresh"
+        own = rows["scripted"]
+        assert own.startswith("nothing left this machine; today ")
+        assert f"{app.facts.status.links[0].today.texts} texts" in own, "what was indexed and asked"
         assert "speed" not in rows, "nothing is being indexed"
         app.pace.rates.extend([10.0, 40.0, 20.0])
         progress = IndexingProgress(12, 300, "memory/a.md", 20.0, 90.0)
         speed = {label: words for label, words, _ in paced(app.facts, app.pace, progress)}["speed"]
         assert speed == "▂█▄  20 files a second now, 288 left, 90 s"
-        behind = replace(app.facts, rows=(replace(app.facts.rows[0], state="failed"), *app.facts.rows[1:]))
-        assert {label: words for label, words, _ in paced(behind, app.pace, None)}["coverage"].count("×") == 2
+        log = next(row for row in app.facts.rows if row.day is not None)
+        assert log.day is not None
+        behind = replace(app.facts, rows=(replace(log, state="failed"), *app.facts.rows))
+        found = {label: words for label, words, _ in paced(behind, app.pace, None)}
+        assert found[f"{log.day:%b %Y}"][log.day.day - 1] == "×", "the worst note of a day decides"
 
     drive(app, steps)

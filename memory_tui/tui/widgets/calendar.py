@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.binding import BindingType
 from textual.content import Content
@@ -13,7 +15,8 @@ from textual.message import Message
 from textual.widget import Widget
 
 from memory_tui.core.formatting import age_words, plural
-from memory_tui.tui.draw import fit
+from memory_tui.core.sanitize import safe
+from memory_tui.tui.draw import fit, runs
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.memory_map import LAYERS, LEGENDS, Layer, MemoryMap, calendar_rows, weeks_in
 
@@ -31,11 +34,11 @@ class Calendar(Widget, can_focus=True):
     PLACES: ClassVar[tuple[str, ...]] = ("calendar",)
 
     class Opened(Message):
-        """The note of the day under the cursor is wanted."""
+        """The notes of the day under the cursor are wanted."""
 
-        def __init__(self, note: FileRow) -> None:
+        def __init__(self, notes: Sequence[FileRow]) -> None:
             super().__init__()
-            self.note = note
+            self.notes = notes
 
     class Empty(Message):
         """No note stands on the day under the cursor."""
@@ -66,7 +69,7 @@ class Calendar(Widget, can_focus=True):
             return Content.styled(f" {WAITING}", "$quiet")
         day = self.day or self.found.today
         rows = calendar_rows(self.found, self.counted, self._last, day, self.size.width)
-        lines = [Content.assemble(*((text, STYLES[style]) for text, style in row)) for row in rows]
+        lines = [Content.assemble(*((text, STYLES[style]) for text, style in runs(row))) for row in rows]
         lines.append(Content.styled(fit(f"      {LEGENDS[self.counted]}", self.size.width), "$quiet"))
         lines.append(Content.styled(fit(f" ▌ {self.words(day)}", self.size.width), "bold"))
         return Content("\n").join(lines)
@@ -85,7 +88,12 @@ class Calendar(Widget, can_focus=True):
         told = [name, plural(recalls, "recall"), f"{size / 1000:.1f} KB", age_words((found.today - day).days)]
         if found.findings is not None:
             told.append(plural(sum(found.findings.get(note.path, 0) for note in notes), "finding"))
-        return "   ".join([*told, notes[0].path.removeprefix("memory/")])
+        more = f" and {plural(len(notes) - 1, 'more note')}" if len(notes) > 1 else ""
+        told.append(safe(notes[0].path.removeprefix("memory/")) + more)
+        # What has no room is left out whole; the day and its recalls stay.
+        while len(told) > 2 and cell_len("   ".join(told)) > self.size.width - len(" ▌ "):
+            told.pop()
+        return "   ".join(told)
 
     # --- going about ---------------------------------------------------------------------------------------------
 
@@ -137,9 +145,9 @@ class Calendar(Widget, can_focus=True):
             self._go(dt.date(year, month + 1, min(self.day.day, calendar.monthrange(year, month + 1)[1])))
 
     def do_open(self) -> None:
-        """Read the note of this day."""
+        """Read the note of this day; one of several is chosen first."""
         notes = self.found.days.get(self.day or self.found.today, ()) if self.found else ()
-        self.post_message(self.Opened(notes[0]) if notes else self.Empty())
+        self.post_message(self.Opened(notes) if notes else self.Empty())
 
     def on_click(self, event: events.Click) -> None:
         """Go to the day under the mouse; the second click reads its note."""

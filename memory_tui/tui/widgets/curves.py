@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.widget import Widget
 
-from memory_tui.tui.draw import fit
+from memory_tui.tui.draw import fit, runs
 
 Point = tuple[float, float]
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -97,7 +97,7 @@ class Curves(Widget):
             value = picture.high - (picture.high - picture.low) * y / (height - 1)
             mark = f"{value:5.2f} " if y in (0, height - 1) else " " * LEFT
             row = [cells.get((x, y), (" ", "")) for x in range(width - LEFT)]
-            rows.append(Content.assemble((f"{mark[:-1]}┤", "$quiet"), *row))
+            rows.append(Content.assemble((f"{mark[:-1]}┤", "$quiet"), *runs(row)))
         return Content("\n").join([*rows, Content.styled(_axis(picture, width), "$quiet"), *words])
 
     def _cells(self, picture: Picture, width: int, height: int) -> Cells:

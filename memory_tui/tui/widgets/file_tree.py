@@ -25,7 +25,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
 
-ROOMY, BROAD = 34, 50
+ROOMY, BROAD = 44, 50
 """Cells from which an age is written out, and from which recalls are drawn."""
 DAY, LEAST, YEAR, WEEKS = 10, 8, 330, 8
 """Cells of a day and of the shortest title; days after which a day is told with its year; weeks that are drawn."""
@@ -130,12 +130,11 @@ class FileTree(RowList):
 
     @on(RowList.Marked)
     def _say_marks(self) -> None:
-        """How many notes are marked, with what can be done where there is room for it, else how many there are."""
+        """How many notes are marked with what can be done about them, or how many there are."""
         count = plural(len(self._shown[0]), "note") if self._shown and self._groups else ""
         verbs = "  ".join(f"{key_of(name)} {verb}" for name, verb in _VERBS)
-        word = self.marks.word
-        roomy = len(word) + len(verbs) + 8 < self.size.width
-        self.border_subtitle = f"{word}: {verbs}" if word and roomy else word or count
+        self.border_title = self.marks.beside("Notes")
+        self.border_subtitle = verbs if self.marks else count
 
     def kind_of(self, row: int, /) -> Hashable:
         """The group; a note that is not there cannot be marked."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import calendar
+import datetime as dt
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -14,6 +17,8 @@ from memory_tui.core import events
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
+from memory_tui.providers import registry
+from memory_tui.providers.provider_options import on_this_machine
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
@@ -24,6 +29,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.workspace import root_state
 
 if TYPE_CHECKING:
+    from memory_tui.providers.chain_member import MemberState, Traffic
     from memory_tui.tui.widgets.status_bars import IndexingProgress
 
 LABEL = 12
@@ -86,16 +92,36 @@ def paced(facts: Facts, pace: Pace, progress: IndexingProgress | None) -> list[t
     if pace.answered:
         times = sorted(pace.answered)
         middle, late = times[len(times) // 2], times[min(len(times) - 1, len(times) * 95 // 100)]
-        said = f"last {plural(len(times), 'question')}: half under {middle:,.1f} ms, 95 % under {late:,.1f} ms"
+        said = f"last {len(times)} questions: half under {middle:,.1f} ms, 95 % under {late:,.1f} ms"
+        if len(times) == 1:
+            said = f"last question: {middle:,.1f} ms"
         rows.append(("questions", f"{_line(pace.answered)}  {said}", ""))
-    sent = [link for link in facts.status.links if link.host and link.calls]
-    rows += [
-        (f"{link.name}", f"{plural(link.calls, 'call')} with {plural(link.texts, 'text')} so far", "") for link in sent
-    ]
-    covered = _coverage(facts)
-    if covered:
-        rows.append(("coverage", f"a sign a note, {covered}  (█ fresh, ▒ behind, × failed)", ""))
-    return rows
+    for link in facts.status.links:
+        if link.traffic.calls:
+            rows += _traffic(link)
+    return [*rows, *_coverage(facts)]
+
+
+def _traffic(link: MemberState) -> Iterator[tuple[str, str, str]]:
+    """What a provider was given today and since the app was opened, and what that costs by its list price."""
+    where = "nothing left this machine" if not link.host or on_this_machine(link.host) else f"sent to {link.host}"
+    yield link.name, f"{where}; today {_counted(link.today, link)}", "warn" if link.today.failed else ""
+    if link.today != link.traffic:
+        yield "", f"since the app was opened {_counted(link.traffic, link)}", ""
+
+
+def _counted(traffic: Traffic, link: MemberState) -> str:
+    failed = f", {traffic.failed:,} failed" if traffic.failed else ""
+    said = f"{plural(traffic.calls, 'call')}{failed}, {plural(traffic.texts, 'text')}, {traffic.bytes / 1000:,.1f} KB"
+    if not link.host or on_this_machine(link.host):
+        return said
+    price = registry.price_per_million(link.name, link.model, link.host)
+    if price is None:
+        return f"{said}, about {plural(traffic.tokens, 'token')}, price unknown"
+    usd = price * traffic.tokens / 1e6
+    return (
+        f"{said}, about {plural(traffic.tokens, 'token')}, {usd:.4f} US dollars by the list of {registry.PRICES_AS_OF}"
+    )
 
 
 def _line(values: Sequence[float]) -> str:
@@ -104,19 +130,34 @@ def _line(values: Sequence[float]) -> str:
     return sparkline(scaled, max(scaled))
 
 
-def _coverage(facts: Facts) -> str:
-    """A sign a note by the month it is of, oldest first, then notes without a day."""
-    months: dict[str, str] = {}
-    for row in sorted(facts.rows, key=lambda row: (row.day is None, str(row.day))):
-        month = f"{row.day:%b %Y}" if row.day is not None else "no day"
-        months[month] = months.get(month, "") + COVERED.get(row.state, "▒")
-    if sum(map(len, months.values())) > MOST_SIGNS:
-        return ""
-    return "  ".join(f"{month} {signs}" for month, signs in months.items())
+MONTHS = 12
+"""Months of which each day is drawn; older notes are counted."""
 
 
-MOST_SIGNS = 400
-"""Notes beyond which a sign for each says nothing any more."""
+def _coverage(facts: Facts) -> Iterator[tuple[str, str, str]]:
+    """A row a month with a sign a day, the newest first: its worst note decides; then notes that are of no such day."""
+    signs = {state: COVERED.get(state, "▒") for state in {row.state for row in facts.rows}}
+    days: dict[tuple[int, int], dict[int, set[str]]] = {}
+    for row in facts.rows:
+        if row.day is not None:
+            days.setdefault((row.day.year, row.day.month), {}).setdefault(row.day.day, set()).add(signs[row.state])
+    drawn = sorted(days, reverse=True)[:MONTHS]
+    if facts.rows:
+        yield "coverage", "█ fresh  ▒ behind  × failed  · no note of this day", ""
+    for year, month in drawn:
+        found = days[year, month]
+        last = calendar.monthrange(year, month)[1]
+        line = "".join(next((sign for sign in "×▒█" if sign in found.get(day, ())), "·") for day in range(1, last + 1))
+        bad = "×" in line or "▒" in line
+        yield f"{dt.date(year, month, 1):%b %Y}", line, "warn" if bad else ""
+    others = [signs[row.state] for row in facts.rows if row.day is None]
+    older = [signs[row.state] for row in facts.rows if row.day and (row.day.year, row.day.month) not in drawn]
+    for label, rest in (("older logs", older), ("no day", others)):
+        counts = Counter(rest)
+        if rest:
+            named = (("█", "fresh"), ("▒", "behind"), ("×", "failed"))
+            said = ", ".join(f"{counts[sign]:,} {word}" for sign, word in named if counts[sign])
+            yield label, f"{plural(len(rest), 'note')}: {said}", "" if set(rest) == {"█"} else "warn"
 
 
 def home(words: str) -> str:
@@ -204,6 +245,8 @@ class Attention(RowList):
             *((item.path, item.detail, "waits to be indexed") for item in freshness.pending),
             *((left.path, "left out", left.reason) for left in freshness.left_out),
         ]
+        # What has nothing to say leaves its room to the state.
+        self.set_class(not self._rows, "-idle")
         counts = [(len(facts.failed), "failed"), (len(freshness.pending), "pending")]
         counts.append((len(freshness.left_out), "left out"))
         self.border_subtitle = ", ".join(f"{n:,} {word}" for n, word in counts if n)

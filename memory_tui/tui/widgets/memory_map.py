@@ -33,10 +33,10 @@ LAYERS: Mapping[Layer, str] = {
     "findings": "what the inbox found in the notes of each day",
 }
 LEGENDS: Mapping[Layer, str] = {
-    "recalled": "· no note   ░ 0-1   ▒ 2-3   ▓ 4-6   █ 7 or more recalls",
+    "recalled": "· no note   ░ 0-1   ▒ 2-3   ▓ 4-6   █ 7+ recalls",
     "written": "· no note   ░ under 1 KB   ▒ under 2 KB   ▓ under 4 KB   █ more",
     "never recalled": "· no note   ░ recalled   █ never recalled",
-    "findings": "· no note   ░ none   ▒ 1   ▓ 2-3   █ 4 or more findings",
+    "findings": "· no note   ░ none   ▒ 1   ▓ 2-3   █ 4+ findings",
 }
 _STEPS: Mapping[Layer, tuple[float, float, float]] = {
     "recalled": (2, 4, 7),

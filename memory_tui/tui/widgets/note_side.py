@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -80,6 +81,15 @@ class AboutPane(RowList):
 MARKS = {"same": (" ", ""), "gone": ("-", "bad"), "new": ("+", "good"), "hunk": ("", "rule"), "file": ("", "head")}
 
 
+_HUNK = re.compile(r"@@ -(\d+)")
+
+
+def shown_text(line: DiffLine) -> str:
+    """The text of a line of a difference; where a part begins, the number of its first line."""
+    found = _HUNK.match(line.text) if line.kind == "hunk" else None
+    return f"╌╌ line {max(1, int(found[1]))}" if found is not None else safe(line.text)
+
+
 class DiffList(RowList):
     """A unified diff with the numbers of both sides; + and - tell without colour."""
 
@@ -108,7 +118,7 @@ class DiffList(RowList):
     def _parts(self, row: int, width: int) -> list[str]:
         line = self._lines[row]
         end = f"  <{line.end}>" if line.end and line.kind != "same" else ""
-        return wrapped(safe(line.text) + end, width - self._margin(row))
+        return wrapped(shown_text(line) + end, width - self._margin(row))
 
     def _margin(self, row: int) -> int:
         return 1 if self._lines[row].kind in ("file", "hunk") else 2 * self._digits + 5

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from memory_tui.core.sanitize import safe
-from memory_tui.tui.draw import fit, fit_path, is_wide
+from memory_tui.tui.draw import fit, fit_path, is_wide, runs
 from memory_tui.tui.keymap import bindings
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Plane(Widget, can_focus=True):
         lines = []
         for y in range(self._height):
             row = [grid.get((x, y), (" ", "")) for x in range(self.size.width)]
-            lines.append(Content.assemble(*row))
+            lines.append(Content.assemble(*runs(row)))
         lines += [Content.styled(fit(line, self.size.width), style) for line, style in self.words(found)]
         return Content("\n").join(lines)
 
@@ -161,14 +161,12 @@ class Plane(Widget, can_focus=True):
         found = self.found
         if found is None:
             return
-        x, y = found.points[self.at].tolist()
-        best, least = self.at, float("inf")
-        for at, (other_x, other_y) in enumerate(found.points.tolist()):
-            ahead = (other_x - x) * across - (other_y - y) * down
-            aside = abs((other_x - x) * down) + abs((other_y - y) * across)
-            if at != self.at and ahead > 0 and ahead >= aside / 2 and ahead + 2 * aside < least:
-                best, least = at, ahead + 2 * aside
-        self.at = best
+        away = found.points - found.points[self.at]
+        ahead = away[:, 0] * across - away[:, 1] * down
+        aside = np.abs(away[:, 0] * down) + np.abs(away[:, 1] * across)
+        usable = (ahead > 0) & (ahead >= aside / 2)
+        if usable.any():
+            self.at = int(np.argmin(np.where(usable, ahead + 2 * aside, np.inf)))
         self.refresh()
 
     def do_left(self) -> None:

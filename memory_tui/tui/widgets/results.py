@@ -35,7 +35,7 @@ TWO_LINES_FROM = 28
 """Lines of the list from which a recalled hit has two lines of text of its own."""
 SLIM = 60
 """Cells below which ages are short."""
-INDENT, AGE = 5, 11
+INDENT, AGE, LEAST_TITLE = 5, 11, 6
 
 LEGEND: tuple[Piece, ...] = (
     (VECTOR, "vector"),
@@ -324,7 +324,9 @@ class HitList(RowList):
         alone = self.height_of_hit(hit, width) == 1
         if line == 0:
             bar = 6 if width < 60 else 9 if width < 100 else 14
-            pieces = [*self._head(hit, candidate, bar), *self._named(hit, text, 10 if alone else 6)]
+            head = self._head(hit, candidate, bar)
+            room = width - sum(cell_len(words) for words, _ in head)
+            pieces = [*head, *self._named(hit, text, 10 if alone else 6, room)]
             if not alone:
                 return pieces
             used = sum(cell_len(words) for words, _ in pieces)
@@ -349,12 +351,19 @@ class HitList(RowList):
             self._texts[rowid] = hit_text(candidate, text, self._words, self._now)
         return self._texts[rowid]
 
-    def _named(self, hit: HitRow, text: HitText, least: int) -> list[Piece]:
+    def _named(self, hit: HitRow, text: HitText, least: int, room: int) -> list[Piece]:
+        """Name and title in at most `room` cells."""
         style = "" if hit.recalled else "muted"
         short = fit_path(text.name, 24)
-        name = (f" {fit(short, max(least, cell_len(short)))}", style)
-        title = marked(text.title, text.title_marks, "strong" if hit.recalled else "muted")
-        return [name, *([("  ", ""), *title] if text.title else [])]
+        name = f" {fit(short, max(least, cell_len(short)))}"
+        left = room - cell_len(name) - 2
+        if not text.title or left < LEAST_TITLE:
+            return [(name, style)]
+        title = fit(text.title, left).rstrip()
+        # What stands in place of what was cut is no word.
+        most = len(title) - (title != text.title)
+        spans = [(first, min(last, most)) for first, last in text.title_marks]
+        return [(name, style), ("  ", ""), *marked(title, spans, "strong" if hit.recalled else "muted")]
 
     def _body(
         self, hit: HitRow, candidate: Candidate, text: HitText, shown: tuple[int, int], room: int = 0

@@ -330,6 +330,10 @@ class RowMarks:
         unseen = len(self.those - listed)
         return f"{len(self.those):,} marked" + (f", {unseen:,} out of sight" if unseen else "")
 
+    def beside(self, title: str) -> str:
+        """`title` of a pane, with how many of its rows are marked."""
+        return f"{title}, {self.word}" if self.those else title
+
     def set(self, those: Iterable[Hashable]) -> None:
         """Mark what `those` rows are about, and nothing else."""
         before, self.those = self.those, frozenset(those)

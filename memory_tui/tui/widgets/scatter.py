@@ -19,7 +19,7 @@ from memory_tui.explain import wording
 from memory_tui.render.hit_text import age_of
 from memory_tui.render.score_bar import DECAY, perfect
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled
-from memory_tui.tui.draw import fit, fit_path
+from memory_tui.tui.draw import fit, fit_path, runs
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 
@@ -60,6 +60,8 @@ class Scatter(Widget, can_focus=True):
         self.seen: Sequence[Candidate] = ()
         self.at = 0
         self._dragging = False
+        self._top = self._oldest = 1.0
+        """The score at the upper edge, and the age in days at the right one."""
 
     def show(self, trace: Trace) -> None:
         """Show the chunks of `trace`; the cursor stays on its chunk."""
@@ -67,6 +69,8 @@ class Scatter(Widget, can_focus=True):
         self.trace = trace
         self.seen = [*trace.recalled, *trace.lost[: max(0, MOST - len(trace.recalled))]]
         self.at = next((at for at, one in enumerate(self.seen) if one.chunk.id == chunk), 0)
+        self._top = max([perfect(trace), *(one.score for one in self.seen)])
+        self._oldest = max([1.0, *(age_of(one, trace.now) or 0.0 for one in self.seen)])
         self.border_title = f"Score against age, {len(self.seen):,} of {len(trace.recalled) + len(trace.lost):,} chunks"
         self.border_subtitle = (
             f"{RECALLED} recalled  {LOST} not  {FOCUS} in focus   {key_of('less fine')} "
@@ -85,10 +89,6 @@ class Scatter(Widget, can_focus=True):
     def _height(self) -> int:
         return max(4, self.size.height - TOLD - 1)
 
-    @property
-    def _top(self) -> float:
-        return max([perfect(self.trace), *(one.score for one in self.seen)]) if self.trace else 1.0
-
     def _row(self, score: float) -> int:
         return round((1 - min(max(score, 0.0) / self._top, 1.0)) * (self._height - 1))
 
@@ -103,10 +103,6 @@ class Scatter(Widget, can_focus=True):
     def _right(self) -> int:
         """Cells of the scale of ages."""
         return self.size.width - NEVER - LEFT - 2
-
-    @property
-    def _oldest(self) -> float:
-        return max([1.0, *map(self._days, self.seen)])
 
     def _age(self, one: Candidate) -> float | None:
         return age_of(one, self.trace.now) if self.trace is not None else None
@@ -130,7 +126,7 @@ class Scatter(Widget, can_focus=True):
         for y in range(self._height):
             mark = f"{self._top * (1 - y / (self._height - 1)):5.2f} " if y % 4 == 0 else " " * 6
             cells = [grid.get((x, y), (" ", "")) for x in range(LEFT, self.size.width)]
-            rows.append(Content.assemble((f"{mark}│", "$quiet"), *cells))
+            rows.append(Content.assemble((f"{mark}│", "$quiet"), *runs(cells)))
         return Content("\n").join([*rows, *(Content.styled(line, style) for line, style in self._words())])
 
     def _draw_lines(self, trace: Trace, grid: dict[tuple[int, int], tuple[str, str]]) -> None:
@@ -187,9 +183,6 @@ class Scatter(Widget, can_focus=True):
             (fit(told, self.size.width), "bold"),
             (fit(f"   {wording.sentence(hit.verdict)}", self.size.width), ""),
         ]
-
-    def _days(self, one: Candidate) -> float:
-        return self._age(one) or 0.0
 
     # --- going about ---------------------------------------------------------------------------------------------
 

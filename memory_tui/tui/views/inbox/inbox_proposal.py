@@ -18,7 +18,7 @@ from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
 from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.views.dialogs import Planned
-from memory_tui.tui.widgets.note_side import MARKS
+from memory_tui.tui.widgets.note_side import MARKS, shown_text
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 from memory_tui.tui.workers import Tell
 
@@ -201,7 +201,7 @@ def diff_lines(planned: Planned, width: int, path: str) -> Iterator[Line]:
         mark, style = MARKS[line.kind]
         end = f"  <{line.end}>" if line.end and line.kind != "same" else ""
         lead = f" {mark} " if mark else " "
-        for number, (start, stop) in enumerate(wrap(said := safe(line.text) + end, width - len(lead) - 1)):
+        for number, (start, stop) in enumerate(wrap(said := shown_text(line) + end, width - len(lead) - 1)):
             pieces: list[Piece] = [(lead if number == 0 else " " * len(lead), style), (said[start:stop], style)]
             yield pieces, None
 

@@ -194,11 +194,14 @@ class InboxView(View):
         if self.kind is not None:
             some = sum(one.kind == self.kind for one in self.open)
             words = f"Inbox: {some:,} of {count:,}, {BY_KIND[self.kind].title}"
-        said = self.queue.marks.word or ("esc shows all kinds" if self.kind is not None else "")
+        said = "esc shows all kinds" if self.kind is not None else ""
         if self._found.hidden and not self.all:
             said = said or f"{len(self._found.hidden):,} kept or put off: ze"
         rows = self.queue
-        rows.border_title, rows.border_subtitle = words, f"{self._progress} ...  esc stops" if self._progress else said
+        rows.border_title, rows.border_subtitle = (
+            rows.marks.beside(words),
+            f"{self._progress} ...  esc stops" if self._progress else said,
+        )
 
     def _sentences(self, listed: Sequence[Suggestion]) -> list[Piece]:
         """What stands where no suggestion does."""

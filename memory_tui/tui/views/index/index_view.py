@@ -42,6 +42,11 @@ class IndexView(View):
         super().on_mount()
         self.query_one(EventLog).add(list(self.home.news))
 
+    def on_screen_resume(self) -> None:
+        """Questions were asked meanwhile: providers were called."""
+        super().on_screen_resume()
+        self.home.jobs.refresh()
+
     def facts_changed(self, facts: Facts, /) -> None:
         """Everything follows the facts."""
         self.query_one(Statements).show([*statements(facts), *paced(facts, self.home.pace, self.home.progress)])

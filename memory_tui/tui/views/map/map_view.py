@@ -8,14 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual import on
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
 from memory_tui.core.formatting import age_words, plural
-from memory_tui.core.sanitize import safe
-from memory_tui.tui.draw import fit, fit_path
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View, sentence_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 NO_VECTORS = f"The plane needs vectors, and no chunk has one. {key_of('go providers')} opens the providers."
 NO_RECALL = f"No recall is recorded yet: ask with {key_of('ask')}, or memory-tui connect HOST has an agent ask."
 NOT_RECORDED = "Recalls are not recorded here: recall.marks is off."
-MOST_LIT = 50
+MOST_LIT, LEAST_TITLE = 50, 8
 
 
 class CandidateActions(Part):
@@ -185,13 +186,13 @@ class MapView(View):
             rows.marks.keep([note.path for note in notes])
         self.forgotten.show(
             partial(self._forgotten_lines, forgotten),
-            f"Never recalled in {FORGOTTEN_DAYS} days: {len(forgotten)}",
-            self.forgotten.marks.word or f"{key_of('mark')} marks, {key_of('move')} archives",
+            self.forgotten.marks.beside(f"Never recalled in {FORGOTTEN_DAYS} days: {len(forgotten)}"),
+            f"{key_of('mark')} marks, {key_of('move')} archives",
         )
         self.often.show(
             partial(self._often_lines, often),
-            f"Recalled often, only in a daily log: {len(often)}",
-            self.often.marks.word or f"{key_of('mark')} marks, {key_of('promote')} promotes",
+            self.often.marks.beside(f"Recalled often, only in a daily log: {len(often)}"),
+            f"{key_of('mark')} marks, {key_of('promote')} promotes",
         )
         self.update_hints()
 
@@ -223,7 +224,7 @@ class MapView(View):
             *(
                 (
                     [
-                        (f" {fit(fit_path(safe(note.path), width - 18), width - 18)}", ""),
+                        *_named(note, width - 18),
                         (f" {age_words((found.today - note.day).days if note.day else None):>11}", "muted"),
                     ],
                     note.path,
@@ -238,14 +239,14 @@ class MapView(View):
             return []
         if not notes:
             said = (
-                f"No daily log was recalled {OFTEN} times. What is recalled often belongs "
-                f"into MEMORY.md ({key_of('promote')} there)."
+                f"No daily log that MEMORY.md has nothing of was recalled {OFTEN} times. What is recalled often "
+                f"belongs there: {key_of('promote')} promotes it."
             )
             return text(said, width, "muted")
         return [
             (
                 [
-                    (f" {fit(fit_path(safe(note.path), width - 18), width - 18)}", ""),
+                    *_named(note, width - 18),
                     (f" {plural(found.activity.count(note.path), 'recall'):>11}", "muted"),
                 ],
                 note.path,
@@ -269,7 +270,17 @@ class MapView(View):
 
     @on(Calendar.Opened)
     def _read_day(self, event: Calendar.Opened) -> None:
-        self.read_note(event.note.path, (1, 1))
+        from memory_tui.tui.views.dialogs import Picker
+
+        def chosen(path: str | None) -> None:
+            if path:
+                self.read_note(path, (1, 1))
+
+        paths = [note.path for note in event.notes]
+        if len(paths) == 1:
+            chosen(paths[0])
+        else:
+            self.app.push_screen(Picker("Read which note of this day?", paths), chosen)
 
     @on(Calendar.Empty)
     def _no_note(self) -> None:
@@ -290,6 +301,16 @@ class MapView(View):
             self.do_picture()
             return True
         return super().back()
+
+
+def _named(note: FileRow, room: int) -> list[Piece]:
+    """The name of a log, then its title as far as there is room for it."""
+    name = fit_path(safe(note.path.removeprefix("memory/")), room)
+    title = one_line(note.title)
+    left = room - cell_len(name) - 2
+    if not title or left < LEAST_TITLE:
+        return [(f" {fit(name, room)}", "")]
+    return [(f" {name}  ", ""), (fit(title, left), "muted")]
 
 
 def _findings(engine: Engine) -> Counter[str]:

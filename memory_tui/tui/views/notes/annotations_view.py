@@ -175,9 +175,9 @@ class AnnotationsView(View):
         entries = self._entries
         entries.show(note.entries if note is not None else (), self._wanted, said)
         count = f"  {plural(len(note.entries), 'entry')}" if note is not None else ""
-        entries.border_title = f"Annotations of {self._path}{count}"
+        entries.border_title = entries.marks.beside(f"Annotations of {self._path}{count}")
         staged = f"{plural(len(self._wanted), 'entry')} changed, {key_of('save')} saves" if self._wanted else ""
-        entries.border_subtitle = entries.marks.word or staged or "h l importance, enter triggers, # project"
+        entries.border_subtitle = staged or "h l importance, enter triggers, # project"
         self.query_one("#moved", Rows).show(self._lines, "What it moves")
         self.update_hints()
 

@@ -195,7 +195,7 @@ class SearchView(View):
             below = Content(f"change against {tuning.baseline.name} ({tuning.baseline.title})")
         else:
             below = legend()
-        results.name_frame(Content(f"{said}, {results.marks.word}" if results.marks.word else said), below)
+        results.name_frame(Content(results.marks.beside(said)), below)
 
     def _lost_there(self) -> int:
         if self.shown.answer is None or self._cut is None:
