@@ -2,8 +2,14 @@
 
 - dispatch: The Model Context Protocol as this server speaks it. -> Connection
 - host: The host of the server's memory. -> ServedMemory
+- keeper: The keeper of an index answers questions for the other processes over it, as they would by themselves. ->
+  KeeperClient
+- keeper_socket: A socket on which the keeper of an index answers other processes of the same user, one question a
+  connection. -> KeeperSocket
 - plugin_methods: Private methods for the plugin in OpenClaw's memory slot: what the host asks beside the agent's tools.
   -> answer
+- questions: A question to the memory: a call of a tool or of a private method, with all that its answer depends on. ->
+  answered
 - resources: Notes as MCP resources. -> page
 - schemas: The JSON schemas of the tools, as they are recorded in schemas.json. -> recorded
 - server: The MCP server of a memory. -> serve

@@ -6,14 +6,10 @@ import base64
 import hashlib
 import urllib.parse
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import PathRefused, QueryError
-from memory_tui.mcp.tools import shown
-from memory_tui.workspace.roots import MEMORY, locate, scan
-
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
+from memory_tui.mcp import tools
+from memory_tui.workspace.roots import MEMORY, Roots, locate, scan, shown
 
 SCHEME = "memory:"
 PAGE = 500
@@ -42,10 +38,10 @@ def path_of(address: str) -> str:
     return urllib.parse.unquote(address.removeprefix(SCHEME))
 
 
-def page(memory: Engine, cursor: str | None) -> tuple[list[File], str | None]:
+def page(roots: Roots, cursor: str | None) -> tuple[list[File], str | None]:
     """Notes on disk by path, from the one after `cursor`, and the next cursor. Raises WorkspaceError, QueryError."""
     after = "" if cursor is None else _path_in(cursor)
-    found = sorted(scan(memory.plan.roots).found)
+    found = sorted(scan(roots).found)
     notes = [item for item in found if item.source == MEMORY and item.path > after]
     files = [File(uri(item.path), item.path, item.size, item.mtime_ns / 1e9) for item in notes[:PAGE]]
     return files, cursor_at(files[-1].path) if len(notes) > PAGE else None
@@ -69,8 +65,8 @@ def _path_in(cursor: str) -> str:
     return path
 
 
-def text(memory: Engine, address: str) -> str:
+def text(roots: Roots, address: str) -> str:
     """The whole text of a note, made visible where it hides. Raises PathRefused, Unreadable."""
     path = path_of(address)
-    locate(memory.plan.roots, path)
-    return shown(memory.notes.read(path).text)
+    locate(roots, path)
+    return tools.shown(shown(roots, path).text)

@@ -163,7 +163,7 @@ class Handlers:
             return await self._call_entry_tool(name, given, caller.client)
         runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
             SEARCH: lambda cancel, late: self.host.search(given, key, caller.client, cancel, late),
-            GET: lambda *_: self.host.get(given, caller.client),
+            GET: lambda cancel, _: self.host.get(given, caller.client, cancel),
         }
         run = runs.get(name)
         if run is None:
@@ -202,9 +202,7 @@ class Handlers:
     async def call_private(self, name: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot."""
         del caller
-        from memory_tui.mcp import plugin_methods
-
-        return await self._in_thread(lambda cancel: plugin_methods.answer(name, self.host.memory(), params, cancel))
+        return await self._in_thread(lambda cancel: self.host.private(name, params, cancel))
 
     async def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The notes, a page at a time."""
@@ -212,7 +210,7 @@ class Handlers:
         cursor = dispatch.optional_text(params, "cursor")
         from memory_tui.mcp import resources
 
-        found, following = await self._in_thread(lambda _: resources.page(self.host.memory(), cursor))
+        found, following = await self._in_thread(lambda _: resources.page(self.host.plan().roots, cursor))
         after = {} if following is None else {"nextCursor": following}
         return {"resources": [_resource(file) for file in found], **after}
 
@@ -234,7 +232,7 @@ class Handlers:
         address = dispatch.text(params, "uri")
         from memory_tui.mcp import resources
 
-        text = await self._in_thread(lambda _: resources.text(self.host.memory(), address))
+        text = await self._in_thread(lambda _: resources.text(self.host.plan().roots, address))
         # First in the object too, for a host that hands on all of it as it stands.
         meta = {"memory-tui/untrusted": UNTRUSTED}
         return {"contents": [{"_meta": meta, "uri": address, "mimeType": "text/markdown", "text": text}]}

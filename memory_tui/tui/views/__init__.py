@@ -7,6 +7,7 @@
 - index: View 3: the index, with the views that open over it.
 - map: View 5: the map of the memory.
 - notes: View 1: the notes, with the views that change them.
+- proposals: Proposals are changes of notes that a view shows first, makes as one, takes back as one. -> Proposals
 - search: View 2: the search, with the views that explain, judge, tune.
 - view: A view is a screen with a truth bar above. -> View
 """

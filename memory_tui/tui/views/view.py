@@ -345,8 +345,26 @@ class View(Screen[None]):
         self.check_idle()
 
     @on(RowList.Nothing)
-    def _nothing_there(self) -> None:
-        self.show_message("Nothing is under the cursor.")
+    def _nothing_there(self, event: RowList.Nothing) -> None:
+        self.show_message(event.sentence)
+
+    @on(RowList.Marked)
+    def _marked(self) -> None:
+        self.update_hints()
+
+    def _marking(self) -> Widget | None:
+        """The list whose rows are marked from the pane in focus."""
+        return self.focused
+
+    def do_mark(self) -> None:
+        """Mark the row under the cursor, or take its mark away."""
+        if isinstance(rows := self._marking(), RowList):
+            rows.marks.row()
+
+    def do_mark_all(self) -> None:
+        """Mark every row of this kind, or none."""
+        if isinstance(rows := self._marking(), RowList):
+            rows.marks.kind()
 
     def do_scroll_down(self) -> None:
         """Scroll the other pane without leaving this one."""

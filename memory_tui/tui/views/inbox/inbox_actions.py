@@ -158,14 +158,6 @@ class InboxActions(Part):
         """Edit the promoted entry."""
         self._by_key("i")
 
-    def do_mark(self) -> None:
-        """Mark the suggestion under the cursor."""
-        self._inbox.queue.mark()
-
-    def do_mark_all(self) -> None:
-        """Mark every suggestion of this kind."""
-        self._inbox.queue.mark_all()
-
     def do_trash(self) -> None:
         """Move the lines, or the note, to the trash."""
         self._by_key("d")

@@ -142,6 +142,8 @@ class Explainer(Part):
             return
         pane = self._pane
         pane.focus()
+        if pane.subject is not None:
+            self.home.step_done("why")
         if pane.subject is not None and pane.subject.questions is None:
             self._look_for_questions(pane.subject)
 
