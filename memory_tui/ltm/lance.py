@@ -126,32 +126,49 @@ def sentences(location: TableLocation, doing: str) -> Iterator[None]:
         raise failure(location, doing, error) from error
 
 
+_OF_STORES = (
+    (
+        "nosuchbucket|bucketdoesnotexist|bucket.{0,60}notfound",
+        "There is no bucket for {}.",
+        "Create the bucket, or name another place.",
+    ),
+    (
+        "accessdenied|invalidaccesskey|signaturedoesnotmatch|403|401|unauthorized|permissiondenied",
+        "The store refuses the keys for {}.",
+        "Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+    ),
+    (
+        "kind:connect|connectionrefused|errorsendingrequest|dnserror|timedout|timeout|connect",
+        "The store of {} cannot be reached.",
+        "Check the address and the network.",
+    ),
+    ("credential|imds|169.254", "There are no keys for {}.", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."),
+)
+"""What an object store says of itself, without blanks and in small letters; the sentence; the next step."""
+_OF_DISKS = (
+    (
+        "permissiondenied|read-onlyfilesystem|oserror13|oserror30|errno13",
+        "{} cannot be written: permission denied.",
+        "Check the rights of the folder.",
+    ),
+    ("nospaceleft|oserror28", "The disk of {} is full.", "Free some room and try again."),
+    (
+        "commitconflict|toomuchwritecontention|concurrent",
+        "Another program changed {} at the same moment; nothing was written.",
+        "Try again.",
+    ),
+)
+"""The same of any place."""
+
+
 def failure(location: TableLocation, doing: str, error: BaseException) -> MemoriesUnavailable:
     """What a person is told of `error`."""
     said = Redactor(location.secrets)(str(error))
     low = said.lower().replace(" ", "")
     shown = one_line(location.shown)
-    if location.remote:
-        if re.search("nosuchbucket|bucketdoesnotexist|bucket.{0,60}notfound", low):
-            return MemoriesUnavailable(f"There is no bucket for {shown}.", "Create the bucket, or name another place.")
-        if re.search("accessdenied|invalidaccesskey|signaturedoesnotmatch|403|401|unauthorized|permissiondenied", low):
-            return MemoriesUnavailable(
-                f"The store refuses the keys for {shown}.", "Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-            )
-        if re.search("kind:connect|connectionrefused|errorsendingrequest|dnserror|timedout|timeout|connect", low):
-            return MemoriesUnavailable(f"The store of {shown} cannot be reached.", "Check the address and the network.")
-        if re.search("credential|imds|169.254", low):
-            return MemoriesUnavailable(
-                f"There are no keys for {shown}.", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-            )
-    if re.search("permissiondenied|read-onlyfilesystem|oserror13|oserror30|errno13", low):
-        return MemoriesUnavailable(f"{shown} cannot be written: permission denied.", "Check the rights of the folder.")
-    if re.search("nospaceleft|oserror28", low):
-        return MemoriesUnavailable(f"The disk of {shown} is full.", "Free some room and try again.")
-    if re.search("commitconflict|toomuchwritecontention|concurrent", low):
-        return MemoriesUnavailable(
-            f"Another program changed {shown} at the same moment; nothing was written.", "Try again."
-        )
+    for pattern, sentence, next_step in (*(_OF_STORES if location.remote else ()), *_OF_DISKS):
+        if re.search(pattern, low):
+            return MemoriesUnavailable(sentence.format(shown), next_step)
     if re.search(_DAMAGE, low):
         return damaged(location, _reason(said))
     return MemoriesUnavailable(f"{doing} {shown} failed: {_reason(said)}.", "")
