@@ -1,4 +1,4 @@
-"""Commands for agents: the MCP server, the log of their recalls."""
+"""Commands that serve agents. They start the MCP server and list what agents recalled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of the command line for a shell's completion, for the man page; both come from the parser."""
+"""The words of the command line, for a shell's completion. The man page has them, too; both come from the parser."""
 
 from __future__ import annotations
 

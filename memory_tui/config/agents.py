@@ -1,4 +1,4 @@
-"""OpenClaw's agents: their names, the default one, the folder of each."""
+"""OpenClaw's agents, as its configuration names them. Each has a name and a folder; one is the default."""
 
 from __future__ import annotations
 

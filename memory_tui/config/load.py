@@ -1,4 +1,4 @@
-"""The configuration that applies to a workspace is found, read, checked.
+"""Loading finds the configuration that applies to a workspace. It reads the file and checks every key.
 
 OpenClaw: `agents.defaults.memorySearch` (up to 2026.7) or `memory.search` (from 2026.8). Own: the same tree at the top
 of `config.json` in the user's configuration folder. All are read as JSON5.
@@ -6,7 +6,6 @@ of `config.json` in the user's configuration folder. All are read as JSON5.
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
@@ -593,6 +592,8 @@ def _walk(section: Node, table: Mapping[str, Key]) -> Iterator[tuple[str, Node, 
 
 
 def _unknown(path: str, table: Mapping[str, Key]) -> str:
+    import difflib
+
     if any(path == key.path for key in OWN):
         return f"{path} is a setting of memory-tui, not of OpenClaw; its place is {own_path()}."
     near = difflib.get_close_matches(path, list(table), n=1, cutoff=0.75)

@@ -1,4 +1,4 @@
-"""The environment says where configuration, state, workspace lie."""
+"""Environment variables say where files lie. They name the folders of configuration, state and workspace."""
 
 from __future__ import annotations
 

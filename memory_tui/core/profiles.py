@@ -1,4 +1,4 @@
-"""A scoring profile as data: values of the shared knobs, rules that no knob can set.
+"""A scoring profile is data. It has values of the shared knobs, and rules that no knob can set.
 
 `openclaw-2026.9`, `openclaw-2026.3` and `openclaw-2026.2` are the behaviour of those releases; `recommended` is what
 measured best on labelled chat logs at low cost.

@@ -1,4 +1,4 @@
-"""Text that looks like a password or a key: its kind, its position, never the secret itself.
+"""Finds text that looks like a password or a key. It gives kind and position, never the secret itself.
 
 The finder knows keys in the format that their maker documents, values after a word like password, in many languages and
 in Markdown, and long words that are too random to be made up by a person. It verifies nothing over the network, and

@@ -1,4 +1,4 @@
-"""Every knob, a row each: key, range, step, default, unit, help; `search.score` reads it.
+"""Every knob is one row. A row has key, range, step, default, unit and help; `search.score` reads it.
 
 Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus those that
 only memory-tui has, which are marked `own`. Command line, tune strip, help and manual read this one table.
@@ -6,7 +6,6 @@ only memory-tui has, which are marked `own`. Command line, tune strip, help and 
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -442,6 +441,8 @@ def find_knob(name: str) -> Knob:
     """The knob called `name`: a full key, or its unique tail such as `minScore`. Raises SettingError."""
     if name in BY_KEY:
         return BY_KEY[name]
+    import difflib
+
     tails = [knob for knob in KNOBS if knob.key.endswith(f".{name}") or knob.label == name]
     if len(tails) == 1:
         return tails[0]

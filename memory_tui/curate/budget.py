@@ -1,4 +1,4 @@
-"""The budget of a note: how much of it its host puts before the agent, where it cuts.
+"""The budget of a note is how much of it the host gives the agent. It says where the host cuts, too.
 
 OpenClaw keeps the head and the tail of MEMORY.md and puts a marker between: from `agents.defaults.bootstrapMaxChars`
 JavaScript characters (UTF-16 units) on, counted without white space at the end. Up to 2026.7 the head is 70 % of the

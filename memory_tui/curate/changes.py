@@ -1,4 +1,4 @@
-"""A change of notes: the bytes before, the bytes after, file by file.
+"""A change of notes, file by file. It holds the bytes before and the bytes after.
 
 Bytes that are not UTF-8 stand for themselves (surrogateescape). Lines are counted from 1, and only a line feed ends
 one, as everywhere in this program.

@@ -1,4 +1,4 @@
-"""What git knows of a note: commits, differences, old texts; git runs nothing that a repository names.
+"""What git knows of a note. It has commits, differences and old texts; git runs nothing that a repository names.
 
 A repository may come with a workspace that somebody else packed, and its configuration names programs: filters, hooks,
 differs, a monitor of files, a place to fetch missing objects from. So git never gets to see that configuration. It

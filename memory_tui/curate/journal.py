@@ -1,4 +1,4 @@
-"""The journal keeps every change with its inverse, every unsaved draft, outside the workspace.
+"""The journal keeps every change with its inverse. It keeps unsaved drafts, too, and lies outside the workspace.
 
 A change is written down before the first note is touched (`intent`) and again when all are (`done`, or `refused` when
 nothing was changed). What is found as an intent alone was cut off; recover.py finishes it or takes it back.

@@ -1,4 +1,5 @@
-"""Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5.
+"""Links between notes. They are written `[[wiki]]`, `[text](path.md)`, or as plain citations such as
+memory/2026-01-12.md#L3-L5.
 
 A target is looked for beside the note, from the workspace and below memory/; a wiki title also by its name alone,
 whatever its case, with spaces and hyphens alike. A fact in Claude Code's memory is also found by the name that its
@@ -304,22 +305,6 @@ class LinkIndex:
         if path not in named:
             named[path] = self._mentions(path)
         return NoteLinks(links, back, named[path])
-
-    def links(self, path: str) -> tuple[NoteLink, ...]:
-        """The links of a note, those that lead nowhere too."""
-        with self._lock:
-            self._refresh()
-            return self._links.get(path, ())
-
-    def backlinks(self, path: str) -> tuple[NoteLink, ...]:
-        """The links of other notes that lead to this one, by note and line."""
-        with self._lock:
-            self._refresh()
-            return self._back.get(path, ())
-
-    def mentions(self, path: str) -> tuple[NoteLink, ...]:
-        """Where other notes name this one in plain words, by note and line; a day's log is not looked for."""
-        return self.about(path).named
 
     def _mentions(self, path: str) -> tuple[NoteLink, ...]:
         name = _spelled(path)

@@ -1,4 +1,5 @@
-"""The only module that changes a person's note: bytes replaced, created, removed, appended in a folder that stays open.
+"""The only module that changes a person's note. It replaces, creates, removes and appends bytes in a folder that stays
+open.
 
 Where the system allows it the folder is opened component by component below its root, and every name is used
 relative to it.

@@ -1,4 +1,4 @@
-"""A decided change is merged with what others wrote meanwhile, then handed to note_bytes, or tried again."""
+"""A decided change is merged with what others wrote meanwhile. Then it goes to note_bytes, or is tried again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Restoring brings back what a note held before: by the journal, by git, by what the index last saw of it.
+"""Restoring brings back what a note held before. The text comes from the journal, from git, or from what the index last
+saw of it.
 
 A daily note that lost lines to another program has an entry of the journal, kind `lost`, with the text that the index
 held of it. Nothing takes such an entry back but a restore, which is shown like any other change.

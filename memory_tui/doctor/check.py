@@ -1,4 +1,4 @@
-"""A check finds a state, the evidence for it, one fix."""
+"""A check finds one state. It gives the evidence for it and one fix."""
 
 from __future__ import annotations
 

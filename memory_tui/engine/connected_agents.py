@@ -1,4 +1,6 @@
-"""Connected agents: what each agent program gets from this memory, what it asked last, what failed last."""
+"""Connected agents are the agent programs that use this memory. A row says what one gets, what it asked last, and what
+failed last.
+"""
 
 from __future__ import annotations
 

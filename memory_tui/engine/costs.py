@@ -1,4 +1,4 @@
-"""The cost of an index run before it starts: texts, hosts, tokens, price."""
+"""The cost of an index run before it starts. It counts texts, hosts and tokens, and gives the price."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from os.path import normpath
@@ -46,6 +45,8 @@ from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from memory_tui.approval import Approvals
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.index.freshness import Freshness

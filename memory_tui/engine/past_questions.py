@@ -1,4 +1,6 @@
-"""Past questions are asked again: why a line never came, which lines none reached, what other settings would do."""
+"""Past questions are asked again. That tells why a line never came, which lines none reached, and what other settings
+would do.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
-from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_question
+from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_query
 from memory_tui.notices import Notice
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.workspace.roots import shown
@@ -38,6 +38,8 @@ Outcome = TypeVar("Outcome")
 
 _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
+_BETWEEN_SECONDS = 0.02
+"""Between two questions that nobody waits for."""
 
 
 def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tuple[Notice, ...]:
@@ -79,6 +81,30 @@ class Queries:
         from memory_tui.engine.unrelated_memory import UnrelatedMemory
 
         return UnrelatedMemory(self._plan.roots.workspace, writes=not self._plan.read_only)
+
+    def measure_unrelated(self, cancel: Stop) -> bool:
+        """Measure what unrelated questions reach where that is due; whether it was.
+
+        It is due once notes are indexed, and again when there are half as many chunks more or fewer. No question leaves
+        the machine: a remote provider is asked for them by a person alone. Raises Cancelled, IndexUnavailable,
+        QueryError.
+        """
+        with self.reader_or_none() as store:
+            if store is None:
+                return False
+            identity, uuid, chunks = store.identity(), store.uuid(), store.counts().chunks
+        settings = self._plan.settings
+        if (identity is not None and not embeds_here(identity)) or not self.unrelated.is_due(uuid, chunks, settings):
+            return False
+
+        def ask(question: str) -> Evidence:
+            # What people wait for goes first.
+            cancel.wait(_BETWEEN_SECONDS)
+            cancel.check()
+            return self.gather(question, cancel)
+
+        self.unrelated.measure(ask, settings)
+        return True
 
     @cached_property
     def _waiting(self) -> UnindexedTexts:
@@ -247,7 +273,7 @@ class Queries:
         with self.reader() as store, self.state(store) as known:
             identity, queries = known.corpus.identity, [query for query, _ in asked]
             provider = self._chain.of_space(identity) if identity else None
-            sent = [provider is None or not withheld_question(provider, one, self._plan.settings) for one in queries]
+            sent = [provider is None or not withheld_query(provider, one, self._plan.settings) for one in queries]
             ready = iter(embed_each([one for one, may in zip(queries, sent, strict=True) if may], identity, provider))
             context = SearchContext(
                 store,
@@ -269,7 +295,7 @@ class Queries:
         from memory_tui.search.retrieve import embed
 
         provider = self._chain.of_space(identity) if identity and not by_words else None
-        if provider is not None and (kept_back := withheld_question(provider, query, self._plan.settings)):
+        if provider is not None and (kept_back := withheld_query(provider, query, self._plan.settings)):
             return replace(embed(query, identity, None), notices=(kept_back,))
         return embed(query, identity, provider)
 

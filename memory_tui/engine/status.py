@@ -1,4 +1,4 @@
-"""The status of a workspace: index, files, provider, why a file is in or out."""
+"""The status of a workspace. It covers index, files and provider, and says why a file is in or out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decay over time: which hits age will drop, on which day, at which gate.
+"""Decay over time tells which hits age will drop. It gives the day and the gate.
 
 Every day that is looked at is ranked as a whole: rivals fade too, so nothing can be solved for one hit alone.
 """

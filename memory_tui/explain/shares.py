@@ -1,4 +1,6 @@
-"""Shares: what each word of a question gives to bm25 with its boost, each of a chunk to its cosine."""
+"""Shares tell what each word gives to a score. A word of the query gives to bm25 with its boost, one of a chunk to its
+cosine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Why never: which gate stopped a line how often over many questions, what one change would do about it."""
+"""Why a line never comes: how often each gate stopped it over many questions. It tells, too, what one change would do
+about it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claude Code calls hooks at the start of a session, before compaction, at its end.
+"""Claude Code calls our hooks around a session. It does so at the start, before compaction, and at the end.
 
 Its auto-memory is a MEMORY.md with topic files beside it, in a folder of the project below `~/.claude/projects`.
 """

@@ -1,4 +1,4 @@
-"""A proof starts the server as a host does, asks it a question, says who answered."""
+"""A proof starts the server as a host does. It asks a question and says who answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Inbox checks, a row each: secrets, repeats, contradictions, passed days, dead paths, lost lines, tool output."""
+"""Inbox checks are one row each. They find secrets, repeats, contradictions, passed days, dead paths, lost lines and
+tool output.
+"""
 
 from __future__ import annotations
 

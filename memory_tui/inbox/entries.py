@@ -1,4 +1,4 @@
-"""An inbox entry: which lines, why, what can be done."""
+"""An inbox entry names lines that need a decision. It says why, and what can be done."""
 
 from __future__ import annotations
 

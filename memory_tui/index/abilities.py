@@ -1,4 +1,4 @@
-"""Abilities of this SQLite: full-text search, trigrams, sqlite-vec.
+"""What this SQLite can do. It may have full-text search, trigrams and sqlite-vec.
 
 `MEMORY_TUI_DISABLE` names abilities between commas:
 
@@ -112,11 +112,9 @@ def load(connection: apsw.Connection, use: Vec0Use = INSTALLED) -> Vec0:
 
     Importing the package instead would load a second SQLite (0.3 s, and two libraries that share vec0 crash).
     """
-    if switched_off("vec0"):
-        return Vec0(False, f"switched off by {SWITCH}", use)
-    path = use.path
-    if path is None:
-        return Vec0(False, "sqlite-vec is not installed", use)
+    path = _path(use)
+    if isinstance(path, Vec0):
+        return path
     try:
         connection.enable_load_extension(True)
         connection.load_extension(path, _ENTRY)
@@ -130,14 +128,19 @@ def load(connection: apsw.Connection, use: Vec0Use = INSTALLED) -> Vec0:
 
 def ability(use: Vec0Use = INSTALLED) -> Vec0:
     """Whether sqlite-vec works on this machine, without a connection to load it into."""
-    if switched_off("vec0"):
-        return Vec0(False, f"switched off by {SWITCH}", use)
-    path = use.path
-    if path is None:
-        return Vec0(False, "sqlite-vec is not installed", use)
+    path = _path(use)
+    if isinstance(path, Vec0):
+        return path
     if not hasattr(apsw.Connection, "enable_load_extension"):
         return Vec0(False, "load: this SQLite cannot load extensions", use)
     return replace(_try_out(path), use=use)
+
+
+def _path(use: Vec0Use) -> str | Vec0:
+    """The library to load, or why there is none."""
+    if switched_off("vec0"):
+        return Vec0(False, f"switched off by {SWITCH}", use)
+    return use.path or Vec0(False, "sqlite-vec is not installed", use)
 
 
 @functools.cache

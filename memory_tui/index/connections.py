@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,8 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from memory_tui.index.abilities import Vec0Use
     from memory_tui.index.store import Store
 
@@ -127,6 +128,8 @@ class Writer:
 
     def submit(self, run: Callable[[Store], Outcome]) -> Future[Outcome]:
         """Have `run` called with the write connection; the future holds what it returns or raises."""
+        from concurrent.futures import Future
+
         job = _Job(run, Future())
         with self._quiet:
             if self.closing.is_set():

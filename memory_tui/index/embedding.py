@@ -1,4 +1,5 @@
-"""Embedding of chunks: which texts or media files go to the provider, which it rejected, which are withheld as secrets.
+"""Embedding of chunks decides which texts or media files go to the provider. It knows which the provider rejected, and
+which are withheld as secrets.
 
 The index remembers rejected texts by the provider's identity and the hash of the text, with the reason. They are asked
 for again when the text or the provider is another one, when somebody says so, and after a day. Words still find them.

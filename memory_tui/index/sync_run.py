@@ -1,4 +1,4 @@
-"""One run of a sync over an index: it stops on request, measures its speed.
+"""One run of a sync over an index. It stops on request and measures its speed.
 
 A file's rows are replaced in one transaction, and vectors are kept as soon as they are made. Whoever is killed leaves
 an index of whole files, and the next run goes on from there.

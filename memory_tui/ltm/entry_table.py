@@ -1,4 +1,4 @@
-"""The table of entries in LanceDB: read in pages, searched exactly, changed by id alone.
+"""The table of entries in LanceDB. It is read in pages, searched exactly, and changed by id alone.
 
 Nothing here decides whether a change is wanted. Each change is one commit of LanceDB: it is there, or it is not. A row
 travels whole, with columns that only another program knows.

@@ -1,4 +1,5 @@
-"""The memories of one table are the entries that every front end stores, searches, changes, undoes.
+"""The memories of one table are the entries in it. Every front end stores, searches and changes them here, and undoes
+that.
 
 Entries exist nowhere else, so they are sources: nothing is written before a person agrees once, each change is in the
 journal before it is made, and one process at a time makes one.

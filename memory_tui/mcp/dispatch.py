@@ -1,4 +1,4 @@
-"""The Model Context Protocol as this server speaks it: both of its eras, their requests, their errors.
+"""The Model Context Protocol as this server speaks it. Requests and errors of both its eras stand here.
 
 The handshake era (2024-11-05 to 2025-11-25) begins with `initialize`; since 2026-07-28 each request says by itself in
 `_meta` what it speaks. The first request of a connection decides. A batch, which only 2025-03-26 knows, is answered by

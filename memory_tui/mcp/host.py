@@ -1,4 +1,4 @@
-"""The host of the server's memory: opened when first needed, shared by threads, closed at the end.
+"""The host of the server's memory. It is opened when first needed, shared by threads, and closed at the end.
 
 A client waits for the server to start, so what answers questions is imported by whoever opens the memory.
 """
@@ -161,11 +161,12 @@ class ServedMemory:
             # A remote provider is not paid for a question that nobody has asked.
             question = "" if registry.sends(memory.plan.provider) else "memory"
             try:
-                evidence = memory.queries.gather(question)
+                # As written: where no note holds the word, every word of the index would be read to correct it.
+                evidence = memory.queries.gather(question, as_written=True)
             except IndexUnavailable:
                 # The first index is being made.
                 memory.indexer.writer.wait_idle(_FIRST_INDEX_SECONDS)
-                evidence = memory.queries.gather(question)
+                evidence = memory.queries.gather(question, as_written=True)
             memory.queries.rank(evidence, memory.plan.settings)
         except Cancelled:
             return

@@ -1,4 +1,4 @@
-"""Notes as MCP resources: a list with sizes, the text of one by its URI."""
+"""Notes as MCP resources. A client lists them with sizes, and reads one by its URI."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from memory_tui.mcp import tools
 from memory_tui.workspace.roots import MEMORY, Roots, locate, scan, shown
 
 SCHEME = "memory:"
-TEMPLATE = "memory:{+path}"
 PAGE = 500
 _SUM = 8
 

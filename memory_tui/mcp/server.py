@@ -1,4 +1,4 @@
-"""The MCP server of a memory: tools, notes as resources, the recall rule as a prompt.
+"""The MCP server of a memory. It has tools, notes as resources, and the recall rule as a prompt.
 
 Standard output carries the protocol and nothing else. A request that is wrong is answered, and the server lives on; it
 ends when its input ends, and takes its threads with it. The handshake and the lists are answered before anything is

@@ -1,4 +1,4 @@
-"""The two tools of OpenClaw's memory: memory_search, memory_get."""
+"""The two tools of OpenClaw's memory. They are memory_search and memory_get."""
 
 from __future__ import annotations
 

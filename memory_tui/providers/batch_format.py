@@ -1,4 +1,4 @@
-"""The wire format of a batch service, as data: how a job is written, where its answers hold what."""
+"""The wire format of a batch service, as data. It says how a job is written and where its answers hold what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chain member is one provider with its health, its failures, its pauses."""
+"""A chain member is one provider with its health. Its failures and its pauses are part of that."""
 
 from __future__ import annotations
 

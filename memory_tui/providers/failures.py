@@ -112,32 +112,27 @@ _BY_STATUS = {
     429: Cause.RATE_LIMIT,
     431: Cause.TOO_LARGE,
 }
-# Looked for in this order in the text of a 400, 404 or 422, and of a 5xx, which some servers use for bad input.
+# Looked for in this order in the text of a 400, 404 or 422, and of a 5xx, which some servers use for bad input;
+# compiled for the first failure.
 _BY_WORDS = (
-    (Cause.BAD_KEY, re.compile(r"api[ _-]?key (not valid|expired|not found)|invalid api[ _-]?key|api_key_invalid")),
+    (Cause.BAD_KEY, r"api[ _-]?key (not valid|expired|not found)|invalid api[ _-]?key|api_key_invalid"),
     (
         Cause.TOO_LARGE,
-        re.compile(
-            r"(?<!physical )batch ?size|too many (inputs|requests in|texts|items)|array too long|payload size|"
-            r"\bbatch\b(?! size).{0,60}(limit|exceed|larg|most)|number of (inputs|texts)|"
-            r"(max(imum)?|at most) .{0,30}(inputs|items|requests|texts)"
-        ),
+        r"(?<!physical )batch ?size|too many (inputs|requests in|texts|items)|array too long|payload size|"
+        r"\bbatch\b(?! size).{0,60}(limit|exceed|larg|most)|number of (inputs|texts)|"
+        r"(max(imum)?|at most) .{0,30}(inputs|items|requests|texts)",
     ),
     (
         Cause.TOO_LONG,
-        re.compile(
-            r"context length|context window|too long|max(imum)? input|input length|max(imum)?[ _]tokens?|"
-            r"too many tokens|tokens? limit|is too large to process"
-        ),
+        r"context length|context window|too long|max(imum)? input|input length|max(imum)?[ _]tokens?|"
+        r"too many tokens|tokens? limit|is too large to process",
     ),
     # What a server says whose JSON cannot hold the vector that its model made of the text.
-    (Cause.NO_VECTOR, re.compile(r"unsupported value: [+-]?(nan|inf)|out of range float values are not json")),
+    (Cause.NO_VECTOR, r"unsupported value: [+-]?(nan|inf)|out of range float values are not json"),
     (
         Cause.UNKNOWN_MODEL,
-        re.compile(
-            r"model.{0,120}(not exist|not found|not supported|unknown|invalid|unavailable|not available)|"
-            r"(unknown|invalid|no such|unsupported|does not support).{0,20} model|model_not_found"
-        ),
+        r"model.{0,120}(not exist|not found|not supported|unknown|invalid|unavailable|not available)|"
+        r"(unknown|invalid|no such|unsupported|does not support).{0,20} model|model_not_found",
     ),
 )
 _WORDS_COUNT = frozenset({400, 404, 422, 500})
@@ -168,7 +163,7 @@ def _state(status: int, fields: Mapping[str, str], text: str, wait: float | None
         return Cause.QUOTA if (spent and wait is None) or "perday" in text else Cause.RATE_LIMIT
     if status in _WORDS_COUNT:
         for state, pattern in _BY_WORDS:
-            if pattern.search(text):
+            if re.search(pattern, text):
                 return state
     if status in _BY_STATUS:
         return _BY_STATUS[status]

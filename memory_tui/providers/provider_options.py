@@ -1,4 +1,4 @@
-"""The options of a provider: endpoint, model, headers, secrets that are never shown."""
+"""The options of a provider. They are endpoint, model, headers, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import ipaddress
 import json
 import os
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,6 +66,12 @@ class Redactor:
         return text
 
 
+def _jitter() -> float:
+    import random
+
+    return random.random()
+
+
 async def _sleep(seconds: float) -> None:
     import asyncio
 
@@ -78,7 +83,7 @@ class RetryClock:
     """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry."""
 
     now: Callable[[], float] = time.time
-    jitter: Callable[[], float] = random.random
+    jitter: Callable[[], float] = _jitter
     sleep: Callable[[float], Awaitable[None]] = _sleep
 
 

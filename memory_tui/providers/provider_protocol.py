@@ -1,4 +1,4 @@
-"""The protocol of a provider: texts to unit vectors, an identity, health as a value."""
+"""The protocol of a provider. It turns texts into unit vectors, has an identity, and gives its health as a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider row holds every fact of one provider: hosts, key variables, models, prices, wire format."""
+"""A provider row holds every fact of one provider. It has hosts, key variables, models, prices and wire format."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from functools import cache
@@ -141,6 +140,8 @@ def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:
 
 
 def _unknown(name: str) -> ProviderError:
+    import difflib
+
     known = ", ".join(NAMES)
     near = difflib.get_close_matches(name, NAMES, n=1)
     hint = f"Did you mean {near[0]}?" if near else f"Choose one of: {known}."

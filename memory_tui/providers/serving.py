@@ -1,4 +1,4 @@
-"""The serving provider as a status reports it: which one was asked for, which one answers, why.
+"""The serving provider as a status reports it. It says which one was asked for, which one answers, and why.
 
 The first line, the Cause pane, `status`, `provider`, `doctor`, `index`, `search` and MCP are all made of it.
 """

@@ -1,4 +1,4 @@
-"""The folder of one agent's QMD has its configuration, its index, our record of its upkeep."""
+"""The folder of one agent's QMD. It has QMD's configuration and index, and our record of its upkeep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QMD's models are checked on disk before QMD runs, which would download missing ones, or delete bad ones."""
+"""QMD's models are checked on disk before QMD runs. It would download missing ones and delete bad ones."""
 
 from __future__ import annotations
 

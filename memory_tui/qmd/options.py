@@ -1,4 +1,4 @@
-"""Options are what a configuration says of QMD: how it is run, what it searches, who may ask it."""
+"""Options are what a configuration says of QMD. They say how it is run, what it searches, and who may ask it."""
 
 from __future__ import annotations
 

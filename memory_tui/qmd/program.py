@@ -1,4 +1,4 @@
-"""The program QMD is found, checked, run with hard limits."""
+"""The program QMD runs with hard limits. It is found and checked first."""
 
 from __future__ import annotations
 

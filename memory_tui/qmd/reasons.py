@@ -1,4 +1,4 @@
-"""Reasons say why QMD's answer lacks a line: what can be known, nothing invented."""
+"""Reasons say why QMD's answer lacks a line. They say what can be known, and invent nothing."""
 
 from __future__ import annotations
 

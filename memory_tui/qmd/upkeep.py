@@ -1,4 +1,4 @@
-"""Upkeep brings QMD's collections, index, vectors up to date, one process at a time."""
+"""Upkeep runs one process of QMD at a time. It brings collections, index and vectors up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recalled lines: which lines were recalled, when, how an answer cites them.
+"""Recalled lines say which lines were recalled. They say when, and how an answer cites them.
 
 Only places and times are kept, in a file of JSON lines (recall_log.py): no question, no text of a note, so there is
 nothing in it to mask. Lines are named as they were counted then.

@@ -1,4 +1,4 @@
-"""Hit text is what a list says of a hit: the name of its note, its title, the words that matter, its age."""
+"""Hit text is what a list says of a hit. It has the name of its note, its title, the words that matter, and its age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report is one file about one question: hits, sums, misses, profiles side by side, doctor."""
+"""A report is one file about one question. It has hits, sums, misses, profiles side by side and the doctor."""
 
 from __future__ import annotations
 

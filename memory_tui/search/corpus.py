@@ -1,4 +1,4 @@
-"""The corpus is a store in memory: its chunks, their vectors.
+"""The corpus is a store in memory. It has chunks and their vectors.
 
 A `Corpus` never changes: `refresh` returns another one, so any number of threads can read one while one thread makes
 the next. They share one growing block of rows, and only rows that no corpus looks at yet are written, under a lock.
@@ -6,6 +6,7 @@ the next. They share one growing block of rows, and only rows that no corpus loo
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.source.protocol import ChunkSource, making_sense
-from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, RowIds
+from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -131,19 +132,23 @@ class Files:
     """File index by the id of the row in `files`."""
 
     @classmethod
-    def of(cls, rows: Iterable[IndexedNote]) -> Files:
-        """The notes of `rows`, in their order."""
-        rows = list(rows)
+    def of(cls, notes: NoteColumns) -> Files:
+        """The `notes`, in their order."""
         return cls(
-            tuple(row.path for row in rows),
-            tuple(row.source for row in rows),
-            np.array([row.mtime_ns for row in rows], np.float64) / 1e9,
-            {row.id: i for i, row in enumerate(rows)},
+            notes.paths,
+            # There are few sources: what a store reads is a string of its own for each note.
+            tuple(map(sys.intern, notes.sources)),
+            np.array(notes.mtimes, np.float64) / 1e9,
+            dict(zip(notes.ids, range(len(notes.ids)), strict=True)),
         )
 
     def patched(self, rows: Sequence[IndexedNote]) -> Files:
         """These notes with new modification times, and new notes at the end."""
-        new = Files.of(row for row in rows if row.id not in self.index)
+        new = Files.of(
+            NoteColumns.of(
+                [(row.id, row.path, row.source, row.mtime_ns, row.chunks) for row in rows if row.id not in self.index]
+            )
+        )
         mtimes = self.mtimes.copy()
         for row in rows:
             if row.id in self.index:
@@ -247,11 +252,11 @@ class Corpus:
         """
         with store.snapshot(), making_sense(store.damaged):
             identity = store.identity()
-            known = store.known().values()
-            files = Files.of(known)
-            if sum(row.chunks for row in known) > _MOST_CHUNKS or (identity and identity.dims > _MOST_DIMS):
+            notes = store.notes()
+            files, count = Files.of(notes), sum(notes.chunks)
+            if count > _MOST_CHUNKS or (identity and identity.dims > _MOST_DIMS):
                 raise ValueError("numbers that cannot be")
-            block = Block.empty(identity.dims if identity and vectors else 0, sum(row.chunks for row in known))
+            block = Block.empty(identity.dims if identity and vectors else 0, count)
             flags = [np.empty((2, 0), np.bool_)]
             after = 0
             while len(page := store.page(after, _PAGE, vectors=vectors)):
@@ -270,8 +275,8 @@ class Corpus:
     @classmethod
     def load_once(cls, store: ChunkSource) -> Corpus:
         """For a command that asks once: no vectors in memory where they are many and the store finds the nearest."""
-        many = sum(row.chunks for row in store.known().values()) > _FEW
-        return cls.load(store, vectors=not (many and store.finds_nearest()))
+        by_store = store.finds_nearest() and sum(store.notes().chunks) > _FEW
+        return cls.load(store, vectors=not by_store)
 
     @classmethod
     def load_light(cls, store: ChunkSource) -> Corpus:

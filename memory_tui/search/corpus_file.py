@@ -113,18 +113,18 @@ def load(path: Path, store: ChunkSource) -> Corpus | None:
     Raises IndexUnavailable, Cancelled.
     """
     with store.snapshot():
-        identity, known = store.identity(), store.known().values()
+        identity, notes = store.identity(), store.notes()
         try:
             header = json.loads(read_beside(path, _PAGE, whole=False))
             if identity is None or header["format"] != _FORMAT or header["uuid"] != store.uuid():
                 return None
             if header["space"] != list(astuple(identity)) or not 0 <= header["generation"] <= store.generation():
                 return None
-            saved = _saved(path, header, Files.of(known), identity)
+            saved = _saved(path, header, Files.of(notes), identity)
         except (OSError, ValueError, TypeError, KeyError):
             return None
         corpus = saved.refresh(store)
-        return corpus if len(corpus) == sum(row.chunks for row in known) else None
+        return corpus if len(corpus) == sum(notes.chunks) else None
 
 
 def _saved(path: Path, header: dict[str, Any], files: Files, identity: Identity) -> Corpus:

@@ -1,4 +1,4 @@
-"""An index in memory between queries: its chunks, the dates of its files, its postings."""
+"""An index in memory between queries. It has chunks, the dates of its files, and postings."""
 
 from __future__ import annotations
 

@@ -231,9 +231,10 @@ _ASKS = (
     r"wer|wen|wem|wessen|was|wann|wo|wohin|woher|womit|warum|weshalb|wieso|wie|welche[mnrs]?"
 )
 _CHINESE = r"谁|什么|哪|怎|为何|何时|几|多少|吗"
+# Where case is ignored, each of a range of characters would be looked up when the pattern is compiled.
 _ENDS = re.compile(
     rf"(?<=[?？；;])\s*|(?<=[.!。！])\s+|\s*,?\s+(?:and|und|sowie)\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS})\b)"
-    r"|[，,]\s*(?=[\u3400-\u9fff])|(?:以及|还有)(?=[\u3400-\u9fff])",
+    r"|[，,]\s*(?=(?-i:[\u3400-\u9fff]))|(?:以及|还有)(?=(?-i:[\u3400-\u9fff]))",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(rf"\b(?:{_ASKS})\b|{_CHINESE}|[?？]", re.IGNORECASE)

@@ -1,4 +1,5 @@
-"""Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts.
+"""Lexical search is the keyword side of OpenClaw 2026.9. It looks for the question, its keywords and paths, and adds
+boosts.
 
 Nothing here depends on a knob: the list of hits is evidence (sections 6.2 to 6.7 of the profile's specification).
 """

@@ -1,4 +1,4 @@
-"""Passages are what a chunk is made of: its lines, windows of whole lines, its letters.
+"""Passages are what a chunk is made of. They are its lines, windows of whole lines, and its letters.
 
 They are cut once for each text and remembered, as arrays, so that a question is compared with thirty chunks at once.
 """

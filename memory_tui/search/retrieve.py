@@ -1,4 +1,4 @@
-"""Retrieval: a query becomes evidence for any profile, any knob."""
+"""Retrieval turns a query into evidence for any profile or knob."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace is the frozen record of one search: every candidate, every number, every verdict.
+"""A trace is the frozen record of one search. It has every candidate, every number and every verdict.
 
 Screen, JSON and tests read this record; nothing is recomputed for display. Verdicts and reasons for an empty answer
 are closed unions, so that one without wording does not pass the type checker.

@@ -18,6 +18,7 @@ from memory_tui.source.rows import (
     IndexedNote,
     Matches,
     NewNotes,
+    NoteColumns,
     Rejected,
     RowIds,
     Withheld,
@@ -126,6 +127,10 @@ class ChunkSource(Protocol):
 
     def known(self) -> Mapping[str, IndexedNote]:
         """Map the stored path of each note to its row; the next call may change what this one returned."""
+        ...
+
+    def notes(self) -> NoteColumns:
+        """Read what is known of each note in columns, without a row for each."""
         ...
 
     def file(self, path: str) -> IndexedNote | None:

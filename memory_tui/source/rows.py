@@ -58,6 +58,21 @@ class ChunkRow(NamedTuple):
     source: str
 
 
+class NoteColumns(NamedTuple):
+    """All notes, one column a field: id, stored path, source, modification time in nanoseconds, number of chunks."""
+
+    ids: tuple[int, ...] = ()
+    paths: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    mtimes: tuple[int, ...] = ()
+    chunks: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Any, ...]]) -> NoteColumns:
+        """Turn rows of these fields into columns."""
+        return cls(*zip(*rows, strict=True)) if rows else cls()
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkPage:
     """Chunks without their repeats, in the order of their ids, one column a field.

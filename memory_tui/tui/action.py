@@ -1,4 +1,4 @@
-"""An action has keys, a place where they work, a reason when it is not possible."""
+"""An action is what keys do at a place. Where it is not possible it has a reason."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Context:
     can_suspend: bool = True
     absent: bool = False
     """A log that an agent looks for, and that is not there, is under the cursor."""
+    marked: bool = False
+    """Rows are marked, so that the next step is for them and not for the one under the cursor."""
     note: bool = False
     """A note, or a place in one, is under the cursor."""
     answer: bool = False
@@ -59,9 +61,12 @@ class Context:
     """It is about something that can be merged, moved or renamed."""
 
 
+READ_ONLY = "Opened with --read-only: nothing is written but the index."
+
 RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "engine": ("ready", "The index is still being opened."),
+        "changes": ("not read_only", READ_ONLY),
         "found": ("found", f"No search text yet. Press {key_of('find')} in the reader to find text."),
         "foldable": ("foldable", "Nothing in this note can be folded: OpenClaw's dreaming wrote nothing into it."),
         "hit": ("hit", f"No hit is read here. Press {key_of('ask')} and ask, then enter on a hit."),
@@ -106,6 +111,10 @@ def _note_or_log(context: Context) -> str:
     return refusal(("engine",), context) if context.absent else _note(context)
 
 
+def _note_or_marks(context: Context) -> str:
+    return "" if context.marked else _note(context)
+
+
 def _tuned(context: Context) -> str:
     if context.tuned:
         return ""
@@ -117,6 +126,7 @@ _CHOSEN: Mapping[str, Callable[[Context], str]] = MappingProxyType(
         "writable": lambda context: context.unwritable,
         "note": _note,
         "note or log": _note_or_log,
+        "note or marks": _note_or_marks,
         "tuned": _tuned,
         "writing": lambda context: "" if context.written else _tuned(context),
     }

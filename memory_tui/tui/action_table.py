@@ -1,4 +1,4 @@
-"""The action table: what can be done at each place, which meaning of a key does it, what it needs."""
+"""The action table lists what can be done at each place. A row names the meaning of its key and what it needs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from memory_tui.tui.navigation import OVERLAYS
 ENGINE = ("engine",)
 NOTE = ("note",)
 ANSWER = ("answer",)
+OWN = ("changes", "engine")
 WRITABLE = ("writable", "engine")
 CHANGE = ("writable", "note")
+MARKED = ("writable", "note or marks")
 DECIDE = ("writable", "suggestion")
 
 
@@ -200,9 +202,16 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     ),
     Action("accept", "do", "index", "forget the notes that vanished (asks first)", "", ("shrink",)),
     *opening("index", "go tables", "compare", "go flush"),
-    Action("open", "do", "providers", "approve the provider that needs it (asks first)", "Approve", ("proposal",)),
     Action(
-        "revoke", "remove", "providers", "withdraw this workspace's approvals (asks first)", "Revoke", ("approved",)
+        "open", "do", "providers", "approve the provider that needs it (asks first)", "Approve", ("changes", "proposal")
+    ),
+    Action(
+        "revoke",
+        "remove",
+        "providers",
+        "withdraw this workspace's approvals (asks first)",
+        "Revoke",
+        ("changes", "approved"),
     ),
     Action(
         "open",
@@ -215,11 +224,11 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     ),
     Action("open", "do", "memories", "show the whole text, or less of it", "Text", ENGINE, palette=False),
     Action("search_entries", "ask", "memories", "search the long-term memories", "Search", ENGINE),
-    Action("more", "more", "memories", "this memory is more important", "Important", ENGINE, palette=False),
-    Action("less", "less", "memories", "this memory is less important", "", ENGINE, palette=False),
-    Action("edit_entry", "write", "memories", "edit this memory; it is embedded again", "Edit", ENGINE),
-    Action("forget", "remove", "memories", "forget this memory", "Forget", ENGINE),
-    Action("undo", "undo", "memories", "undo the last change of memories", "Undo", ENGINE),
+    Action("more", "more", "memories", "this memory is more important", "Important", OWN, palette=False),
+    Action("less", "less", "memories", "this memory is less important", "", OWN, palette=False),
+    Action("edit_entry", "write", "memories", "edit this memory; it is embedded again", "Edit", OWN),
+    Action("forget", "remove", "memories", "forget this memory", "Forget", OWN),
+    Action("undo", "undo", "memories", "undo the last change of memories", "Undo", OWN),
     Action("promote", "promote", "memories", "copy this memory to MEMORY.md, after a preview", "Promote", WRITABLE),
     Action("pairs", "compare", "memories", "memories that repeat each other, or all again", "Pairs", ENGINE),
     Action("filter", "find", "memories", "show only memories that hold what you type", "Filter", ENGINE),
@@ -264,7 +273,16 @@ MAP_ACTIONS: tuple[Action, ...] = (
     Action("mark", "mark", "candidates", "mark this note", "Mark", palette=False),
     Action("mark_all", "mark all", "candidates", "mark every note of this list, or none", "All", palette=False),
     Action("move", "move", "candidates", "move the marked logs to the archive, after a preview", "Archive", WRITABLE),
+    Action(
+        "promote",
+        "promote",
+        "candidates",
+        "copy what the marked logs are recalled for to MEMORY.md, after a preview",
+        "Promote",
+        WRITABLE,
+    ),
     Action("undo", "undo", "map", "undo the last change of the notes", "", WRITABLE),
+    Action("redo", "redo", "map", "redo it", "", WRITABLE),
 )
 
 NOTE_ACTIONS: tuple[Action, ...] = (
@@ -279,8 +297,11 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("move", "move", "reader", "move the item, or the marked lines, to another note", "", CHANGE),
     Action("trash", "remove", "reader", "move the item, or the marked lines, to the trash", "Trash", CHANGE),
-    Action("move", "move", "tree", "give this note another name", "", CHANGE),
-    Action("trash", "remove", "tree", "move this note to the trash", "", CHANGE),
+    Action("mark", "mark", "tree", "mark this note, or every note of this group", palette=False),
+    Action("mark_all", "mark all", "tree", "mark every note of this group, or none", "", palette=False),
+    Action("promote", "promote", "tree", "copy what the marked notes, or this one, say to MEMORY.md", "", MARKED),
+    Action("move", "move", "tree", "give this note another name; archive the marked logs", "", MARKED),
+    Action("trash", "remove", "tree", "move this note, or the marked ones, to the trash", "", MARKED),
     Action(
         "edit_here",
         "write",
@@ -296,6 +317,11 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     Action("redo", "redo", "reading", "redo it", "", WRITABLE),
     Action("save", "save", "editor", "save the note; other writers' lines stay", "Save", WRITABLE),
     Action("watch_question", "watch", "editor", "watch how your edit changes the hits of a query", "Watch"),
+    Action("find_text", "find text", "editor", "find text in this note", "Find"),
+    Action("next_match", "do", "finding", "next place", "Next", palette=False),
+    Action("next_match", "find text", "finding", "next place", palette=False),
+    Action("next_match", "down", "finding", "next place", palette=False),
+    Action("previous_match", "up", "finding", "place before", "Previous", palette=False),
     Action("to_writing", "do", "watched", "back to the text", "Text", palette=False),
     Action("to_writing", "down", "watched", "back to the text", palette=False),
     Action(
@@ -310,6 +336,8 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     Action("undo", "undo", "history", "undo this change", "Undo", WRITABLE),
     Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
     Action("open", "do", "dreaming", "read the daily note at this passage", "Read", ENGINE, palette=False),
+    Action("mark", "mark", "annotations", "mark this entry: annotations are for all marked ones", palette=False),
+    Action("mark_all", "mark all", "annotations", "mark every entry, or none", palette=False),
     Action("triggers", "do", "annotations", "type the phrases that bring this entry up", "Triggers", WRITABLE),
     Action("less", "less", "annotations", "this entry matters less", "Less", WRITABLE),
     Action("more", "more", "annotations", "this entry matters more", "More", WRITABLE),
@@ -343,6 +371,8 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("to_results", "down", "query", "go to the hits", palette=False),
     Action("earlier", "up", "query", "an earlier query", "Earlier", palette=False),
     Action("open", "do", "results", "read the note at the cited lines", "Read", NOTE),
+    Action("mark", "mark", "results", "mark this hit for what is done next", palette=False),
+    Action("mark_all", "mark all", "results", "mark every hit that the same gate let pass or stopped", palette=False),
     Action("tune", "tune", "search", "turn the knobs of the ranking", "Tune", ANSWER),
     Action("why", "why", "search", "why this hit is or is not recalled, and what would change that", "Why", ANSWER),
     Action("line", "why line", "search", "why another line is not recalled: type PATH:LINE", "Other line", ANSWER),
@@ -352,9 +382,17 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         "search",
         "judge this hit: right, helpful or wrong",
         "Judge",
-        ("answer", "note"),
+        ("changes", "answer", "note"),
     ),
-    Action("save", "save", "search", "save this query", "", ANSWER),
+    Action("save", "save", "search", "save this query", "", ("changes", *ANSWER)),
+    Action(
+        "promote",
+        "promote",
+        "results",
+        "copy the lines of the marked hits, or of this one, to MEMORY.md, after a preview",
+        "",
+        CHANGE,
+    ),
     *opening("search", "go queries"),
     Action("base", "baseline", "search", "set the current knobs as the baseline to compare with", "Base", ANSWER),
     Action("scroll_down", "scroll down", "results", "scroll the arithmetic without leaving the list", palette=False),
@@ -420,7 +458,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("undo", "undo", "write", "undo the last write of this view", "Undo", ("written",), palette=False),
     Action("apply", "do", "knob_search", "apply the settings found, as one step", "Apply"),
     Action("open", "do", "saved_queries", "ask this query", "Ask", palette=False),
-    Action("forget", "remove", "saved_queries", "delete this saved query (asks first)", "Forget"),
+    Action("forget", "remove", "saved_queries", "delete this saved query (asks first)", "Forget", OWN),
     Action("next_knob", "down", "tune", "next knob", "Knob", palette=False),
     Action("previous_knob", "up", "tune", "previous knob", palette=False),
     Action("less", "less", "tune", "a step less", "Less", palette=False),
@@ -444,7 +482,7 @@ AGENT_ACTIONS: tuple[Action, ...] = (
     Action("open", "do", "agents", "connect this agent: shows the difference of its files first", "Connect", ENGINE),
     Action("disconnect", "remove", "agents", "disconnect this agent: shows the difference first", "Disconnect", ENGINE),
     Action("again", "look again", "agents", "ask the server of each connected agent", "Ask", ENGINE, palette=False),
-    Action("write", "do", "connection", "write this difference, with a backup of each file", "Write", ENGINE),
+    Action("write", "do", "connection", "write this difference, with a backup of each file", "Write", OWN),
 )
 
 ACTIONS: tuple[Action, ...] = (

@@ -1,4 +1,4 @@
-"""The app holds the views as modes, the theme, the command palette."""
+"""The app holds the views as modes. It has the theme and the command palette."""
 
 from __future__ import annotations
 
@@ -314,6 +314,11 @@ class MemoryApp(GlobalActions):
         self.last_words = " ".join(filter(None, [view.leaving() for view in self.views]))
         self.exit(code)
 
+    def on_exit_app(self) -> None:
+        """Keep what was typed and not saved where the server ends the app, because the browser's tab is closed."""
+        if not self._exit:
+            self.leave(0)
+
     def woken(self) -> None:
         """Set the terminal up again, and draw everything: the process was stopped without being told."""
         if self._driver is not None:
@@ -462,11 +467,9 @@ class MemoryApp(GlobalActions):
             if agent.id != engine.plan.agent.id
         }
 
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self._go_to_agent(ids[name])
-
-        self.push_screen(Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)), chosen)
+        Picker(f"Agents; this is {engine.plan.agent.id}", list(ids)).ask(
+            self, lambda name: self._go_to_agent(ids[name])
+        )
 
     @task("agent")
     async def _go_to_agent(self, agent: str) -> None:
@@ -524,7 +527,7 @@ def run(
     from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    asks = not asked_theme() and os.environ.get("TERM") != "linux"
+    asks = not (asked_theme() or signals.is_served() or os.environ.get("TERM") == "linux")
     ground, typed = ask_ground() if asks else ("", "")
     app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions, doubt=doubt, ground=ground)
     app.jobs.prepare = prepare

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App
-from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
@@ -20,6 +19,7 @@ from memory_tui.tui.workers import alive, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
+    from memory_tui.qmd.client import QmdClient
     from memory_tui.tui.key_queue import KeyQueue
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
@@ -92,18 +92,18 @@ class GlobalActions(App[int]):
             view.show_message(reason)
             return
         method, row = _method(view, name), overlay(name)
-        if self.first_steps is not None:
-            self._step_done(name)
         if method is not None:
             method()
         elif row is not None:
             self.push_screen(make(row.target, view))
         view.update_hints()
 
-    def _step_done(self, name: str) -> None:
-        """An action was done: go on to the next step where it was the one that was waited for."""
+    def step_done(self, deed: str) -> None:
+        """Something was really done, not only asked for: go on to the next step where that is what it waits for."""
         before = self.first_steps
-        self.first_steps = before.after(name) if before is not None else None
+        if before is None:
+            return
+        self.first_steps = before.after(deed)
         if self.first_steps is None:
             # The view that the last step leads to is in front only in a moment.
             sentence = (
@@ -136,6 +136,8 @@ class GlobalActions(App[int]):
         """Write down the part of the width that the first pane of the view at `place` was given."""
         from memory_tui.tui.widgets.panes import SCOPE, SHARES
 
+        if self.engine is not None and self.engine.plan.read_only:
+            return
         share = round(self.shares[place], 4)
         await self.jobs.write(lambda _: SHARES.of(SCOPE).put(place, share))
 
@@ -205,6 +207,7 @@ class GlobalActions(App[int]):
     def do_inbox(self) -> None:
         """View 4."""
         self.switch_mode("inbox")
+        self.step_done("inbox")
 
     def do_map(self) -> None:
         """View 5."""
@@ -236,14 +239,18 @@ class GlobalActions(App[int]):
             return
         from memory_tui.tui.views.dialogs import Confirm
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                client.approve("the app")
-                engine.backend.recovered()
-                self._use_qmd()
+        def answered(_yes: bool) -> None:
+            self._approve_qmd(client)
 
         asked = f"{client.options.named_by} asks to run this program:\n\n{found.line}"
-        self.push_screen(Confirm("Run QMD?", asked, "Run it"), answered)
+        Confirm("Run QMD?", asked, "Run it").ask(self, answered)
+
+    @task("write", exclusive=False)
+    async def _approve_qmd(self, client: QmdClient) -> None:
+        await self.jobs.write(lambda _engine: client.approve("the app"))
+        if self.engine is not None:
+            self.engine.backend.recovered()
+            self._use_qmd()
 
     def _use_qmd(self) -> None:
         if self.engine is not None:
@@ -279,11 +286,7 @@ class GlobalActions(App[int]):
         """Letters on the panes."""
         from memory_tui.tui.views.dialogs import Jump
 
-        def go(pane: Widget | None) -> None:
-            if pane is not None:
-                pane.focus()
-
-        self.push_screen(Jump(self.screen.focus_chain), go)
+        Jump(self.screen.focus_chain).ask(self, lambda pane: pane.focus())
 
     def do_zoom(self) -> None:
         """Enlarge the pane in focus."""
@@ -347,19 +350,12 @@ class GlobalActions(App[int]):
         """Quit; what was typed and not saved is asked about."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.exit(0)
-
         if any(getattr(screen, "unsaved", False) for screen in self.screen_stack):
-            self.push_screen(
-                Confirm(
-                    "Quit without saving?",
-                    f"Your text is not in the note yet. Press esc to go back, {key_of('save')} to save it.",
-                    "Throw it away",
-                ),
-                answered,
-            )
+            Confirm(
+                "Quit without saving?",
+                f"Your text is not in the note yet. Press esc to go back, {key_of('save')} to save it.",
+                "Throw it away",
+            ).ask(self, lambda _yes: self.exit(0))
         else:
             self.exit(0)
 
@@ -465,26 +461,32 @@ class GlobalActions(App[int]):
         """Copy the citation."""
         place = self.view.place_in_note() if self.view else None
         if place is not None:
-            self._copy(f"{place[0]}#L{place[1]}-L{place[2]}", "the citation")
+            self.cite_places([place])
+
+    def cite_places(self, places: Sequence[tuple[str, int, int]]) -> None:
+        """Copy the citations of `places`: path, first and last line."""
+        what = "the citation" if len(places) == 1 else f"{len(places)} citations"
+        self._copy("\n".join(f"{path}#L{first}-L{last}" for path, first, last in places), what)
 
     def do_copy(self) -> None:
         """Copy as: text with its citation, citation, Markdown, JSON, the command that shows this."""
+        place = self.view.place_in_note() if self.view else None
+        if self.view is not None and place is not None:
+            self.copy_places([(place, self.view.text_in_note())])
+
+    def copy_places(self, places: Sequence[tuple[tuple[str, int, int], str]]) -> None:
+        """Ask how to copy `places` with their texts, and do it."""
         from memory_tui.tui import external
         from memory_tui.tui.views.dialogs import Picker
 
-        view, engine = self.view, self.engine
-        place = view.place_in_note() if view is not None else None
-        if view is None or engine is None or place is None:
+        engine = self.engine
+        if engine is None:
             return
         tuned = self.tuning.turned if self.tuning is not None else {}
         question = self.question if self.current_mode == "search" else ""
-        found = external.forms(place, view.text_in_note(), question, str(engine.plan.roots.workspace), tuned)
-
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self._copy(found[name], name)
-
-        self.push_screen(Picker("Copy as", list(found)), chosen)
+        found = external.forms(places, question, str(engine.plan.roots.workspace), tuned)
+        title = "Copy as" if len(places) == 1 else f"Copy {len(places)} places as"
+        Picker(title, list(found)).ask(self, lambda name: self._copy(found[name], name))
 
     def _copy(self, text: str, what: str) -> None:
         from memory_tui.core.sanitize import safe

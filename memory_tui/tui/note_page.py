@@ -1,4 +1,4 @@
-"""A note as a page: safe lines, their layout, markup, chunk boundaries, matches."""
+"""A note as a page of safe lines. It has their layout, markup, chunk boundaries and matches."""
 
 from __future__ import annotations
 

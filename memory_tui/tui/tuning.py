@@ -1,4 +1,4 @@
-"""Tuning: one query, the knobs turned for it, the way back."""
+"""Tuning is one query with the knobs turned for it. It knows the way back."""
 
 from __future__ import annotations
 

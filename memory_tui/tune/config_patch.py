@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memory_tui.config import config_write, json5_edit, release
 from memory_tui.config import load as configuration
@@ -173,9 +174,9 @@ def _note_missing(
             parent.line,
             parent.column,
         )
-    members: dict[str, object] = missing.setdefault(id(parent), (parent, {}))[1]
+    members: dict[str, Any] = missing.setdefault(id(parent), (parent, {}))[1]
     for name in rest[:-1]:
-        members = members.setdefault(name, {})  # type: ignore[assignment]
+        members = members.setdefault(name, {})
     members[rest[-1]] = value
 
 

@@ -1,4 +1,4 @@
-"""Judgments: saved queries, the lines that answer them, the file that keeps both.
+"""Judgments say which lines answer a saved query. One file keeps them all.
 
 {"query", "relevant": [{"path", "line", "grade"}]}; grade 0 is a wrong hit, 1 helps, 2 answers. Files of other origin
 are read too: "question" for the query, "evidence" or "labels" for the lines, or one label a line.

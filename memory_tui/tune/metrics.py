@@ -1,4 +1,4 @@
-"""Metrics of an answer: recall, MRR, novelty nDCG, noise, their uncertainty."""
+"""Metrics of an answer. They are recall, MRR, novelty nDCG and noise, with their uncertainty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A note at one moment: its text, its hash, the day its name stands for."""
+"""A note at one moment. It has its text, its hash, and the day its name stands for."""
 
 # ruff: noqa: PTH206
 # Paths are strings: names may hold undecodable bytes.
@@ -91,12 +91,7 @@ def note_date(path: str) -> NoteDate:
     Other notes below memory/ and the root notes are evergreen; impossible days and extra paths go by mtime.
     """
     normal = path.replace("\\", "/").removeprefix("./")
-    if match := _DATED.search(normal):
-        day = _day(match)
-        return NoteDate(day, "name" if day else "mtime")
-    if normal in ("MEMORY.md", "memory.md") or normal.startswith("memory/"):
-        return NoteDate(None, "evergreen")
-    return NoteDate(None, "mtime")
+    return _date_by(_DATED.search(normal), normal, ("MEMORY.md", "memory.md"))
 
 
 def note_date_2026_9(path: str) -> NoteDate:
@@ -105,10 +100,14 @@ def note_date_2026_9(path: str) -> NoteDate:
     `2026-01-02.md` and `2026-01-02-router.md` count; an impossible day and extra paths go by mtime, the rest below
     memory/ and the root notes are evergreen (section 7.1 of the profile's specification).
     """
-    if match := _DATED_BELOW.search(path):
+    return _date_by(_DATED_BELOW.search(path), path, ("MEMORY.md", "USER.md"))
+
+
+def _date_by(match: re.Match[str] | None, path: str, root_notes: tuple[str, ...]) -> NoteDate:
+    if match:
         day = _day(match)
         return NoteDate(day, "name" if day else "mtime")
-    if path in ("MEMORY.md", "USER.md") or path.startswith("memory/"):
+    if path in root_notes or path.startswith("memory/"):
         return NoteDate(None, "evergreen")
     return NoteDate(None, "mtime")
 

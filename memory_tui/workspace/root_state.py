@@ -1,4 +1,4 @@
-"""The state of a root: there, gone, unreadable, stalled."""
+"""The state of a root: there, gone, unreadable or stalled."""
 
 # ruff: noqa: PTH116, PTH118
 # Paths are strings, as in `roots`.

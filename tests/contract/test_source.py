@@ -29,7 +29,7 @@ from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import SearchContext, gather
 from memory_tui.search.trace import ChunkRef
 from memory_tui.source.protocol import ChunkSource
-from memory_tui.source.rows import ChunkCounts, ChunkPage, CosineRank
+from memory_tui.source.rows import ChunkCounts, ChunkPage, CosineRank, NoteColumns
 from tests.support.stores import RECIPE, Made, MemoryMade, SqliteMade, cut_note, vectors_for, without_full_text
 from tests.support.waiting import LONG
 
@@ -99,6 +99,7 @@ def ids(store: ChunkSource, path: str) -> list[int]:
 
 def test_an_empty_store_answers(store: ChunkSource) -> None:
     assert dict(store.known()) == {}
+    assert store.notes() == NoteColumns()
     assert pages(store) == []
     assert store.texts([1]) == {}
     assert store.chunks_of("memory/a.md") == []
@@ -388,6 +389,8 @@ def close_to(one: Any, other: Any, at: str = "") -> None:
 
 def everything(store: ChunkSource, queries: Sequence[str]) -> dict[str, Any]:
     """All that a store answers."""
+    rows = [(row.id, row.path, row.source, row.mtime_ns, row.chunks) for row in store.known().values()]
+    assert sorted(zip(*store.notes(), strict=True)) == sorted(rows)
     chunks = [row for path in sorted(store.known()) for row in store.chunks_of(path)]
     rowids = [row.rowid for row in chunks]
     of_note = {note.id: path for path, note in store.known().items()}

@@ -87,19 +87,19 @@ def test_backlinks_follow_the_notes(tmp_path):
     (folder / "memory/network.md").write_text("# Network\n- Router\n")
     (folder / "MEMORY.md").write_text("- [[network]]\n- [later](memory/soon.md)\n- the network is slow\n")
     index = LinkIndex(Roots.open(folder))
-    assert [(link.source, link.line) for link in index.backlinks("memory/network.md")] == [("MEMORY.md", 1)]
+    assert [(link.source, link.line) for link in index.about("memory/network.md").back] == [("MEMORY.md", 1)]
     assert [link.written for link in index.broken()] == ["memory/soon.md"]
-    assert [(link.source, link.line, link.kind) for link in index.mentions("memory/network.md")] == [
+    assert [(link.source, link.line, link.kind) for link in index.about("memory/network.md").named] == [
         ("MEMORY.md", 3, "mention")
     ]
     (folder / "memory/soon.md").write_text("see memory/network.md#L2\n")
-    assert [(link.source, link.target_line) for link in index.backlinks("memory/network.md")] == [
+    assert [(link.source, link.target_line) for link in index.about("memory/network.md").back] == [
         ("MEMORY.md", 0),
         ("memory/soon.md", 2),
     ]
     assert index.broken() == ()
     (folder / "memory/network.md").unlink()
-    assert index.backlinks("memory/network.md") == ()
+    assert index.about("memory/network.md").back == ()
     assert {link.source for link in index.broken()} == {"MEMORY.md"}
 
 
@@ -129,10 +129,10 @@ def test_a_thousand_notes_are_read_once(tmp_path, monkeypatch):
     for number in range(1000):
         (folder / f"memory/n{number}.md").write_text(f"# {number}\n" + f"- see [[n{(number + 1) % 1000}]]\n" * 3)
     one = curator(folder)
-    assert len(one.links.backlinks("memory/n7.md")) == 3
+    assert len(one.links.about("memory/n7.md").back) == 3
     read = []
     monkeypatch.setattr("memory_tui.workspace.notes.read", lambda note: read.append(note.path))
-    assert len(one.links.links("memory/n7.md")) == 3
+    assert len(one.links.about("memory/n7.md").links) == 3
     assert read == []
 
 

@@ -112,7 +112,7 @@ def test_a_link_names_a_fact_whatever_its_file_is_called(memory: Path, tmp_path:
         assert by_index is not None
         for about in (index.about("project_boat.md"), by_index):
             assert [(link.source, link.written) for link in about.back] == [("user_role.md", "the-ferry")]
-        leads = {link.written: link.target for link in index.links("user_role.md")}
+        leads = {link.written: link.target for link in index.about("user_role.md").links}
         assert leads == {
             "not-written-yet": "",
             "the-ferry": "project_boat.md",

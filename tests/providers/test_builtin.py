@@ -259,6 +259,17 @@ def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path: Path) -> None:
     assert provider.health().detail == caught.value.message
 
 
+def test_nothing_is_stored_by_a_table_that_is_damaged(tmp_path: Path) -> None:
+    whole = bytearray(TABLE.read_bytes())
+    whole[1_000_000] ^= 1
+    path = tmp_path / "table.npz"
+    path.write_bytes(whole)
+    provider = Builtin(path)
+    provider.embed(["word"], "query")
+    with pytest.raises(ProviderError, match=r"q\.npy is damaged"):
+        provider.embed(["word"], "document")
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting() -> None:
     code = (

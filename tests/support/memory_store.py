@@ -34,6 +34,7 @@ from memory_tui.source.rows import (
     Form,
     IndexedNote,
     Matches,
+    NoteColumns,
     Rejected,
     RowIds,
     Withheld,
@@ -241,6 +242,11 @@ class MemoryStore:
 
     def known(self) -> Mapping[str, IndexedNote]:
         return self.state.notes
+
+    def notes(self) -> NoteColumns:
+        return NoteColumns.of(
+            [(row.id, row.path, row.source, row.mtime_ns, row.chunks) for row in self.state.notes.values()]
+        )
 
     def file(self, path: str) -> IndexedNote | None:
         return self.state.notes.get(path)

@@ -7,14 +7,14 @@ A text's vector is the unit-length sum of its tokens' vectors, so word order say
 from __future__ import annotations
 
 import re
+import struct
 import threading
 import time
 import unicodedata
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
@@ -30,6 +30,8 @@ MODEL = "minilm-static-256"
 TABLE = Path(__file__).parent / "table" / "minilm-static-256.npz"
 UNKNOWN = "[UNK]"
 MAX_INPUT_BYTES = 8000
+_NPY_HEADER = 128
+"""Bytes before the numbers of an array, at most."""
 LONGEST_WORD = 100
 """Characters of a word beyond which BERT's tokenizer takes it for unknown."""
 
@@ -54,7 +56,7 @@ class _Words:
 
         from memory_tui.core.tokens import WordMemory
 
-        ids = {token: at for at, token in enumerate(vocabulary)}
+        ids = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         model = models.WordPiece(ids, unk_token=UNKNOWN, max_input_chars_per_word=LONGEST_WORD)
         self._tokenizer = Tokenizer(model)
         self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
@@ -110,21 +112,83 @@ def _means(piece: str) -> bool:
     return len(piece) > 1 or unicodedata.name(piece, "").startswith(("LATIN", "CJK"))
 
 
+class _Part(NamedTuple):
+    """A member of an npz file: where its bytes begin and end in the file, and their checksum."""
+
+    first: int
+    last: int
+    crc: int
+
+
+_MEMBER = struct.Struct("<4s2xHH4xIII2H")
+_SIZE64 = struct.Struct("<2HQ")
+_ELSEWHERE = 0xFFFFFFFF
+
+
+def _parts(whole: npt.NDArray[np.uint8]) -> dict[str, _Part]:
+    """The members of an npz file that is not compressed, by name. Raises ValueError, struct.error."""
+    found, at = {}, 0
+    while len(whole) - at >= _MEMBER.size:
+        signature, flags, method, crc, _, size, name, extra = _MEMBER.unpack_from(whole.data, at)
+        if signature != b"PK\3\4":
+            break
+        begin = at + _MEMBER.size
+        first = begin + name + extra
+        if size == _ELSEWHERE:
+            kind, _, size = _SIZE64.unpack_from(whole.data, begin + name)
+            if kind != 1:
+                raise ValueError("a size is missing")
+        if flags & 8 or method:
+            raise ValueError("it is compressed")
+        at = first + size
+        found[whole[begin : begin + name].tobytes().decode()] = _Part(first, at, crc)
+    return found
+
+
 class StaticTable:
-    """The token vectors in memory: `q` int8 (tokens, DIMS) and the `scale` float32 (tokens,) of its rows."""
+    """The token vectors: `q` int8 (tokens, DIMS), mapped so that processes share it, and the `scale` float32 (tokens,)
+    of its rows.
+    """
 
     def __init__(self, path: Path) -> None:
         import numpy as np
 
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            self.q: npt.NDArray[np.int8] = data["q"]
-            self.scale: npt.NDArray[np.float32] = data["scale"]
-            vocabulary = data["vocabulary"].tobytes().decode().split("\n")
+        self._whole: npt.NDArray[np.uint8] = np.asarray(np.memmap(path, np.uint8, "r"))
+        self._parts = _parts(self._whole)
+        self._checked = False
+        self.q: npt.NDArray[np.int8] = self._array("q", np.dtype(np.int8))
+        self.scale: npt.NDArray[np.float32] = self._array("scale", np.dtype(np.float32))
+        vocabulary = self._array("vocabulary", np.dtype(np.uint8)).tobytes().decode().split("\n")
         if not len(self.q) == len(self.scale) == len(vocabulary):
             raise ValueError("its parts differ in length")
         words = _Words(vocabulary)
         self.ids, self.line_ids, self.known = words.ids, words.line_ids, words.known
         """Token ids of a text; the same with `tokens.END_OF_LINE` where a line ends; how much of it is known."""
+
+    def _array(self, name: str, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+        """An array of the file, mapped where its bytes lie as they have to. Raises KeyError, ValueError."""
+        import io
+
+        from numpy.lib import format as npy
+
+        part = self._parts[f"{name}.npy"]
+        file = io.BytesIO(self._whole[part.first : part.first + _NPY_HEADER].tobytes())
+        npy.read_magic(file)
+        shape, _, found = npy.read_array_header_1_0(file)
+        if found != kind:
+            raise ValueError(f"{name} holds {found}")
+        data = self._whole[part.first + file.tell() : part.last]
+        return (data if found.itemsize == 1 else data.copy()).view(found).reshape(shape)
+
+    def check(self) -> None:
+        """Compare what is on disk with its checksums, once. Raises ValueError."""
+        import zlib
+
+        if not self._checked:
+            for name, part in self._parts.items():
+                if zlib.crc32(self._whole[part.first : part.last].data) != part.crc:
+                    raise ValueError(f"{name} is damaged")
+            self._checked = True
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
         """Float32 array (len(ids), DIMS): the vectors of tokens."""
@@ -161,27 +225,30 @@ class StaticTable:
 
 
 _loading = threading.Lock()
-_loaded: WeakValueDictionary[Path, StaticTable] = WeakValueDictionary()
-"""The tables that somebody uses: each is in memory once."""
+_loaded: dict[Path, StaticTable] = {}
+"""The tables that were opened. They stay: without a provider no engine holds what its questions ask."""
 
 
-def static_table(path: Path = TABLE) -> StaticTable:
-    """The table at `path`, read unless somebody has it, in about 40 ms. Raises ProviderError when it cannot be read."""
-    import zipfile
+def static_table(path: Path = TABLE, *, checked: bool = False) -> StaticTable:
+    """The table at `path`, opened in about 20 ms unless somebody has it; with `checked` held against its checksums.
 
+    Raises ProviderError when it cannot be read, or is not what it was.
+    """
     with _loading:
         found = _loaded.get(path)
-        if found is None:
-            try:
+        try:
+            if found is None:
                 found = _loaded[path] = StaticTable(path)
-            except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-                message = f"The table of the built-in provider cannot be read ({path.name}: {error})."
-                raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
+            if checked:
+                found.check()
+        except (OSError, ValueError, KeyError, struct.error) as error:
+            message = f"The table of the built-in provider cannot be read ({path.name}: {error})."
+            raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
         return found
 
 
 class Builtin:
-    """The provider "builtin". Loads its table at the first call of `embed`, about 40 ms."""
+    """The provider "builtin". Opens its table at the first call of `embed`, in about 20 ms."""
 
     def __init__(self, table: Path = TABLE) -> None:
         self._path = table
@@ -198,12 +265,13 @@ class Builtin:
         """A limit on chunks, as other providers have; longer text is embedded whole too."""
         return MAX_INPUT_BYTES
 
-    def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:  # noqa: ARG002
+    def embed(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:
         """Float32 array (len(texts), 256) of unit vectors, or zeros for a text without any known token.
 
-        Notes and questions are embedded alike. Raises ProviderError when the table cannot be read.
+        Notes and questions are embedded alike; what is stored is made by a table that was held against its checksums.
+        Raises ProviderError when it cannot be read.
         """
-        table = self._ready()
+        table = self._ready(checked=kind == "document")
         start = time.perf_counter()
         vectors = table.vectors(texts)
         self._health = Health(True, "embedded table, no network", (time.perf_counter() - start) * 1000)
@@ -214,14 +282,14 @@ class Builtin:
         return self._health
 
     def close(self) -> None:
-        """Release the table; a later `embed` loads it again."""
+        """Let the table go; a later `embed` takes it again."""
         self._table = None
 
-    def _ready(self) -> StaticTable:
+    def _ready(self, *, checked: bool) -> StaticTable:
         table = self._table
-        if table is None:
+        if table is None or checked:
             try:
-                table = self._table = static_table(self._path)
+                table = self._table = static_table(self._path, checked=checked)
             except ProviderError as error:
                 self._health = Health(False, error.message)
                 raise

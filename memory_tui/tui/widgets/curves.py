@@ -1,4 +1,4 @@
-"""Curves are plotted in braille, with thresholds, an axis, words that say the same."""
+"""Curves are plotted in braille. They have thresholds, an axis, and words that say the same."""
 
 from __future__ import annotations
 

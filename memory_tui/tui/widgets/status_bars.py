@@ -1,4 +1,4 @@
-"""Status bars: tabs beside the truth bar above every view, key hints below."""
+"""Status bars stand in every view. Tabs and the truth bar are above, key hints below."""
 
 from __future__ import annotations
 

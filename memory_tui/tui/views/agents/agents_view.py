@@ -37,8 +37,6 @@ class AgentsView(View):
     """What each agent program gets from this memory; enter connects, `d` disconnects, both after the difference."""
 
     PLACE = "agents"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,11 +113,7 @@ class AgentsView(View):
             for words, log in _LOGGED
         }
 
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self._show(row, *choices[name])
-
-        self.app.push_screen(Picker(f"Connect {row.host.title}", list(choices)), chosen)
+        Picker(f"Connect {row.host.title}", list(choices)).ask(self.app, lambda name: self._show(row, *choices[name]))
 
     def _show(self, row: AgentProgram, scope: Scope, log: bool) -> None:
         from memory_tui.tui.views.agents.connection_view import ConnectionView, connecting

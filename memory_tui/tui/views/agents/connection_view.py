@@ -79,8 +79,6 @@ class ConnectionView(View):
     """The difference, line by line; enter writes it, with a backup of every file."""
 
     PLACE = "connection"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View, planning: Planning, changed: Callable[[], None]) -> None:
         super().__init__(below)

@@ -1,4 +1,4 @@
-"""The part of the inbox that acts on a suggestion, undoes what it did."""
+"""The part of the inbox that acts on a suggestion, or undoes what it did."""
 
 from __future__ import annotations
 
@@ -116,11 +116,7 @@ class InboxActions(Part):
         self._preview([one], planned, "Write")
 
     def _preview(self, chosen: Sequence[Suggestion], planned: Planned, verb: str) -> None:
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._apply(chosen, planned.change)
-
-        self.view.app.push_screen(Preview(planned, verb), answered)
+        Preview(planned, verb).ask(self.view.app, lambda _yes: self._apply(chosen, planned.change))
 
     @task("plan")
     async def _plan(self, chosen: Sequence[Suggestion], action: Action) -> None:
@@ -162,14 +158,6 @@ class InboxActions(Part):
         """Edit the promoted entry."""
         self._by_key("i")
 
-    def do_mark(self) -> None:
-        """Mark the suggestion under the cursor."""
-        self._inbox.queue.mark()
-
-    def do_mark_all(self) -> None:
-        """Mark every suggestion of this kind."""
-        self._inbox.queue.mark_all()
-
     def do_trash(self) -> None:
         """Move the lines, or the note, to the trash."""
         self._by_key("d")
@@ -188,13 +176,9 @@ class InboxActions(Part):
 
         chosen = self._inbox.queue.chosen
 
-        def answered(days: int | None) -> None:
-            if days:
-                self._decide(chosen, float(days))
-
         if chosen:
             what = str(chosen[0].place) if len(chosen) == 1 else plural(len(chosen), "suggestion")
-            self.view.app.push_screen(Snooze(what), answered)
+            Snooze(what).ask(self.view.app, lambda days: self._decide(chosen, float(days)))
 
     # --- the way back --------------------------------------------------------------------------------------------
 
@@ -217,12 +201,8 @@ class InboxActions(Part):
         self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
 
     def _stepped(self, kind: str, outcome: AppliedChange | Planned | DecisionRecord) -> None:
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._step(kind)
-
         if isinstance(outcome, Planned):
-            self.view.app.push_screen(Preview(outcome, kind.capitalize()), answered)
+            Preview(outcome, kind.capitalize()).ask(self.view.app, lambda _yes: self._step(kind))
         elif isinstance(outcome, DecisionRecord):
             self._decisions.pop()
             self._inbox.put_off(outcome.until)

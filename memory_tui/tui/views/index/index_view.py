@@ -1,4 +1,4 @@
-"""View 3 is the index: its status, every note that is not fresh, what happened."""
+"""View 3 is the index. It shows the status, every note that is not fresh, and what happened."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class IndexView(View):
     """State, attention and events."""
 
     PLACE = "index"
-    MORE_PLACES = ()
     AUTO_FOCUS = "#state"
 
     def compose_view(self) -> Iterable[Widget]:
@@ -97,12 +96,10 @@ class IndexView(View):
             report = engine.indexer.sync(reason="accept", accept_shrink=True)
             return f"{plural(report.removed, 'note')} forgotten."
 
-        def answer(yes: bool | None) -> None:
-            if yes:
-                self.home.jobs.report(accept)
-
         what = f"{facts.shrink.partition(':')[0]}. If a disk is not mounted, mount it instead: they are found again."
-        self.app.push_screen(Confirm("Forget the notes that vanished?", what, "Forget"), answer)
+        Confirm("Forget the notes that vanished?", what, "Forget").ask(
+            self.app, lambda _yes: self.home.jobs.report(accept)
+        )
 
     def more_context(self) -> dict[str, bool]:
         """Whether notes that vanished are kept."""

@@ -1,4 +1,6 @@
-"""Long-term memories in LanceDB: a list, a search with reasons, pairs that repeat each other."""
+"""The memories view lists long-term memories in LanceDB. It searches them with reasons, and finds pairs that repeat
+each other.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,6 @@ class MemoriesView(View):
     """The entries of one table; each change is in its journal, and u undoes it."""
 
     PLACE = "memories"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)
@@ -174,23 +174,21 @@ class MemoriesView(View):
         """Ask for a query, and rank the entries by it."""
         from memory_tui.tui.views.dialogs import Prompt
 
-        def take(query: str | None) -> None:
-            if query is not None:
-                self._query, self._paired = query.strip(), False
-                self.listing.do_again()
+        def take(query: str) -> None:
+            self._query, self._paired = query.strip(), False
+            self.listing.do_again()
 
-        self.app.push_screen(Prompt("Search the memories", "what they should say", self._query), take)
+        Prompt("Search the memories", "what they should say", self._query).ask(self.app, take)
 
     def do_filter(self) -> None:
         """Ask for letters, and list only entries that hold them."""
         from memory_tui.tui.views.dialogs import Prompt
 
-        def take(letters: str | None) -> None:
-            if letters is not None:
-                self._letters = letters
-                self.listing.show()
+        def take(letters: str) -> None:
+            self._letters = letters
+            self.listing.show()
 
-        self.app.push_screen(Prompt("Show which entries?", "letters that they hold", self._letters), take)
+        Prompt("Show which entries?", "letters that they hold", self._letters).ask(self.app, take)
 
     def do_next_category(self) -> None:
         """List the next category alone."""
@@ -272,12 +270,10 @@ class MemoriesView(View):
             return
         from memory_tui.tui.views.dialogs import Confirm
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._write(work, said, approve=True)
-
         question = f"memory-tui has only read {one_line(found.place, 200)} so far. Each change can be undone."
-        self.app.push_screen(Confirm("Write these memories?", question, "Agree"), answered)
+        Confirm("Write these memories?", question, "Agree").ask(
+            self.app, lambda _yes: self._write(work, said, approve=True)
+        )
 
     @task("write", exclusive=False)
     async def _write(self, work: Callable[[Memories], object], said: str, approve: bool = False) -> None:
@@ -302,11 +298,9 @@ class MemoriesView(View):
         spot = Spot(f"LanceDB {one.id[:8]}", f"- {' '.join(one.text.split())}\n".encode("utf-8", "replace"), 1, 1)
         planned = await self.home.jobs.run(note_changes.plan_of(lambda curator: curator.plan.promote(spot)))
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._promoted(one, note_changes.applied(planned.change))
-
-        self.app.push_screen(Preview(planned, "Promote"), answered)
+        Preview(planned, "Promote").ask(
+            self.app, lambda _yes: self._promoted(one, note_changes.applied(planned.change))
+        )
 
     @task("write", exclusive=False)
     async def _promoted(self, one: MemoryEntry, apply: Callable[[Engine], object]) -> None:

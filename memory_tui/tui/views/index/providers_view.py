@@ -1,4 +1,4 @@
-"""The providers view: state, data sent, approval, test of each embedding provider."""
+"""The providers view lists the embedding providers. It shows state, data sent and approval of each, and tests one."""
 
 from __future__ import annotations
 
@@ -49,8 +49,6 @@ class ProvidersView(View):
     """The chain, the forecast and the approvals."""
 
     PLACE = "providers"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)
@@ -93,13 +91,8 @@ class ProvidersView(View):
                 self.show_message(f"{link.name} cannot be asked: {one_line(link.detail)}")
             self.listing.do_again()
         elif link.host and link.state != "in use":
-
-            def answer(yes: bool | None) -> None:
-                if yes:
-                    self._try_out(link.name)
-
             sent = f"{one_line(link.host)} would get one sentence of memory-tui, no text of the notes."
-            self.app.push_screen(Confirm(f"Test {link.name}?", sent, "Send"), answer)
+            Confirm(f"Test {link.name}?", sent, "Send").ask(self.app, lambda _yes: self._try_out(link.name))
         else:
             self._try_out(link.name)
 
@@ -128,38 +121,29 @@ class ProvidersView(View):
         name, host = found.proposal.name, found.proposal.host
         sent = found.forecast
 
-        def answer(yes: bool | None) -> None:
-            if yes:
-                self._approve(lambda engine: engine.providers.approve(name))
-
         what = "the texts of all notes"
         if sent is not None:
             what = f"{sent.send:,} texts, about {sent.tokens:,} tokens, {_price(sent)}"
-        self.app.push_screen(
-            Confirm(
-                f"Send the notes to {name}?",
-                f"{host} would get {what}. Texts that look like secrets are kept back. The "
-                "approval is remembered for this workspace and can be taken back here.",
-                "Send",
-            ),
-            answer,
-        )
+        Confirm(
+            f"Send the notes to {name}?",
+            f"{host} would get {what}. Texts that look like secrets are kept back. The "
+            "approval is remembered for this workspace and can be taken back here.",
+            "Send",
+        ).ask(self.app, lambda _yes: self._approve(lambda engine: engine.providers.approve(name)))
 
     def do_revoke(self) -> None:
         """Take every approval back, after asking."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        def answer(yes: bool | None) -> None:
-            if yes:
-                self._approve(lambda engine: engine.providers.revoke())
-
         sentence = "No provider elsewhere gets texts of these notes until you approve it again."
-        self.app.push_screen(Confirm("Withdraw every approval?", sentence, "Withdraw"), answer)
+        Confirm("Withdraw every approval?", sentence, "Withdraw").ask(
+            self.app, lambda _yes: self._approve(lambda engine: engine.providers.revoke())
+        )
 
     @task("consent", exclusive=False)
     async def _approve(self, change: Callable[[Engine], object]) -> None:
         """Change what a provider may get, then look at what there is now."""
-        found = await self.home.jobs.attempt(change)
+        found = await self.home.jobs.attempt(change, write=True)
         self.show_message(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
         self.listing.do_again()
 

@@ -33,8 +33,6 @@ class RecallsView(View):
     """The newest first; enter takes one to the search view, `w` tells below it what it got then and would get now."""
 
     PLACE = "recalls"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)
@@ -143,12 +141,11 @@ class RecallsView(View):
         """Ask for letters, and show only the recalls that hold them."""
         from memory_tui.tui.views.dialogs import Prompt
 
-        def take(letters: str | None) -> None:
-            if letters is not None:
-                self._letters = letters
-                self.listing.show()
+        def take(letters: str) -> None:
+            self._letters = letters
+            self.listing.show()
 
-        self.app.push_screen(Prompt("Show which queries?", "letters that they hold", self._letters), take)
+        Prompt("Show which queries?", "letters that they hold", self._letters).ask(self.app, take)
 
     def back(self) -> bool:
         """Show all again, else back to the view below."""

@@ -35,8 +35,6 @@ class SessionsView(View):
     """A bar a session."""
 
     PLACE = "sessions"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

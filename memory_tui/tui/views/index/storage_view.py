@@ -1,4 +1,4 @@
-"""The storage view shows tables, files, writers of the index, the cost of a rebuild."""
+"""The storage view shows what the index takes on disk. It lists tables, files, writers, and the cost of a rebuild."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ class StorageView(View):
     """Tables, files, processes, cost."""
 
     PLACE = "storage"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

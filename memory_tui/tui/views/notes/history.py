@@ -100,8 +100,6 @@ class HistoryView(View):
     """Changes to the left, what each did to the right."""
 
     PLACE = "history"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#changes"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)
@@ -195,11 +193,7 @@ class HistoryView(View):
         number = entry.id
         planned = await self.home.jobs.run(partial(note_changes.stepped, kind=kind, number=number))
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._step(kind, number)
-
-        self.app.push_screen(Preview(planned, kind.capitalize()), answered)
+        Preview(planned, kind.capitalize()).ask(self.app, lambda _yes: self._step(kind, number))
 
     @task("write", exclusive=False)
     async def _step(self, kind: str, number: int) -> None:

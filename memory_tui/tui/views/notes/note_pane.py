@@ -1,4 +1,4 @@
-"""The note pane shows notes, finds text in them, follows links back."""
+"""The note pane shows a note. It finds text in it and follows links back."""
 
 from __future__ import annotations
 
@@ -232,11 +232,7 @@ class NotePane(Part):
     def _choose_link(self, leads: dict[str, int]) -> None:
         from memory_tui.tui.views.dialogs import Picker
 
-        def go(path: str | None) -> None:
-            if path is not None:
-                self.follow(path, leads[path])
-
-        self.view.app.push_screen(Picker("Follow which link?", list(leads)), go)
+        Picker("Follow which link?", list(leads)).ask(self.view.app, lambda path: self.follow(path, leads[path]))
 
     def moved(self, rows: RowList, /) -> None:
         """Another line is under the cursor."""
@@ -334,12 +330,8 @@ class NotePane(Part):
         """Open a note by a few letters."""
         from memory_tui.tui.views.dialogs import Picker
 
-        def go(path: str | None) -> None:
-            if path is not None:
-                self.follow(path)
-
         rows = self.home.facts.rows if self.home.facts else ()
-        self.view.app.push_screen(Picker("Open a note", [row.path for row in rows]), go)
+        Picker("Open a note", [row.path for row in rows]).ask(self.view.app, self.follow)
 
     # --- where the user is ---------------------------------------------------------------------------------------
 

@@ -39,8 +39,6 @@ class TrustView(View):
     """The approval first, then a note a row, those that are not trusted first."""
 
     PLACE = "trust"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)
@@ -85,12 +83,10 @@ class TrustView(View):
             self.show_message(facts.unwritable)
             return
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._approve(lambda trust: trust.approve("trust view"))
-
         said = "memory-tui then writes OpenClaw's ledger at each edit of a note that is the agent's, and nothing else."
-        self.app.push_screen(Confirm("Let edits made here update OpenClaw's ledger?", said, "Approve"), answered)
+        Confirm("Let edits made here update OpenClaw's ledger?", said, "Approve").ask(
+            self.app, lambda _yes: self._approve(lambda trust: trust.approve("trust view"))
+        )
 
     def do_revoke(self) -> None:
         """Withdraw the approval."""
@@ -133,8 +129,6 @@ class RepairView(View):
     """The whole text of one note; enter asks for its name."""
 
     PLACE = "repair"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#whole"
 
     def __init__(self, path: str, words: str) -> None:
         super().__init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -106,11 +106,12 @@ class SideBySideView(View):
     """Aligned rows of two sides; each side can be any profile, the knobs as they are, or the baseline."""
 
     PLACE = "side_by_side"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#sides"
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        answer = cast("SearchView", below).shown.answer
+        answer = below.shown.answer
         assert answer is not None
         self._evidence = answer.evidence
         self._others: dict[str, Evidence] = {}

@@ -1,10 +1,10 @@
-"""Fading: which hits age will drop, when, at which gate."""
+"""The fading view lists the hits that age will drop. It says when and at which gate."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -46,11 +46,10 @@ class FadingView(View):
 
     PLACE = "fading"
     MORE_PLACES = ("fading", "notes", "report")
-    AUTO_FOCUS = "#report"
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        self.search = cast("SearchView", below)
+        self.search = below
         self.report = Report(self, self, f"Fading within {HORIZON} days")
         self.parts = (KnobHistory(self), self.report)
         self.faded: Faded | None = None

@@ -1,10 +1,10 @@
-"""The lab: reports on noise, knob search, with progress, with a stop key."""
+"""The lab works out reports that take time, with a stop key. They are the noise floor and the knob search."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.widget import Widget
 
@@ -122,11 +122,10 @@ class NoiseView(View):
 
     PLACE = "noise"
     MORE_PLACES = ("noise", "report")
-    AUTO_FOCUS = "#report"
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        self.search = cast("SearchView", below)
+        self.search = below
         self.report = Report(self, self, "Noise floor")
         self.parts = (KnobHistory(self), self.report)
         self.noise: Noise | None = None
@@ -283,15 +282,13 @@ class KnobSearchView(View):
 
     PLACE = "knob_search"
     MORE_PLACES = ("knob_search", "report")
-    AUTO_FOCUS = "#report"
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        self.search = cast("SearchView", below)
+        self.search = below
         self.report = Report(self, self, "Better knobs by your judgments")
         self.parts = (KnobHistory(self), self.report)
         self.outcome: Outcome | None = None
-        self._applied = False
 
     def work(self) -> Callable[[Tell], object] | None:
         """Search from the knobs as they are when the report is opened."""

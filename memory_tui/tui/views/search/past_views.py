@@ -1,4 +1,4 @@
-"""Views of past questions: lines that none reached, the same week under the knobs of now."""
+"""Views of past questions. One lists lines that none reached, one asks the last week again under the present knobs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ class UnreachedView(View):
     """Lines that nothing delivered in a month; enter reads them, `w` says below why they never come."""
 
     PLACE = "unreached"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)
@@ -113,8 +111,6 @@ class ReplayView(View):
     """The questions of the last week under the knobs as opened and as they are; enter asks one in Search."""
 
     PLACE = "replay"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -38,11 +38,12 @@ class CompareQmdView(View):
     """One question, both answers; QMD is asked here whoever was chosen to answer."""
 
     PLACE = "compare_qmd"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#sides"
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        self._question = cast("SearchView", below).question
+        self._question = below.question
         self._found: QmdComparison | None = None
         self._saved: SavedComparison | None = None
         self._over_saved = False

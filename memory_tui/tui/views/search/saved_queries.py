@@ -39,7 +39,7 @@ class SavedQueriesView(View):
     """A row a question: labels, metrics under the baseline and now, and whether it broke."""
 
     PLACE = "saved_queries"
-    AUTO_FOCUS = "#book"
+    MORE_PLACES = ("notes",)
 
     def __init__(self, below: View) -> None:
         super().__init__(below)
@@ -122,14 +122,7 @@ class SavedQueriesView(View):
             self.show_message("No query is under the cursor.")
             return
 
-        def answer(yes: bool | None) -> None:
-            if yes:
-                self._judge.change_notebook(judging.forget(question), "Saved query deleted.")
-
         count = plural(len(query.labels), "mark")
-        self.app.push_screen(
-            Confirm(
-                "Delete this saved query?", f"{one_line(question, 200)}\n\nThis also deletes its {count}.", "Forget"
-            ),
-            answer,
-        )
+        Confirm(
+            "Delete this saved query?", f"{one_line(question, 200)}\n\nThis also deletes its {count}.", "Forget"
+        ).ask(self.app, lambda _yes: self._judge.change_notebook(judging.forget(question), "Saved query deleted."))

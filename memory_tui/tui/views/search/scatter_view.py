@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -24,11 +24,10 @@ class ScatterView(View):
 
     PLACE = "scatter_view"
     MORE_PLACES = ("scatter", "notes")
-    AUTO_FOCUS = "#scatter"
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: SearchView) -> None:
         super().__init__(below)
-        self.search = cast("SearchView", below)
+        self.search = below
         self.parts = (KnobHistory(self),)
 
     @property

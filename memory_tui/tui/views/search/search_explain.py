@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.edit_trials import EditRemedy
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.shares import Shares
     from memory_tui.qmd.answer import QmdHit
     from memory_tui.qmd.client import QmdAnswer
@@ -142,6 +142,8 @@ class Explainer(Part):
             return
         pane = self._pane
         pane.focus()
+        if pane.subject is not None:
+            self.home.step_done("why")
         if pane.subject is not None and pane.subject.questions is None:
             self._look_for_questions(pane.subject)
 
@@ -154,7 +156,7 @@ class Explainer(Part):
         self._find_questions(subject.key, find_questions(engine, answer.dated, tuning.days, tuning.settings, hit, text))
 
     @task("questions")
-    async def _find_questions(self, key: str, search: Callable[[Tell], tuple[Rephrased, ...]]) -> None:
+    async def _find_questions(self, key: str, search: Callable[[Tell], Rephrasings]) -> None:
         async for questions in self.home.jobs.parts(search):
             pane = self._pane
             if pane.subject is not None and pane.subject.key == key:
@@ -213,11 +215,7 @@ class NoteEdits(Part):
         planned = await self.home.jobs.run(partial(note_changes.planned, change=remedy.edit.change))
         effect = [f"The line would be recalled as hit {remedy.place}.", *_sentences(remedy)]
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._make(remedy)
-
-        self.view.app.push_screen(Preview(replace(planned, effect=effect), "Edit"), answered)
+        Preview(replace(planned, effect=effect), "Edit").ask(self.view.app, lambda _yes: self._make(remedy))
 
     @task("write", exclusive=False)
     async def _make(self, remedy: EditRemedy) -> None:
@@ -246,13 +244,9 @@ class NoteEdits(Part):
         """Take it back at once; where that does something to the trust of the note, that is shown first."""
         number, _ = self._made[-1]
 
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._write_back()
-
         planned = await self.home.jobs.write(partial(note_changes.stepped, kind="undo", number=number))
         if planned.change.notes:
-            self.view.app.push_screen(Preview(planned, "Undo"), answered)
+            Preview(planned, "Undo").ask(self.view.app, lambda _yes: self._write_back())
         else:
             self._write_back()
 
@@ -286,6 +280,7 @@ class WhyNotView(View):
     """One line of a note under a question (or its evidence, where it was asked already); answers come as found."""
 
     PLACE = "whynot"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#why"
 
     def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:
