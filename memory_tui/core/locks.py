@@ -234,8 +234,6 @@ class Leadership:
         self._serving: Serving | None = None
         self.refused = False
         """Whether another process keeps the index, as last seen."""
-        self.unserved = ""
-        """Why this keeper answers no other process; empty where it does, or was not asked to."""
 
     def serve_with(self, made: Callable[[], Serving]) -> None:
         """From the next time that this engine keeps the index on, have what `made` returns serve other processes."""
@@ -284,10 +282,13 @@ class Leadership:
         try:
             serving.listen()
         except OSError as error:
-            self.unserved = f"No socket can be made for other processes: {error.strerror or error}."
+            from memory_tui.core.events import Noticed
+
+            why = f"Other processes cannot ask this one: no socket can be made ({error.strerror or error})."
+            self._tell(Noticed(time.time(), f"{why} Each opens the memory by itself."))
             serving.close()
         else:
-            self._serving, self.unserved = serving, ""
+            self._serving = serving
 
     def _end_serving(self) -> None:
         serving, self._serving = self._serving, None

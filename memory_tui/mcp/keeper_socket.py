@@ -250,8 +250,6 @@ class KeeperSocket:
 
     def __init__(self, path: Path, version: str, settings: Mapping[str, str], answer: Answering) -> None:
         self.path = path
-        self.answered = 0
-        """Questions that were answered since `listen`."""
         self._version, self._settings, self._answer = version, dict(settings), answer
         self._closing = Stop()
         self._connections = threading.BoundedSemaphore(_MOST_CONNECTIONS)
@@ -340,7 +338,6 @@ class KeeperSocket:
                     _refuse(connection, answer)
                     return
                 _send(connection, answer)
-                self.answered += 1
         except (OSError, Cancelled):
             # Who asked is gone, and answers by itself where it still wants an answer.
             return

@@ -25,6 +25,7 @@ from memory_tui.cli.main import main
 from memory_tui.core import locks
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, QueryError
+from memory_tui.core.events import Event, Noticed
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import keeper, keeper_socket
 from memory_tui.mcp.host import ServedMemory, ServerOptions
@@ -502,6 +503,18 @@ def test_a_folder_that_is_open_to_others_gets_no_socket(near: Path) -> None:
     with pytest.raises(PermissionError):
         made.listen()
     made.close()
+
+
+def test_a_keeper_without_a_socket_says_so_and_keeps_the_index(near: Path, workspace: Path) -> None:
+    (near / "memory-tui" / "keeper").mkdir(parents=True)
+    (near / "memory-tui" / "keeper").chmod(0o755)
+    heard: list[Event] = []
+    with Engine.open(options(workspace), heard.append) as engine:
+        keeper.serve(engine)
+        assert engine.indexer.leadership.leads()
+    [said] = [event.text for event in heard if isinstance(event, Noticed)]
+    assert "is open to others" in said
+    assert "Each opens the memory by itself." in said
 
 
 def test_a_path_too_long_goes_to_the_runtime_folder_or_nowhere(near: Path, monkeypatch: pytest.MonkeyPatch) -> None:
