@@ -114,7 +114,7 @@ class Decision:
 
     def __init__(self, question: Question) -> None:
         self._question = question
-        self._passed = passed = question.passed
+        self.passed = passed = question.passed
         self._places = np.flatnonzero(passed)
         self.floor = question.floor
         self.recalled = tuple(int(i) for i in self._places[: question.limit])
@@ -132,12 +132,12 @@ class Decision:
         )
 
     def __len__(self) -> int:
-        return len(self._passed)
+        return len(self.passed)
 
     def verdict(self, i: int) -> Verdict:
         """What became of candidate `i`."""
         question = self._question
-        if self._passed[i]:
+        if self.passed[i]:
             place = int(np.searchsorted(self._places, i)) + 1
             if place > question.limit:
                 return self._cut(i, place)
@@ -157,9 +157,12 @@ class Decision:
 
 
 def empty_reason(
-    evidence: Evidence, side: KeywordSide, mode: Mode, decided: Decision, best: float | None
+    evidence: Evidence, side: KeywordSide, mode: Mode, decided: Decision, best: float | None, fresh: int
 ) -> EmptyReason:
-    """Why nothing was recalled, given the `best` score; an empty answer must never look like an empty memory."""
+    """Why nothing was recalled, given the `best` score; an empty answer must never look like an empty memory.
+
+    `fresh` candidates would reach minScore without age.
+    """
     if not jsstring.trim(evidence.query):
         return BlankQuery()
     if evidence.chunks == 0:
@@ -169,7 +172,7 @@ def empty_reason(
         )
         return EmptyIndex(evidence.files, pending, unreadable)
     if best is not None:
-        return AllBelowGate(len(decided), best, decided.min_score, decided.fresh)
+        return AllBelowGate(len(decided), best, decided.min_score, fresh)
     if mode == "nothing":
         return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
     missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
