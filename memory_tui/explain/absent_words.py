@@ -65,7 +65,7 @@ def words_elsewhere(evidence: Evidence, source: ChunkSource, waiting: UnindexedT
     lacking = _lacking(evidence)
     if not lacking:
         return Elsewhere()
-    looked, uncut, parts = [], [], []
+    looked, uncut, parts, whole = [], [], [], []
     for word in lacking:
         held = _held_by_texts(word, source)
         if held is None:
@@ -73,9 +73,11 @@ def words_elsewhere(evidence: Evidence, source: ChunkSource, waiting: UnindexedT
         looked.append(word)
         if held:
             uncut.append(word)
+            if source.words.cut() and source.words.frequency([word], "plain")[0]:
+                whole.append(word)
         elif part := _part_in_texts(word, source):
             parts.append((word, part))
-    found = Elsewhere(tuple(uncut), looked=tuple(looked), parts=tuple(parts))
+    found = Elsewhere(tuple(uncut), looked=tuple(looked), parts=tuple(parts), whole=tuple(whole))
     paths = pending(evidence.unsearchable)
     if not paths:
         return found

@@ -48,6 +48,14 @@ class InvisibleToTokenizer:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchedInPieces:
+    """Texts hold each of `words` as a word of its own, but `profile` looks for its pieces, none of which is one."""
+
+    words: tuple[str, ...]
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingNoteHolds:
     """The note at `path` waits to be indexed, and its text on disk holds `word`."""
 
@@ -73,7 +81,15 @@ class NoChunkMatches:
     """No chunk was found to hold a word of the query, and meaning proposed none."""
 
 
-WordClaim = AbsentWords | InvisibleToTokenizer | WaitingNoteHolds | NotLookedThrough | NoChunkHoldsAll | NoChunkMatches
+WordClaim = (
+    AbsentWords
+    | InvisibleToTokenizer
+    | SearchedInPieces
+    | WaitingNoteHolds
+    | NotLookedThrough
+    | NoChunkHoldsAll
+    | NoChunkMatches
+)
 
 
 def of_empty(reason: EmptyReason, profile: str) -> tuple[EmptyReason | WordClaim, ...]:
@@ -95,9 +111,12 @@ def _of_words(reason: NothingMatched, profile: str) -> Iterator[WordClaim]:
     parts = [(word, part) for word, part in elsewhere.parts if word in absent]
     if absent:
         yield AbsentWords(absent, waits is not None)
-    if unseen:
-        yield InvisibleToTokenizer(unseen, profile)
-    elif parts:
+    hidden = tuple(word for word in unseen if word not in elsewhere.whole)
+    if hidden:
+        yield InvisibleToTokenizer(hidden, profile)
+    if in_pieces := tuple(word for word in unseen if word in elsewhere.whole):
+        yield SearchedInPieces(in_pieces, profile)
+    elif parts and not hidden:
         yield InvisibleToTokenizer(tuple(part for _, part in parts), profile, tuple(word for word, _ in parts))
     if not absent and not unseen:
         yield NoChunkHoldsAll() if reason.join == "AND" else NoChunkMatches()

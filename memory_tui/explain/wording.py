@@ -20,6 +20,7 @@ from memory_tui.explain.claims import (
     NoRephrasing,
     NoSingleKnob,
     NotLookedThrough,
+    SearchedInPieces,
     SearchedRange,
     StillLostWithout,
     StoppedByAlone,
@@ -436,14 +437,9 @@ def rephrased(found: Rephrased) -> str:
 
 def no_rephrasing(claim: NoRephrasing) -> str:
     """Which words and which shorter question do not recall a chunk, as a sentence."""
-    added = f"Adding one of these words of the chunk does not recall it: {', '.join(claim.words)}"
-    if not claim.shorter:
-        return f"{added}."
-    return (
-        f'{added}; nor does the question "{claim.shorter}".'
-        if claim.words
-        else (f'The question "{claim.shorter}" does not recall it.')
-    )
+    tried = [f"adding one of these words of the chunk ({', '.join(claim.words)})"] if claim.words else []
+    tried += [f'the question "{claim.shorter}"'] if claim.shorter else []
+    return f"The chunk is not recalled by {' or '.join(tried)}."
 
 
 def doubt(found: Doubt) -> str:
@@ -552,6 +548,10 @@ def word_claim(claim: WordClaim) -> str:
                 f"Notes hold {_listed(claim.words)}, but only inside of longer words, where profile "
                 f"{claim.profile} cannot see {them}."
             )
+        case SearchedInPieces():
+            pieces = f"{'its' if len(claim.words) == 1 else 'their'} characters and pairs of them"
+            none = "no note holds one of these as a word"
+            return f"Notes hold {_listed(claim.words)}, but profile {claim.profile} looks for {pieces}, and {none}."
         case WaitingNoteHolds():
             return f'The note {claim.path}, which is not indexed yet, holds "{claim.word}".'
         case NotLookedThrough():
@@ -568,7 +568,7 @@ def word_claim(claim: WordClaim) -> str:
 def _next_word(said: Sequence[object]) -> str:
     """What to do next where words found nothing."""
     kinds = {type(one) for one in said}
-    if InvisibleToTokenizer in kinds:
+    if kinds & {InvisibleToTokenizer, SearchedInPieces}:
         return f"Use the profile {OWN}, or store.fts.tokenizer trigram."
     if kinds & {WaitingNoteHolds, NotLookedThrough}:
         return "Ask again when it is indexed, or run memory-tui index."

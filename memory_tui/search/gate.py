@@ -114,7 +114,7 @@ class Decision:
 
     def __init__(self, ordered: OrderedCandidates) -> None:
         self._ordered = ordered
-        self._passed = passed = ordered.passed
+        self.passed = passed = ordered.passed
         self._places = np.flatnonzero(passed)
         self.floor = ordered.floor
         self.recalled = tuple(int(i) for i in self._places[: ordered.limit])
@@ -130,12 +130,12 @@ class Decision:
         self.displaced = int(np.count_nonzero(self._better[ordered.limit :] < ordered.limit)) if any(ordered.mmr) else 0
 
     def __len__(self) -> int:
-        return len(self._passed)
+        return len(self.passed)
 
     def verdict(self, i: int) -> Verdict:
         """What became of candidate `i`."""
         ordered = self._ordered
-        if self._passed[i]:
+        if self.passed[i]:
             place = int(np.searchsorted(self._places, i)) + 1
             if place > ordered.limit:
                 return self._cut(i, place)
@@ -155,9 +155,12 @@ class Decision:
 
 
 def empty_reason(
-    evidence: Evidence, side: KeywordSide, mode: Mode, decided: Decision, best: float | None
+    evidence: Evidence, side: KeywordSide, mode: Mode, decided: Decision, best: float | None, fresh: int
 ) -> EmptyReason:
-    """Why nothing was recalled, given the `best` score; an empty answer must never look like an empty memory."""
+    """Why nothing was recalled, given the `best` score; an empty answer must never look like an empty memory.
+
+    `fresh` candidates would reach minScore without age.
+    """
     if not jsstring.trim(evidence.query):
         return BlankQuery()
     if evidence.chunks == 0:
@@ -167,7 +170,7 @@ def empty_reason(
         )
         return EmptyIndex(evidence.files, pending, unreadable)
     if best is not None:
-        return AllBelowGate(len(decided), best, decided.min_score, decided.fresh)
+        return AllBelowGate(len(decided), best, decided.min_score, fresh)
     if mode == "nothing":
         return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
     missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)

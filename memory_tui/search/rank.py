@@ -174,8 +174,7 @@ def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
 
 def mmr_words(evidence: Evidence, profile: Profile) -> Callable[[int], frozenset[str]]:
     """What MMR compares of each row of `evidence`, kept for rankings and explanations of the same evidence."""
-    found: dict[int, frozenset[str]]
-    found = evidence.kept.setdefault(("mmr words", profile.snippet, profile.exact_paths), {})
+    found: dict[int, frozenset[str]] = evidence.kept.setdefault(("mmr", profile.snippet, profile.exact_paths), {})
 
     def of(row: int) -> frozenset[str]:
         if row not in found:
@@ -254,7 +253,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
             *_no_table(numbers),
             *not_copied(evidence, mode, rules.profile),
         ),
-        empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best),
+        empty=None if recalled else gate.empty_reason(evidence, side, mode, decided, best, ranking.fresh()),
         keyword_ranks=Lazy(len(matched), lambda i: ranking.keyword_rank(int(matched[i]))),
         vector_ranks=Lazy(len(nearest), lambda i: ranking.vector_rank(int(nearest[i]))),
         nearest_by=evidence.nearest_by,
@@ -394,6 +393,14 @@ class _Ranking:
                 rescued=passing.rescued[0, order],
             )
         )
+
+    def fresh(self) -> int:
+        """How many of those that were stopped would reach minScore without age."""
+        if not self.rules.decay or self.rules.profile.age != "add":
+            return self.decided.fresh
+        # Where age adds, it takes a share of the score from all else.
+        ageless = score(self.numbers, [replace(self.rules, decay=False)]).total[0, self.order]
+        return int(np.count_nonzero(~self.decided.passed & (ageless >= self.rules.min_score)))
 
     def losers(self) -> Rows:
         """The places of those not recalled, by falling score."""

@@ -321,7 +321,7 @@ class Elsewhere:
     `uncut` stand in the text of indexed chunks, inside of what the tokenizer takes for one word. `held` names for a
     word the first note that holds it and waits to be indexed. Of `waiting` notes `unread` were not looked through.
     Only of the words `looked` is all of this known. `parts` names for a word that no text holds a part of it that one
-    does.
+    does. Those of `uncut` that are `whole` somewhere are one word there, but were searched for in pieces.
     """
 
     uncut: tuple[str, ...] = ()
@@ -330,6 +330,7 @@ class Elsewhere:
     unread: int = 0
     looked: tuple[str, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+    whole: tuple[str, ...] = ()
 
     @property
     def clause(self) -> str:

@@ -13,6 +13,7 @@ from memory_tui.core.settings import Settings
 from memory_tui.explain.decay import fading
 from memory_tui.search.evidence import Evidence, later
 from memory_tui.search.rank import rank
+from memory_tui.search.trace import AllBelowGate
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
 
@@ -50,6 +51,18 @@ def test_each_hit_fades_on_the_first_day_that_lacks_it(
     assert {fade.chunk.rowid: fade.days for fade in faded if fade.days} == expected
     ageless = recalled(found, settings.set(DECAY, False, "test"))
     assert {fade.chunk.rowid for fade in faded if not fade.days} == set(ageless) - set(today)
+
+
+def test_an_empty_answer_counts_what_would_pass_without_age() -> None:
+    """Where age adds, it takes a share of the score from all else, so that an old note loses by it too."""
+    found = made([0.9, 0.8], {}, ages=[400.0, 500.0])
+    for profile in ("recommended", OPENCLAW):
+        open_wide = chosen(profile, minScore=0.0, **{DECAY: True})
+        aged, ageless = (rank(found, one).recalled[0].score for one in (open_wide, open_wide.set(DECAY, False, "test")))
+        assert aged < ageless
+        empty = rank(found, open_wide.set("query.minScore", (aged + ageless) / 2, "test")).empty
+        assert isinstance(empty, AllBelowGate)
+        assert empty.decayed > 0
 
 
 def test_evergreen_notes_do_not_fade() -> None:

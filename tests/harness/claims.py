@@ -37,6 +37,7 @@ from memory_tui.explain.counterfactuals import (
 from memory_tui.explain.rephrase import Rephrased, of_answer
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.plan import Options
+from memory_tui.providers.wires.builtin import static_table
 from memory_tui.search import rules_2026_9, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank, mmr_tokens, rank
@@ -73,6 +74,7 @@ def adversarial(folder: Path) -> list[str]:
     (memory / "long.md").write_text(" ".join(f"cable{n} router" if n % 9 == 0 else f"cable{n}" for n in range(1200)))
     (memory / "2026-05-02.md").write_text("路由器的密码是写在柜子里的\n我的WiFi密码在纸上\n" * 4)
     (memory / "2026-05-03.md").write_text("会议记录：安娜说服务器坏了\n")
+    (memory / "2026-05-04.md").write_text("安娜看了《出租车司机》。\n")
     (memory / "unknown.md").write_text("xqzvw kjhgq\n")
     (memory / "2031-01-01.md").write_text("the router of the future, omada\n")
     (memory / "2026-02-30.md").write_text("a day that is none: router, omada\n")
@@ -81,7 +83,7 @@ def adversarial(folder: Path) -> list[str]:
         "router", "密码", "路由器 密码是什么", "WiFi", "rout", "giraffe", "", "   ", "the of and", "did anna move 42",
         "router omada giraffe",
         "the router omada is in the closet, anna knows the password", "xqzvw", "what about 2026-02-30",
-        "cable999", "ticket7 of omada", "memory/long.md", "anna router",
+        "cable999", "ticket7 of omada", "memory/long.md", "anna router", "我想看《出租车司机》",
     ]  # fmt: skip
 
 
@@ -333,7 +335,13 @@ def _outside_words(claim: verdicts.OutsideTextPool, case: Case) -> None:
 
 @checks(verdicts.NoVector)
 def _no_vector(claim: verdicts.NoVector, case: Case) -> None:
-    assert case.evidence.cosine is None or np.isnan(case.evidence.cosine[case.row])
+    if claim.cause == "the built-in table does not know Chinese":
+        # There is a cosine, by characters that the table hardly knows, and it does not count.
+        assert any(tokens.is_cjk(one) for one in case.evidence.query)
+        assert static_table().known(case.evidence.query) < 0.1
+        assert not any(one.vector.points for one in (*case.trace.recalled, *case.trace.lost))
+    else:
+        assert case.evidence.cosine is None or np.isnan(case.evidence.cosine[case.row])
     check_words(claim.text, case)
 
 
@@ -469,6 +477,18 @@ def _invisible(claim: claims.InvisibleToTokenizer, case: Case) -> None:
         assert part in whole
         assert tokens.tokens(part, stemmed=False)[0] not in tokens.tokens(whole, stemmed=False)
         assert not any(is_held(text, whole) for text in case.world.texts.values()), whole
+
+
+@checks(claims.SearchedInPieces)
+def _in_pieces(claim: claims.SearchedInPieces, case: Case) -> None:
+    held = {token for text in case.world.texts.values() for token in tokens.tokens(text, stemmed=False)}
+    pieces = keywords.keywords(case.evidence.query, trigram=False)
+    for word in claim.words:
+        assert word in case.evidence.query
+        assert tokens.tokens(word, stemmed=False)[0] in held, word
+        own = [piece for piece in pieces if piece in word]
+        assert own, word
+        assert not held.intersection(own), word
 
 
 @checks(claims.WaitingNoteHolds)

@@ -297,7 +297,10 @@ class SearchView(View):
         self.relist(keep=True)
 
     def _stage(self, direction: int) -> None:
-        found: list[Cut | None] = [None, *(cuts(self.shown.answer.trace) if self.shown.answer else ())]
+        if self.shown.answer is None:
+            self.show_message(INVITATION)
+            return
+        found: list[Cut | None] = [None, *cuts(self.shown.answer.trace)]
         if len(found) == 1:
             self.show_message("No chunk was dropped: every chunk is recalled.")
             return
