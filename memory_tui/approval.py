@@ -10,12 +10,11 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import ApprovalUnsaved
-from memory_tui.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core import profiles
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, Work
 from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.providers import registry
 from memory_tui.providers.provider_options import BatchOptions, ProviderSettings, RequestLimits, Secret, Shared
-from memory_tui.records import dataclass
 from memory_tui.workspace import media
 from memory_tui.workspace.annotations import active_project
 from memory_tui.workspace.roots import Roots

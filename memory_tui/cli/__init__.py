@@ -1,21 +1,21 @@
 """The command line: text for people, `--json` for programs, documented exit codes.
 
 - admin: Commands for set-up: `write-config` writes settings, `doctor` checks everything. -> COMMANDS
-- agent: Commands for agents: the MCP server, the log of their recalls. -> COMMANDS
+- agent: Commands that serve agents. -> COMMANDS
 - ask: Commands that ask: index, status, search, get, config. -> COMMANDS
-- common: What every command shares: its arguments, its options, an open engine. -> opened
+- common: What every command shares. -> opened
 - connect: Commands that make an agent program use this memory: `connect`, `disconnect`. -> COMMANDS
 - curate: Commands that change notes: each change is shown first; `undo` reverses it. -> COMMANDS
 - hooks: Commands that a host calls around a session: prompt, flush, hook. -> COMMANDS
-- inbox: The command `inbox` lists what needs a decision; it carries out one. -> COMMANDS
+- inbox: The command `inbox` lists what needs a decision, or carries one out. -> COMMANDS
 - lancedb_export: The command `export` copies chunks or long-term memories into a LanceDB table. -> COMMANDS
 - ltm: Commands of the long-term memories in LanceDB. -> COMMANDS
 - main: The table of commands: one row for each, with the module below that has it. -> COMMANDS
 - measure: Commands that measure recall: eval, tune, noise. -> COMMANDS
 - past: Commands that explain: why, why-never, replay. -> COMMANDS
-- qmd: Commands of QMD: its upkeep, its state, its answers beside those of the built-in index. -> COMMANDS
-- provider: The command `provider` lists embedding providers, tests one, approves one. -> COMMANDS
-- shell_words: The words of the command line for a shell's completion, for the man page; both come from the parser.
-  -> script
+- qmd: Commands for QMD. -> COMMANDS
+- provider: The command `provider` lists embedding providers, or tests or approves one. -> COMMANDS
+- serve: The app in a browser: a process of the app for each tab, at an address that only this user knows. -> COMMANDS
+- shell_words: The words of the command line, for a shell's completion. -> script
 - show: Commands that show memory-tui to others: report, completion, man. -> COMMANDS
 """

@@ -1,4 +1,4 @@
-"""Commands for agents: the MCP server, the log of their recalls."""
+"""Commands that serve agents. They start the MCP server and list what agents recalled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_tui.core.errors import MemoryTuiError, QueryError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Choices
+    from memory_tui.plan import Choices, Plan
     from memory_tui.recalls.recall_log import Log, RecallEntry
     from memory_tui.recalls.rerun import Rerun
 
@@ -79,6 +79,11 @@ def _mcp(given: argparse.Namespace) -> int:
 
         return Engine.open(options(given))
 
+    def planned() -> Plan:
+        from memory_tui import plan
+
+        return plan.plan(options(given))
+
     serve(
         ServedMemory(
             open_memory,
@@ -93,6 +98,7 @@ def _mcp(given: argparse.Namespace) -> int:
                 allow_write=hasattr(given, "allow_write"),
                 disabled=chosen.config.disabled if chosen is not None else "",
             ),
+            planned,
         )
     )
     return 0

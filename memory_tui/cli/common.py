@@ -1,4 +1,4 @@
-"""What every command shares: its arguments, its options, an open engine."""
+"""What every command shares. It reads arguments and options, and opens the engine."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def options(given: argparse.Namespace) -> Options:
         changes.append(("query.maxCharacters", str(given.max_characters)))
     if hasattr(given, "min_score"):
         changes.append(("query.minScore", given.min_score))
-    named = getattr(given, "path", "") if given.command == "open" else ""
+    named = getattr(given, "path", "") if given.command in ("open", "serve") else ""
     workspace, extra = _with_codex(given, *_with_claude_code(given, named or getattr(given, "workspace", None)))
     return Options(
         workspace=workspace,

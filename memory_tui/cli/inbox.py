@@ -1,4 +1,4 @@
-"""The command `inbox` lists what needs a decision; it carries out one."""
+"""The command `inbox` lists what needs a decision, or carries one out."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from memory_tui.core import stop_signals
 from memory_tui.core.errors import MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options
 
 
@@ -64,9 +65,10 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
     from pathlib import Path
 
     from memory_tui import plan
+    from memory_tui.tui import signals
 
     # The screen is drawn on stderr.
-    terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+    terminal = signals.is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
     if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         plan.plan(chosen)
@@ -86,7 +88,14 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
     doubt = key_meanings.load_keys(places.own_path().with_name("keys.toml"))
     from memory_tui.tui.app import run
 
-    return run(chosen, query, suggestions, leads=leads, doubt=doubt)
+    return run(chosen, query, suggestions, leads=leads, doubt=doubt, prepare=_serve)
+
+
+def _serve(memory: Engine) -> None:
+    """Have the app answer other processes while it keeps the index."""
+    from memory_tui.mcp import keeper
+
+    keeper.serve(memory)
 
 
 def _declare_help(parser: argparse.ArgumentParser) -> None:
@@ -145,10 +154,12 @@ _PROVIDER, _HERE = "memory_tui.cli.provider:COMMANDS", "memory_tui.cli.main:OWN"
 _SHOW, _PAST = "memory_tui.cli.show:COMMANDS", "memory_tui.cli.past:COMMANDS"
 _CONNECT, _QMD = "memory_tui.cli.connect:COMMANDS", "memory_tui.cli.qmd:COMMANDS"
 _LTM, _EXPORT = "memory_tui.cli.ltm:COMMANDS", "memory_tui.cli.lancedb_export:COMMANDS"
+_SERVE = "memory_tui.cli.serve:COMMANDS"
 
 COMMANDS: dict[str, Row] = {
     "open": Row(_HERE, "open the app; the default, so that `memory-tui PATH` opens a workspace"),
     "demo": Row(_HERE, "open the app on a copy of the sample workspace"),
+    "serve": Row(_SERVE, "open the app in a browser: on this machine alone, read-only unless --allow-write"),
     "index": Row(_ASK, "bring the index up to date"),
     "status": Row(_ASK, "what is indexed, by what, and what is missing"),
     "search": Row(_ASK, "search the notes as an agent would"),
@@ -220,7 +231,7 @@ class _Repeated(argparse.Action):
         setattr(namespace, self.dest, list(self._values))
 
 
-_GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
+GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--workspace",), {"metavar": "DIR", "help": "folder of the notes (default: this one, or OpenClaw's)"}),
     (("--config",), {"metavar": "FILE", "help": "an openclaw.json, or a configuration of memory-tui's own"}),
     (("--agent",), {"metavar": "ID", "help": "an agent of OpenClaw: its workspace and its own settings"}),
@@ -251,7 +262,10 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     ),
     (("--set",), {"metavar": "KEY=VALUE", "action": _Repeated, "help": "change one setting; may be repeated"}),
     (("--now",), {"metavar": "ISO", "help": "the time that ages are counted from (default: now)"}),
-    (("--read-only",), {"action": "store_true", "help": "never edit a note (the index is still kept up to date)"}),
+    (
+        ("--read-only",),
+        {"action": "store_true", "help": "never edit a note; the app then writes nothing but the index"},
+    ),
     (("--json",), {"action": "store_true", "help": "print JSON"}),
 )
 _FLAGS = {"--read-only", "--claude-code", "--codex", "--json", "--version", "--help", "-h"}
@@ -271,7 +285,7 @@ def build_parser(asked: str | None = None, *, alone: bool = False) -> argparse.A
     out, because argparse takes half a millisecond for each.
     """
     shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
-    for names, keywords in _GLOBAL:
+    for names, keywords in GLOBAL:
         shared.add_argument(*names, **keywords)  # type: ignore[arg-type]
     parser = _Parser(
         prog="memory-tui",

@@ -1,4 +1,4 @@
-"""The command `provider` lists embedding providers, tests one, approves one."""
+"""The command `provider` lists embedding providers, or tests or approves one."""
 
 from __future__ import annotations
 

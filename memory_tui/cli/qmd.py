@@ -1,4 +1,4 @@
-"""Commands of QMD: its upkeep, its state, its answers beside those of the built-in index."""
+"""Commands for QMD. They update it, show its state, and compare its answers with those of the built-in index."""
 
 from __future__ import annotations
 

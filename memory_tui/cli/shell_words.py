@@ -1,14 +1,14 @@
-"""The words of the command line for a shell's completion, for the man page; both come from the parser."""
+"""The words of the command line, for a shell's completion. The man page has them, too; both come from the parser."""
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from memory_tui import __version__
 from memory_tui.cli.main import COMMANDS, EXIT_CODES, build_parser
-from memory_tui.records import dataclass
 
 NOTES = frozenset({"path", "place"})
 """Arguments that are a note: completed with paths of files."""

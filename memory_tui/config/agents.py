@@ -1,16 +1,15 @@
-"""OpenClaw's agents: their names, the default one, the folder of each."""
+"""OpenClaw's agents, as its configuration names them. Each has a name and a folder; one is the default."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.model import MAIN, Agent, Position, Problem, only_agent
 from memory_tui.config.places import Environment, default_workspace, expand, state_folder
-from memory_tui.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ import hashlib
 import json
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError
-from memory_tui.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from memory_tui.core.errors import ConfigError
-from memory_tui.records import dataclass
 
 MAX_DEPTH = 200
 

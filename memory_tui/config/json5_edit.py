@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from memory_tui.config.json5 import Node, blank_end
 from memory_tui.core.settings import Scalar
-from memory_tui.records import dataclass
 
 _SPACES = re.compile(r"[ \t]*")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)

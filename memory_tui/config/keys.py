@@ -1,4 +1,5 @@
-"""Every documented key of OpenClaw's memory: type, default, meaning, effect here; those of knobs come from their rows.
+"""Every documented key of OpenClaw's memory is one row. It has type, default, meaning and effect here; those of knobs
+come from their rows.
 
 The keys are those of 2026.3.13 and of 2026.9.6; those that memory-tui can change while it runs are its knobs, and
 only named here.
@@ -7,13 +8,13 @@ only named here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import KNOBS, Knob
 from memory_tui.providers import registry
-from memory_tui.records import dataclass
 
 Kind = Literal[
     "knob",

@@ -1,4 +1,4 @@
-"""The configuration that applies to a workspace is found, read, checked.
+"""Loading finds the configuration that applies to a workspace. It reads the file and checks every key.
 
 OpenClaw: `agents.defaults.memorySearch` (up to 2026.7) or `memory.search` (from 2026.8). Own: the same tree at the top
 of `config.json` in the user's configuration folder. All are read as JSON5.
@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_tui.config.agents import AgentList, agent_list
@@ -21,7 +21,6 @@ from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_pa
 from memory_tui.config.secret_refs import Secrets
 from memory_tui.core.errors import ConfigError, SettingError
 from memory_tui.core.settings import BY_KEY, Value, check
-from memory_tui.records import dataclass
 
 MAX_BYTES = 16 << 20
 """A larger file is not taken for a configuration."""

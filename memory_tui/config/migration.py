@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.keys import RETIRED
 from memory_tui.config.model import Position
-from memory_tui.records import dataclass
 
 SECTION = "memory.search"
 """Where 2026.9 has what was `memorySearch` before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -15,7 +15,6 @@ from memory_tui.config.places import Environment, ExtraPath, default_workspace
 from memory_tui.config.secret_refs import FoundSecret, Secrets
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, Settings, Value
-from memory_tui.records import dataclass
 
 MAIN = "main"
 """The agent of a configuration that lists none."""

@@ -1,15 +1,14 @@
-"""The environment says where configuration, state, workspace lie."""
+"""Environment variables say where files lie. They name the folders of configuration, state and workspace."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from memory_tui.config.json5 import Node
-from memory_tui.records import dataclass
 
 LEGACY_NAMES = ("clawdbot", "moldbot", "moltbot")
 """What OpenClaw was called before; folders and files of these names are still read."""

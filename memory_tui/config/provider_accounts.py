@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from memory_tui.config.places import expand, state_folder
 from memory_tui.config.secret_refs import FoundSecret
 from memory_tui.core.errors import ConfigError
 from memory_tui.providers import registry
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.config.model import Config

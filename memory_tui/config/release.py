@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_tui.config.model import Config
 from memory_tui.config.places import state_folder
 from memory_tui.core import profiles
-from memory_tui.records import dataclass
 
 _VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
 _NEWER_LAYOUT = "memory.search"

@@ -1,4 +1,4 @@
-"""A secret of a configuration is looked up when it is needed; it is never shown, never run.
+"""A secret of a configuration is looked up when it is needed. It is never shown, and never run.
 
 A secret is looked up when somebody asks for it, is never part of a repr, a message or a listing, and is never stored.
 The forms are those of OpenClaw's secret references: `{source, provider, id}`, `"${NAME}"`, `"$NAME"`, or plain text.
@@ -10,12 +10,12 @@ import json
 import os
 import re
 import stat
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.places import Environment, expand
-from memory_tui.records import dataclass
 
 _SHORT = re.compile(
     r"(?:\$\{(?P<a>NAME)\}|\$(?P<b>NAME)|secretref-env:(?P<c>NAME))".replace("NAME", "[A-Z][A-Z0-9_]{0,127}")
@@ -121,10 +121,10 @@ def _pointer(tree: object, pointer: str) -> object:
     """What an RFC 6901 pointer means in `tree`. Raises LookupError, ValueError or TypeError."""
     if not pointer.startswith("/"):
         raise ValueError(pointer)
-    at: object = tree
+    at: Any = tree
     for part in pointer[1:].split("/"):
         key = part.replace("~1", "/").replace("~0", "~")
-        at = at[int(key)] if isinstance(at, list) else at[key]  # type: ignore[index]
+        at = at[int(key)] if isinstance(at, list) else at[key]
     return at
 
 

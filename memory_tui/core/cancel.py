@@ -1,4 +1,4 @@
-"""One way to stop a job: whoever wants it stopped sets a stop, the job asks it."""
+"""One way to stop a job. Whoever wants it stopped sets a stop, and the job asks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as values: each has a code, a sentence for a person, the next step.
+"""Errors are values. Each has a code, a sentence for a person, and the next step.
 
 MemoryTuiError
  +-- WorkspaceError      the folder of notes is missing or cannot be read

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
-
-from memory_tui.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How a count, a score, an age, the name of a field is written."""
+"""One way to write values for a person. Counts, scores, ages and names of fields have theirs here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""String rules of JavaScript that chunk boundaries, ids, snippets depend on.
+"""String rules of JavaScript. OpenClaw's chunk boundaries, ids and snippets depend on them.
 
 Lengths and cuts count UTF-16 units: a character above U+FFFF counts two and can be cut in half, which leaves a lone
 surrogate. Everything has a fast path for text without such characters.

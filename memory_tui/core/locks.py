@@ -14,15 +14,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from memory_tui.core import atomic, files
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
 from memory_tui.core.side_files import open_beside, read_beside
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.core.events import Event
@@ -212,6 +211,16 @@ else:
         return True
 
 
+class Serving(Protocol):
+    """What a keeper does for other processes, from `listen` to `close`. `listen` raises OSError where it cannot."""
+
+    def listen(self) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """End."""
+
+
 class Leadership:
     """The part of one engine in that; `path` is where the index is, `tell` hears who keeps it when that changes."""
 
@@ -221,27 +230,69 @@ class Leadership:
         self._guard = threading.Lock()
         self._held: WriterLock | None = None
         self._closed = False
+        self._made: Callable[[], Serving] | None = None
+        self._serving: Serving | None = None
         self.refused = False
         """Whether another process keeps the index, as last seen."""
+        self.unserved = ""
+        """Why this keeper answers no other process; empty where it does, or was not asked to."""
+
+    def serve_with(self, made: Callable[[], Serving]) -> None:
+        """From the next time that this engine keeps the index on, have what `made` returns serve other processes."""
+        self._made = made
 
     def leads(self) -> bool:
         """Whether this engine keeps the index; it begins to when nobody else does. Raises IndexUnavailable."""
         with self._guard:
             if self._held is not None and self._held.lost:
                 # Its file was deleted, so another process may have made one and keep the index, too.
+                self._end_serving()
                 self._held.release()
                 self._held = None
             if self._held is None and not self._closed:
-                self._held = WriterLock.acquire(self._path(), "keeper")
-                self._note(self._held is not None)
+                self._begin(WriterLock.acquire(self._path(), "keeper"))
             return self._held is not None
+
+    def take(self, held: WriterLock) -> None:
+        """Keep the index by a lock that this process has already."""
+        with self._guard:
+            if self._closed or self._held is not None:
+                held.release()
+            else:
+                self._begin(held)
+
+    def end_serving(self) -> None:
+        """Answer other processes no more; the index is kept until `close`."""
+        with self._guard:
+            self._closed = True
+            self._end_serving()
 
     def close(self) -> None:
         """Leave it to others."""
+        self.end_serving()
         with self._guard:
-            held, self._held, self._closed = self._held, None, True
+            held, self._held = self._held, None
         if held is not None:
             held.release()
+
+    def _begin(self, held: WriterLock | None) -> None:
+        self._held = held
+        self._note(held is not None)
+        if held is None or self._made is None:
+            return
+        serving = self._made()
+        try:
+            serving.listen()
+        except OSError as error:
+            self.unserved = f"No socket can be made for other processes: {error.strerror or error}."
+            serving.close()
+        else:
+            self._serving, self.unserved = serving, ""
+
+    def _end_serving(self) -> None:
+        serving, self._serving = self._serving, None
+        if serving is not None:
+            serving.close()
 
     def _note(self, ours: bool) -> None:
         """Tell of a change; that nobody else was there from the beginning is no news."""

@@ -1,4 +1,4 @@
-"""A scoring profile as data: values of the shared knobs, rules that no knob can set.
+"""A scoring profile is data. It has values of the shared knobs, and rules that no knob can set.
 
 `openclaw-2026.9`, `openclaw-2026.3` and `openclaw-2026.2` are the behaviour of those releases; `recommended` is what
 measured best on labelled chat logs at low cost.
@@ -7,13 +7,12 @@ measured best on labelled chat logs at low cost.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.settings import Scalar, Settings, Value
-from memory_tui.records import dataclass
 
 OPENCLAW = "openclaw-2026.3"
 NEWEST = "openclaw-2026.9"

@@ -1,4 +1,4 @@
-"""Text that looks like a password or a key: its kind, its position, never the secret itself.
+"""Finds text that looks like a password or a key. It gives kind and position, never the secret itself.
 
 The finder knows keys in the format that their maker documents, values after a word like password, in many languages and
 in Markdown, and long words that are too random to be made up by a person. It verifies nothing over the network, and
@@ -14,11 +14,11 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
 from memory_tui.core.key_formats import BASIC, FORMATS, PRIVATE, QUOTED, TOKEN, KeyFormat
-from memory_tui.records import dataclass
 
 LABELLED, RANDOM = "labelled password or key", "random-looking text"
 _LONGEST_PIECE = 8000

@@ -1,4 +1,4 @@
-"""Every knob, a row each: key, range, step, default, unit, help; `search.score` reads it.
+"""Every knob is one row. A row has key, range, step, default, unit and help; `search.score` reads it.
 
 Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus those that
 only memory-tui has, which are marked `own`. Command line, tune strip, help and manual read this one table.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core.errors import SettingError
-from memory_tui.records import dataclass
 
 Scalar = bool | int | float | str
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
-from memory_tui.records import dataclass
 
 FEWEST_LETTERS = 4
 TWO_EDITS_FROM = 8

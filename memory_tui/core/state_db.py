@@ -15,12 +15,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable, StateUnavailable
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     import apsw

@@ -12,10 +12,9 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import apsw
-
-from memory_tui.records import dataclass
 
 WORD = re.compile(r"\w+")
 """Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.curate.changes import Change, FileChange, Lines, bare, end_of
-from memory_tui.records import dataclass
 from memory_tui.workspace.annotations import Annotations, read_annotations, without_markers
 from memory_tui.workspace.chunking_2026_9 import BY_ENTRIES, blocks
 

@@ -1,4 +1,4 @@
-"""The budget of a note: how much of it its host puts before the agent, where it cuts.
+"""The budget of a note is how much of it the host gives the agent. It says where the host cuts, too.
 
 OpenClaw keeps the head and the tail of MEMORY.md and puts a marker between: from `agents.defaults.bootstrapMaxChars`
 JavaScript characters (UTF-16 units) on, counted without white space at the end. Up to 2026.7 the head is 70 % of the
@@ -10,12 +10,11 @@ ends first; the K is taken as 1000 and the cut as at a line end, which is the sm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.config.model import Config
 from memory_tui.core import jsstring
-from memory_tui.records import dataclass
 from memory_tui.workspace.roots import ROOT_NOTES_2026_9
 
 if TYPE_CHECKING:

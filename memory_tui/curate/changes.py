@@ -1,4 +1,4 @@
-"""A change of notes: the bytes before, the bytes after, file by file.
+"""A change of notes, file by file. It holds the bytes before and the bytes after.
 
 Bytes that are not UTF-8 stand for themselves (surrogateescape). Lines are counted from 1, and only a line feed ends
 one, as everywhere in this program.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.merge import Merge, changed_spans, matching
-from memory_tui.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,6 @@ from memory_tui.curate.note_write import (
 )
 from memory_tui.curate.planner import Planner
 from memory_tui.openclaw.dreaming import require_whole
-from memory_tui.records import dataclass
 from memory_tui.workspace.roots import Roots, destination
 
 if TYPE_CHECKING:

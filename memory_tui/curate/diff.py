@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from memory_tui.core import secret_finder
 from memory_tui.curate import planner
 from memory_tui.curate.changes import Change, FileChange
 from memory_tui.curate.merge import changed_spans
-from memory_tui.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What git knows of a note: commits, differences, old texts; git runs nothing that a repository names.
+"""What git knows of a note. It has commits, differences and old texts; git runs nothing that a repository names.
 
 A repository may come with a workspace that somebody else packed, and its configuration names programs: filters, hooks,
 differs, a monitor of files, a place to fetch missing objects from. So git never gets to see that configuration. It
@@ -17,12 +17,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
-from memory_tui.records import dataclass
 
 _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"

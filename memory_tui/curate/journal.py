@@ -1,4 +1,4 @@
-"""The journal keeps every change with its inverse, every unsaved draft, outside the workspace.
+"""The journal keeps every change with its inverse. It keeps unsaved drafts, too, and lies outside the workspace.
 
 A change is written down before the first note is touched (`intent`) and again when all are (`done`, or `refused` when
 nothing was changed). What is found as an intent alone was cut off; recover.py finishes it or takes it back.
@@ -16,7 +16,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,6 @@ from memory_tui.core.errors import EditRefused, IndexUnavailable
 from memory_tui.core.locks import WriterLock
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.changes import Busy, Change, FileChange, ThreeWay
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.openclaw.trust import Trust

@@ -1,4 +1,5 @@
-"""Links between notes: `[[wiki]]`, `[text](path.md)`, plain citations such as memory/2026-01-12.md#L3-L5.
+"""Links between notes. They are written `[[wiki]]`, `[text](path.md)`, or as plain citations such as
+memory/2026-01-12.md#L3-L5.
 
 A target is looked for beside the note, from the workspace and below memory/; a wiki title also by its name alone,
 whatever its case, with spaces and hyphens alike. A fact in Claude Code's memory is also found by the name that its
@@ -14,6 +15,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +24,6 @@ from urllib.parse import quote, unquote
 
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.hosts import claude_memory
-from memory_tui.records import dataclass
 from memory_tui.workspace import notes
 from memory_tui.workspace.roots import Roots, locate, scan
 from memory_tui.workspace.scan import Found

@@ -8,12 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise, takewhile
 from typing import Literal
-
-from memory_tui.records import dataclass
 
 Side = Literal["same", "mine", "theirs", "both", "appended", "conflict"]
 

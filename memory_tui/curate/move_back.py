@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.curate.changes import Change, FileChange, Lines
 from memory_tui.curate.planner import delete_lines
 from memory_tui.curate.promote import Spot
-from memory_tui.records import dataclass
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import shown_day
 

@@ -1,4 +1,5 @@
-"""The only module that changes a person's note: bytes replaced, created, removed, appended in a folder that stays open.
+"""The only module that changes a person's note. It replaces, creates, removes and appends bytes in a folder that stays
+open.
 
 Where the system allows it the folder is opened component by component below its root, and every name is used
 relative to it.
@@ -24,6 +25,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_tui.core import atomic
@@ -31,7 +33,6 @@ from memory_tui.core.errors import EditRefused, PathRefused, Unreadable
 from memory_tui.curate import lease
 from memory_tui.curate.changes import Busy, ReadOnly
 from memory_tui.curate.lease import WriterState
-from memory_tui.records import dataclass
 from memory_tui.workspace.roots import Roots, destination
 from memory_tui.workspace.scan import MAX_BYTES
 

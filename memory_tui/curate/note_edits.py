@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import tokens
 from memory_tui.core.formatting import plural
 from memory_tui.curate.changes import FENCE, HEADING, Change, FileChange, Lines, block_at, sections
 from memory_tui.curate.merge import changed_spans
-from memory_tui.records import dataclass
 
 EditKind = Literal["alias", "heading", "own note", "day"]
 """Words behind the line; a heading above it; a note of its own; the log of the day that the question names."""

@@ -1,17 +1,16 @@
-"""A decided change is merged with what others wrote meanwhile, then handed to note_bytes, or tried again."""
+"""A decided change is merged with what others wrote meanwhile. Then it goes to note_bytes, or is tried again."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.curate import note_bytes
 from memory_tui.curate.changes import FileChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.merge import Merge, common_head, merge
 from memory_tui.curate.note_bytes import Folder, NoteChanged, parent
-from memory_tui.records import dataclass
 from memory_tui.workspace.roots import Roots
 
 DEADLINE_SECONDS = 4.0

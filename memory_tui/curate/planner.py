@@ -12,7 +12,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -40,7 +40,6 @@ from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
 from memory_tui.hosts import claude_memory, codex_memory
-from memory_tui.records import dataclass
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
@@ -221,10 +220,13 @@ def moved_notes(change: Change) -> dict[str, str]:
     }
 
 
-def archive(notes: Mapping[str, Stored], taken: Iterable[str], today: dt.date, days: int) -> Change:
+def archive(
+    notes: Mapping[str, Stored], taken: Iterable[str], today: dt.date, days: int, staying: Sequence[str] = ()
+) -> Change:
     """Move daily logs older than `days` to the archive; `taken` are the paths that exist.
 
-    Only logs directly below memory/ with a day in their name are moved. Raises EditRefused when there are none.
+    Only logs directly below memory/ with a day in their name are moved; those `staying` were meant too, and a note
+    says that they are none. Raises EditRefused when there are none.
     """
     old = [
         path
@@ -236,15 +238,18 @@ def archive(notes: Mapping[str, Stored], taken: Iterable[str], today: dt.date, d
     ]
     exists = set(taken)
     targets = {path: f"{ARCHIVE}/{path.rpartition('/')[2]}" for path in old}
-    notes_on = tuple(
-        f"{target} is there already, so {path} stays." for path, target in targets.items() if target in exists
+    notes_on = (
+        *(f"{target} is there already, so {path} stays." for path, target in targets.items() if target in exists),
+        *(f"{path} stays: only daily logs of earlier days are archived." for path in staying),
     )
     moved = [path for path in old if targets[path] not in exists]
     if not moved:
-        raise EditRefused(f"No daily log is older than {days} days.", " ".join(notes_on) or "Nothing was moved.")
+        aged = f"is older than {days} days" if days else "of an earlier day is among them"
+        raise EditRefused(f"No daily log {aged}.", " ".join(notes_on) or "Nothing was moved.")
     files = tuple(file for path in moved for file in _moved(path, targets[path], notes[path]))
     many = f"{len(moved)} logs" if len(moved) > 1 else moved[0]
-    return Change("archive", f"Archive {many} older than {days} days to {ARCHIVE}/", files, notes_on)
+    aged = f" older than {days} days" if days else ""
+    return Change("archive", f"Archive {many}{aged} to {ARCHIVE}/", files, notes_on)
 
 
 def _moved(path: str, new: str, note: Stored) -> tuple[FileChange, FileChange]:
@@ -421,6 +426,35 @@ class Planner:
             return self._budgeted(curate_promote.promote_fact(spot, target, into, self._is_free, kind=to, move=move))
         return self._budgeted(curate_promote.promote(spot, target, current(self.roots, target), to=to, move=move))
 
+    def promote_all(self, places: Sequence[tuple[str, int, int]]) -> Change:
+        """Copy lines of several places to the curated note as one change.
+
+        A place is path, first and last line, 0 for the end of the note; lines that are not there any more are none.
+        """
+        spots = []
+        for path, first, last in places:
+            data = self._note(self._stored(path)).data
+            most = max(1, len(Lines.of(data, path).lines))
+            spots.append(Spot(self._stored(path), data, min(first, most), min(last or most, most)))
+        target = self._stored(self.memory())
+        into = current(self.roots, target)
+        if codex_memory.is_memory(self.roots.workspace):
+            whence = list(dict.fromkeys(spot.path for spot in spots))
+            body = "\n".join(line for spot in spots for run in spot.facts() for line in run)
+            return self._note_for_codex("promote", f"{body}\n\n(from {', '.join(whence)})\n")
+        made: set[str] = set()
+
+        def one(spot: Spot, so_far: bytes | None) -> Change:
+            if not self._is_claude_index(target):
+                return curate_promote.promote(spot, target, so_far)
+            fact = curate_promote.promote_fact(
+                spot, target, so_far, lambda path: path not in made and self._is_free(path)
+            )
+            made.update(fact.paths)
+            return fact
+
+        return self._budgeted(curate_promote.promote_all(spots, target, into, one))
+
     def demote(self, spot: Spot, target: str, *, to: str = "", move: bool = True) -> Change:
         """Move lines to the topic note `target`, a path or a title."""
         path = self._stored(target if target.endswith(".md") else topic_path(target))
@@ -442,6 +476,14 @@ class Planner:
         """Move a note to the trash."""
         return self.with_trust(trash(self._stored(path), self._note(path)))
 
+    def trash_all(self, paths: Sequence[str]) -> Change:
+        """Move notes to the trash as one change."""
+        made = [trash(self._stored(path), self._note(path)) for path in paths]
+        if not made:
+            raise EditRefused("No note is chosen.", "Choose at least one.")
+        title = made[0].title if len(made) == 1 else f"Move {plural(len(made), 'note')} to the trash"
+        return self.with_trust(Change("trash", title, tuple(file for change in made for file in change.files)))
+
     def rename(self, path: str, new: str) -> Change:
         """Give a note another path; links to it follow. Raises EditRefused when something is there."""
         target = self._stored(new)
@@ -449,7 +491,10 @@ class Planner:
         return self._relinked(rename(self._stored(path), target, self._note(path)))
 
     def archive(self, days: int, only: Collection[str] | None = None) -> Change:
-        """Move daily logs older than `days`, or those of them in `only`, to memory/archive/memory/; links follow."""
+        """Move daily logs older than `days`, or those of them in `only`, to memory/archive/memory/; links follow.
+
+        What else is in `only` stays, and a note says so.
+        """
         today = self.now().date()
         paths = [note.path for note in scan(self.roots).found]
         old = [
@@ -461,7 +506,8 @@ class Planner:
             and (today - day).days > days
             and (only is None or path in only)
         ]
-        return self._relinked(archive({path: self._note(path) for path in old}, paths, today, days))
+        staying = sorted(set(only or ()).difference(old))
+        return self._relinked(archive({path: self._note(path) for path in old}, paths, today, days, staying))
 
     def budget(self, data: bytes | None = None) -> tuple[Budget, ...]:
         """How the curated note stands with each host; with `data` as if that was in it."""

@@ -6,13 +6,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from memory_tui.core.errors import EditRefused
+from memory_tui.core.formatting import plural
 from memory_tui.core.tokens import function_words, segmented, stop_words, tokens
 from memory_tui.curate.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
 from memory_tui.hosts import claude_memory
-from memory_tui.records import dataclass
 
 CATCH_ALL = "Notes"
 """The heading that is made when nothing fits."""
@@ -235,6 +235,56 @@ def promote(
     cited = f" (from {spot.path})" if source else ""
     items = [item for run in spot.facts() for item in _items(run, cited, timeless=True)]
     return _carry("promote", spot, items, target, into, to, gone=spot.below_headings() if move else ())
+
+
+def promote_all(
+    spots: Sequence[Spot], target: str, into: bytes | None, one: Callable[[Spot, bytes | None], Change]
+) -> Change:
+    """Copy the lines of several spots as one change; `one` promotes a spot into the note `target` as it is by then.
+
+    Lines that two spots share are promoted once, and each part below a heading of its own goes where it fits. What
+    cannot be promoted stays, and a note says why; raises EditRefused where that is all of it.
+    """
+    files: dict[str, FileChange] = {}
+    notes: list[str] = []
+    refused: list[EditRefused] = []
+    done: list[Spot] = []
+    for spot in _joined(spots):
+        try:
+            made = one(spot, into)
+        except EditRefused as error:
+            refused.append(error)
+            notes.append(f"{spot} stays: {error.message}")
+            continue
+        for file in made.files:
+            files[file.path] = replace(files[file.path], after=file.after) if file.path in files else file
+        into = files[target].after if target in files else into
+        notes += made.notes
+        done.append(spot)
+    if not done:
+        raise refused[0] if refused else EditRefused("No lines are chosen.", "Choose at least one.")
+    whence = sorted({spot.path for spot in done})
+    title = f"Promote lines of {plural(len(whence), 'note') if len(whence) > 1 else whence[0]} to {target}"
+    return Change("promote", title, tuple(files.values()), tuple(dict.fromkeys(notes)))
+
+
+def _joined(spots: Iterable[Spot]) -> list[Spot]:
+    """The parts of `spots` below each heading in the order of the spots' notes, without lines that come twice."""
+    wanted: dict[str, tuple[Spot, set[int]]] = {}
+    for spot in spots:
+        wanted.setdefault(spot.path, (spot, set()))[1].update(spot.below_headings())
+    found: list[Spot] = []
+    for one, numbers in wanted.values():
+        texts = one.lines().texts()
+        run: list[int] = []
+        for number in [*sorted(number for number in numbers if texts[number - 1].strip()), 0]:
+            # Blank lines between two items part nothing; a heading or a line that is not meant does.
+            between = range(run[-1] + 1, number) if run and number else ()
+            if run and (not number or any(at not in numbers and texts[at - 1].strip() for at in between)):
+                found.append(replace(one, first=run[0], last=run[-1]))
+                run = []
+            run.append(number)
+    return found
 
 
 def promote_fact(

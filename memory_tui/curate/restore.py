@@ -1,4 +1,5 @@
-"""Restoring brings back what a note held before: by the journal, by git, by what the index last saw of it.
+"""Restoring brings back what a note held before. The text comes from the journal, from git, or from what the index last
+saw of it.
 
 A daily note that lost lines to another program has an entry of the journal, kind `lost`, with the text that the index
 held of it. Nothing takes such an entry back but a restore, which is shown like any other change.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
@@ -16,7 +18,6 @@ from memory_tui.curate.changes import Change, FileChange, bare, end_of
 from memory_tui.curate.git import History
 from memory_tui.curate.journal import LOST, Journal, JournalEntry, text_name
 from memory_tui.curate.merge import changed_spans
-from memory_tui.records import dataclass
 from memory_tui.source.last_text import LastText, lost_lines, shrank
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from memory_tui.core.settings import Settings
 from memory_tui.curate.changes import Change
 from memory_tui.providers.provider_protocol import Provider
-from memory_tui.records import dataclass
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.rank import rank

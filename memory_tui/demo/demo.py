@@ -16,6 +16,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -23,7 +24,6 @@ from typing import Any
 
 from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexUnavailable, WorkspaceError
-from memory_tui.records import dataclass
 
 SUGGESTED: tuple[str, ...] = (
     "How is the VLAN on the Omada router set up?",

@@ -1,11 +1,10 @@
-"""A check finds a state, the evidence for it, one fix."""
+"""A check finds one state. It gives the evidence for it and one fix."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
-
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

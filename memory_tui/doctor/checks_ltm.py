@@ -1,4 +1,6 @@
-"""Checks of the long-term memories: library, table, model, journal, each with the command that mends its fault."""
+"""Checks of the long-term memories. They examine library, table, model and journal, each with the command that mends
+its fault.
+"""
 
 from __future__ import annotations
 

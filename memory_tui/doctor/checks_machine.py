@@ -1,4 +1,4 @@
-"""Checks of the machine: SQLite, full-text search, vectors, watching, folders, clock, terminal."""
+"""Checks of the machine. They examine SQLite, full-text search, vectors, watching, folders, clock and terminal."""
 
 from __future__ import annotations
 

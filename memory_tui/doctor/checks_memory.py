@@ -1,4 +1,4 @@
-"""Checks of the memory: notes, index, provider, settings."""
+"""Checks of the memory. They examine notes, index, provider and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Checks of OpenClaw's agent: whether memory-tui is its memory, what that needs, what goes on dreaming beside it."""
+"""Checks of OpenClaw's agent. They say whether memory-tui is its memory, what that needs, and what still dreams beside
+it.
+"""
 
 from __future__ import annotations
 

@@ -12,14 +12,13 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.formatting import plural
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals

@@ -1,4 +1,4 @@
-"""The change watch notices what other programs do to notes, to their folders, to the index.
+"""The change watch notices what other programs change. It watches notes, their folders and the index.
 
 A file system can hang, and with it whoever asks for it. So the examination of the roots has a thread of its own, and
 who wants to know the states never waits for it: a root that does not answer is unreadable.

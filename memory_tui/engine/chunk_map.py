@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from memory_tui.engine.queries import Queries
 
 
-def chunk_map(queries: Queries, question: str = "") -> landscapes.Landscape | None:
-    """Every chunk by its vector, in named groups, with the point of `question`; None without vectors.
+def chunk_map(queries: Queries, query: str = "") -> landscapes.Landscape | None:
+    """Every chunk by its vector, in named groups, with the point of `query`; None without vectors.
 
     Reads texts and works for seconds on a large memory. Raises QueryError, Cancelled, IndexUnavailable.
     """
@@ -24,7 +24,7 @@ def chunk_map(queries: Queries, question: str = "") -> landscapes.Landscape | No
             if corpus.identity is None or not len(rows):
                 return None
             vectors, rowids = vectors_of(store, corpus, rows), corpus.rowids[rows]
-        asked = queries.embedded(question, corpus.identity, by_words=False).vector if question.strip() else None
+        asked = queries.embedded(query, corpus.identity, by_words=False).vector if query.strip() else None
         found = landscapes.landscape(rowids, vectors, asked)
         some = landscapes.sampled(found.groups, int(found.groups.max()) + 1)
         texts = store.texts([int(rowids[at]) for own in some.values() for at in own])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.qmd import index, options, reasons, side_by_side
 from memory_tui.qmd.folder import QmdFailure
 from memory_tui.qmd.side_by_side import Measures, OwnHit, SharedRow, Tally
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

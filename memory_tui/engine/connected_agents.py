@@ -1,11 +1,13 @@
-"""Connected agents: what each agent program gets from this memory, what it asked last, what failed last."""
+"""Connected agents are the agent programs that use this memory. A row says what one gets, what it asked last, and what
+failed last.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_tui import plan as plans
@@ -18,7 +20,6 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import RecallEntry
-from memory_tui.records import dataclass
 
 _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""

@@ -1,9 +1,10 @@
-"""The cost of an index run before it starts: texts, hosts, tokens, price."""
+"""The cost of an index run before it starts. It counts texts, hosts and tokens, and gives the price."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Unreadable
@@ -16,7 +17,6 @@ from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain_member import ProviderPreview
 from memory_tui.providers.provider_protocol import Identity
-from memory_tui.records import dataclass
 from memory_tui.workspace import roots
 from memory_tui.workspace.scan import Scan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_never import PastQuestion
 from memory_tui.explain.why_not import side_of
 from memory_tui.index.rebuild import trial
-from memory_tui.records import dataclass
 from memory_tui.search.retrieve import Asked, SearchContext, gather
 
 if TYPE_CHECKING:

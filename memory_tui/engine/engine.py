@@ -1,4 +1,4 @@
-"""The engine is the one object a front end holds: it opens a workspace, keeps its index, answers queries.
+"""The engine is the one object a front end holds. It opens a workspace, keeps its index, and answers queries.
 
 `indexer` writes, `queries` reads; neither waits for the other.
 

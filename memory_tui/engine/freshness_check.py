@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.engine.provider_setup import fallback_in, who_answers
 from memory_tui.notices import Notice
 from memory_tui.providers.chain import NONE
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Unsearchable
 from memory_tui.workspace.roots import reachable
 

@@ -1,4 +1,4 @@
-"""What the inbox examines: notes on disk, their chunks, what recalls returned."""
+"""What the inbox examines. That is notes on disk, their chunks, and what recalls returned."""
 
 from __future__ import annotations
 

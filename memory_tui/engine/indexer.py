@@ -109,7 +109,8 @@ class Indexer:
         self.index_changes = IndexChanges(lambda: self.opener.path)
         self._sessions = SessionWatch(plan, self.opener.notices, self._notice)
         self._scanner = Scanner(plan.roots, self._sessions)
-        self._leadership = Leadership(lambda: self.opener.path, self._emit)
+        self.leadership = Leadership(lambda: self.opener.path, self._emit)
+        """Whether this process keeps the index, and what it does for the others then."""
         self._retry_later = False
         self._clock = EngineClock(self._tick, self.writer.closing)
         self._yielded = self._synced = 0.0
@@ -151,6 +152,8 @@ class Indexer:
 
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""
+        # First, so that no other process is told what an engine says that ends.
+        self.leadership.end_serving()
         self.writer.closing.set()
         self.batches.close()
         self._provider.stop()
@@ -163,7 +166,7 @@ class Indexer:
         self.index_changes.close()
         self.writer.close(_GOODBYE_SECONDS)
         self.root_watch.join(_GOODBYE_SECONDS)
-        self._leadership.close()
+        self.leadership.close()
         self.opener.leave()
 
     # --- the writer ------------------------------------------------------------------------------------------------
@@ -235,7 +238,7 @@ class Indexer:
         """Whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
         return (who is not None and not who.is_this_process) or (
-            self._leadership.refused and not self.index_changes.begun()
+            self.leadership.refused and not self.index_changes.begun()
         )
 
     def catch_up(self) -> None:
@@ -354,7 +357,7 @@ class Indexer:
         """A sync that nobody waits for: of the keeper alone, and put off while another process is writing."""
         with self._lock:
             self._sync_wanted = False
-        if reason in AUTOMATIC and (self.paused or not self._leadership.leads()):
+        if reason in AUTOMATIC and (self.paused or not self.leadership.leads()):
             self._compare_only(store)
             return
         self._check_paused()
@@ -513,8 +516,8 @@ class Indexer:
         minutes = self._plan.settings.whole("sync.intervalMinutes")
         if not self.opener.path.exists():
             return "lost" if self.opener.opened else ""
-        if self._leadership.refused:
-            return "takeover" if self._leadership.leads() else ""
+        if self.leadership.refused:
+            return "takeover" if self.leadership.leads() else ""
         if self._retry_later and locks.living(self.opener.path) is None:
             self._retry_later = False
             return "takeover"

@@ -1,4 +1,4 @@
-"""The index is opened for writing: found, checked, replaced where it is damaged."""
+"""The index is opened for writing. It is found and checked, and replaced where it is damaged."""
 
 from __future__ import annotations
 

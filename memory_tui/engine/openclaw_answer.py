@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_tui.core import profiles
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexUnavailable, SettingError
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.provider_setup import withheld_question
+from memory_tui.engine.provider_setup import withheld_query
 from memory_tui.openclaw import own_rows, trigger_recall
 from memory_tui.openclaw.trigger_recall import CuratedEntry, Triggered
 from memory_tui.plan import Plan
-from memory_tui.records import dataclass
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.rank import rank
@@ -84,7 +83,7 @@ def own_answer(engine: Engine, query: str, database: Path) -> OwnAnswer:
         store, corpus = own.store, Corpus.load(own.store)
         space = corpus.identity
         provider = engine.providers.chain.of_space(space) if space is not None and space.dims else None
-        if provider is not None and withheld_question(provider, query, engine.plan.settings):
+        if provider is not None and withheld_query(provider, query, engine.plan.settings):
             provider = None
         dates, projects = Dates.of(corpus), engine.plan.projects
         context = SearchContext(store, corpus, dates, provider, projects=projects, origins=own.origins)

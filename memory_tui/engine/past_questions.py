@@ -1,11 +1,13 @@
-"""Past questions are asked again: why a line never came, which lines none reached, what other settings would do."""
+"""Past questions are asked again. That tells why a line never came, which lines none reached, and what other settings
+would do.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +17,6 @@ from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_never import PastQuestion, UnreachedLines, WhyNever
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recall_log
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import later
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef

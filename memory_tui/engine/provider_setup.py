@@ -239,7 +239,7 @@ def embeds_here(space: Identity) -> bool:
     return not registry.sends(space.provider)
 
 
-def withheld_question(provider: Provider, query: str, settings: Settings) -> Notice | None:
+def withheld_query(provider: Provider, query: str, settings: Settings) -> Notice | None:
     """Why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
     if not isinstance(provider, ChainMember) or not provider.remote or not settings.on("remote.withholdSecrets"):
         return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
-from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_question
+from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_query
 from memory_tui.notices import Notice
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.workspace.roots import shown
@@ -247,7 +247,7 @@ class Queries:
         with self.reader() as store, self.state(store) as known:
             identity, queries = known.corpus.identity, [query for query, _ in asked]
             provider = self._chain.of_space(identity) if identity else None
-            sent = [provider is None or not withheld_question(provider, one, self._plan.settings) for one in queries]
+            sent = [provider is None or not withheld_query(provider, one, self._plan.settings) for one in queries]
             ready = iter(embed_each([one for one, may in zip(queries, sent, strict=True) if may], identity, provider))
             context = SearchContext(
                 store,
@@ -269,7 +269,7 @@ class Queries:
         from memory_tui.search.retrieve import embed
 
         provider = self._chain.of_space(identity) if identity and not by_words else None
-        if provider is not None and (kept_back := withheld_question(provider, query, self._plan.settings)):
+        if provider is not None and (kept_back := withheld_query(provider, query, self._plan.settings)):
             return replace(embed(query, identity, None), notices=(kept_back,))
         return embed(query, identity, provider)
 

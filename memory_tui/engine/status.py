@@ -1,11 +1,11 @@
-"""The status of a workspace: index, files, provider, why a file is in or out."""
+"""The status of a workspace. It covers index, files and provider, and says why a file is in or out."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ from memory_tui.notices import (
     UnknownSwitch,
     VectorsRefused,
 )
-from memory_tui.records import dataclass
 from memory_tui.workspace.notes import Document, is_heading, shown_day, title_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import state_db
 from memory_tui.core.errors import StateUnavailable
-from memory_tui.search.answer_level import UnrelatedEvidence, is_cjk
+from memory_tui.search.answer_level import WEIGHTS, UnrelatedEvidence, is_cjk
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
@@ -35,9 +35,9 @@ class UnrelatedMemory:
         self._read: tuple[int, Mapping[str, Any]] = (-1, {})
         self._here: dict[tuple[str, str], UnrelatedEvidence] = {}
 
-    def of(self, question: str, uuid: str) -> UnrelatedEvidence | None:
-        """What was measured for the script of `question` in the index `uuid`; None where nothing was."""
-        key = _KEYS[is_cjk(question)]
+    def of(self, query: str, uuid: str) -> UnrelatedEvidence | None:
+        """What was measured for the script of `query` in the index `uuid`; None where nothing was."""
+        key = _KEYS[is_cjk(query)]
         if (here := self._here.get((uuid, key))) is not None:
             return here
         try:
@@ -47,12 +47,11 @@ class UnrelatedMemory:
         except (OSError, StateUnavailable):
             return None
         found = self._read[1].get(key)
-        if not isinstance(found, dict) or found.get("uuid") != uuid:
+        # Sums of other weights say nothing of these.
+        if not isinstance(found, dict) or found.get("uuid") != uuid or found.get("weights") != list(WEIGHTS):
             return None
         try:
-            return UnrelatedEvidence(
-                float(found["mean"]), float(found["deviation"]), int(found["questions"]), int(found["generation"])
-            )
+            return UnrelatedEvidence(float(found["mean"]), int(found["questions"]), int(found["generation"]))
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -69,4 +68,4 @@ class UnrelatedMemory:
         if self._writes:
             # Without it, other processes go by the usual values, which each level says.
             with suppress(StateUnavailable):
-                self._records.put(key, {**asdict(found), "uuid": first.uuid})
+                self._records.put(key, {**asdict(found), "uuid": first.uuid, "weights": WEIGHTS})

@@ -1,4 +1,4 @@
-"""Words of a query that the index does not hold: which notes on disk do.
+"""Words of a query that the index does not hold, with the notes on disk that do.
 
 An answer may call a word absent only when neither holds it. Both looks are bounded: an answer does not wait for them.
 """

@@ -8,12 +8,12 @@ answer, a change that turns a verdict, and a doubt about minScore.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import Scalar
-from memory_tui.records import dataclass
 from memory_tui.search.trace import EmptyReason, NothingMatched, QueryPlan, Verdict
 
 SwitchedGate = Literal["decay", "mmr"]

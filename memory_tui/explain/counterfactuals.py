@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, combinations, islice, zip_longest
 
@@ -16,7 +16,6 @@ from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 from memory_tui.explain.claims import NoPair, NoSingleKnob, SearchedRange
 from memory_tui.explain.reranking import Reranking, Standing, kept_reranking
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef

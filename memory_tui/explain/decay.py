@@ -1,4 +1,4 @@
-"""Decay over time: which hits age will drop, on which day, at which gate.
+"""Decay over time tells which hits age will drop. It gives the day and the gate.
 
 Every day that is looked at is ranked as a whole: rivals fade too, so nothing can be solved for one hit alone.
 """
@@ -6,10 +6,10 @@ Every day that is looked at is ranked as a whole: rivals fade too, so nothing ca
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence, later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, Verdict

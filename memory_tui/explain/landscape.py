@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
-from memory_tui.records import dataclass
 from memory_tui.source.rows import RowIds
 
 Floats = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ class Landscape:
     """Chunks on a plane: `points` (n, 2) from -1 to 1, `rowids`, unit `vectors`, `groups` (n,) and their `names`.
 
     `places` are path, first and last line of each. `share` is how much of the spread of the vectors the plane keeps,
-    0 to 1; `asked` is the question's own point.
+    0 to 1; `asked` is the query's own point.
     """
 
     rowids: RowIds
@@ -53,7 +53,7 @@ class Landscape:
         return [(row, float(cosines[row])) for row in order[:count]]
 
 
-def landscape(rowids: RowIds, vectors: Vectors, question: Vectors | None = None) -> Landscape:
+def landscape(rowids: RowIds, vectors: Vectors, query: Vectors | None = None) -> Landscape:
     """The plane of greatest spread (PCA) through unit `vectors` (n, dims); the same vectors give the same plane.
 
     An axis points where its greatest weight is positive, so that it keeps its sign. Groups have no names yet.
@@ -70,8 +70,8 @@ def landscape(rowids: RowIds, vectors: Vectors, question: Vectors | None = None)
     scale = np.quantile(np.abs(points), INNER, axis=0)
     scale[scale == 0] = 1.0
     asked = None
-    if question is not None:
-        x, y = np.clip(((question - mean) @ base)[:_AXES] / scale, -1, 1).tolist()
+    if query is not None:
+        x, y = np.clip(((query - mean) @ base)[:_AXES] / scale, -1, 1).tolist()
         asked = (x, y)
     total = float(values.clip(0).sum())
     share = float(values[order[:_AXES]].clip(0).sum()) / total if total > 0 else 0.0

@@ -1,9 +1,9 @@
-"""A line of a note by path or number: its file, its chunk, whether it is indexed."""
+"""A line of a note, found by path or number. It has its file and its chunk, and says whether it is indexed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.explain.verdicts import (
@@ -16,7 +16,6 @@ from memory_tui.explain.verdicts import (
     UnreadableFile,
 )
 from memory_tui.providers.provider_protocol import Vectors
-from memory_tui.records import dataclass
 from memory_tui.search.trace import ChunkRef
 from memory_tui.source.note_state import FileState, difference, state_of
 from memory_tui.source.protocol import ChunkSource
@@ -97,13 +96,15 @@ def _found(roots: Roots, store: ChunkSource, path: str) -> tuple[Found | str, Fi
 
 
 def _rule_gate(verdict: PathVerdict) -> FileGate:
-    if verdict.rule == "outside":
-        return OutsideRoots(verdict.detail)
-    if verdict.rule == "missing":
-        return NoSuchFile(verdict.detail)
-    if verdict.rule == "unreadable" or verdict.rule == "too big":
-        return UnreadableFile(verdict.rule, verdict.detail)  # type: ignore[arg-type]
-    return Excluded(verdict.rule, verdict.detail)
+    match verdict.rule:
+        case "outside":
+            return OutsideRoots(verdict.detail)
+        case "missing":
+            return NoSuchFile(verdict.detail)
+        case "unreadable" | "too big" as rule:
+            return UnreadableFile(rule, verdict.detail)
+        case rule:
+            return Excluded(rule, verdict.detail)
 
 
 def _state_gate(state: FileState) -> FileGate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from memory_tui.explain import wording
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.explain.why_not import subset
-from memory_tui.records import dataclass
 from memory_tui.search.answer_level import UnrelatedEvidence
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import Floats

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
 from memory_tui.explain.counterfactuals import Flips, Saved, WithProfile, flips
 from memory_tui.explain.verdicts import NotMatched
 from memory_tui.explain.why_not import WhyNot
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 

@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence, Flags, Rows
 from memory_tui.search.formulas import Floats, mmr
 from memory_tui.search.gate import pass_gate
-from memory_tui.search.rank import mmr_tokens
+from memory_tui.search.rank import mmr_words
 from memory_tui.search.score import (
     Components,
     Rules,
-    Scores,
     Similarity,
     column,
     components,
@@ -45,49 +44,87 @@ def tuned(settings: Settings) -> Values:
     return {key: settings.values[key].value for key in TUNE_KEYS}
 
 
+class _Likeness:
+    """How alike rows are, each compared once with all others, whichever of them are candidates together."""
+
+    def __init__(self, count: int, similarity: Similarity) -> None:
+        self._similarity = similarity
+        self._alike = np.empty((count, count))
+        self._nearest = np.full(count, np.nan)
+
+    def _compare(self, rows: Rows) -> None:
+        for i in set(rows[np.isnan(self._nearest[rows])].tolist()):
+            own = self._alike[i] = self._similarity.row(i)
+            self._nearest[i] = max(own[:i].max(initial=0.0), own[i + 1 :].max(initial=0.0))
+
+    def of(self, rows: Rows, others: Rows) -> Floats:
+        """The similarity of `rows` to `others`, whose shapes numpy matches."""
+        self._compare(rows)
+        return np.asarray(self._alike[rows, others])
+
+    def nearest(self, rows: Rows) -> Floats:
+        """The similarity of each of `rows` to the row that is most like it."""
+        self._compare(rows)
+        return np.asarray(self._nearest[rows])
+
+
 class Field:
-    """The candidates that one profile proposes with one limit, and the components of their scores.
+    """The candidates that one profile proposes with one limit, and the components of their scores."""
 
-    `similarity` compares any rows of the evidence.
-    """
-
-    def __init__(self, mode: Mode, evidence: Evidence, parts: Components, similarity: Similarity) -> None:
-        self.mode, self.parts, self.similarity = mode, parts, similarity
+    def __init__(self, mode: Mode, evidence: Evidence, parts: Components, likeness: _Likeness) -> None:
+        self.mode, self.parts, self._likeness = mode, parts, likeness
         self._evidence = evidence
         self._varied: list[int] | None = None
-        count = len(parts.rows)
-        self._alike, self._compared = np.zeros((count, 0)), np.zeros(count, dtype=np.bool_)
+        self._totals: dict[tuple[object, ...], Floats] = {}
 
     @cached_property
     def keyword(self) -> Flags:
         """Which candidates the relaxed floor takes for keyword hits; few rankings ask."""
         return keyword_hits(self._evidence, self.parts)
 
+    def totals(self, rules: Sequence[Rules]) -> Floats:
+        """The scores under each of `rules`: (rules, candidates). Each is worked out once, whatever gates are tried."""
+        keys = [scoring(rule, dated=self.parts.dated) for rule in rules]
+        new = {key: rule for key, rule in zip(keys, rules, strict=True) if key not in self._totals}
+        if new:
+            self._totals.update(zip(new, score(self.parts, list(new.values())).total, strict=True))
+        return np.stack([self._totals[key] for key in keys])
+
     def alike(self, which: Rows, others: Rows) -> Floats:
         """The similarity of each of the candidates `which` to `others`, a row of candidates for each."""
-        if not self._alike.size:
-            self._alike = np.empty((len(self._compared), len(self._compared)))
-        for i in which[~self._compared[which]].tolist():
-            self._alike[i] = self._row(i)
-            self._compared[i] = True
-        return np.asarray(self._alike[which[:, None], others])
+        return self._likeness.of(self.parts.rows[which][:, None], self.parts.rows[others])
 
-    def _row(self, i: int) -> Floats:
-        return self.similarity.row(int(self.parts.rows[i]))[self.parts.rows]
+    def nearest(self, which: Rows) -> Floats:
+        """At least the similarity of each of the candidates `which` to the one that is most like it."""
+        return self._likeness.nearest(self.parts.rows[which])
 
-    def varied(self, scores: Scores, rules: Rules) -> list[int]:
+    def varied(self, rules: Rules) -> list[int]:
         """The candidates in their order under a profile with groups, none of whose knobs changes a score."""
         if self._varied is None:
-            self._varied = []
+            self._varied, scores = [], score(self.parts, [rules])
             for own in groups(self.parts, scores.merit[0], scores.total[0]):
                 if rules.mmr:
                     values = (scores.merit if self.parts.level[own[0]] else scores.total)[0, own]
-                    likeness = [self._row(i)[own] for i in own.tolist()]
+                    likeness = self.alike(own, np.broadcast_to(own, (len(own), len(own))))
                     steps = mmr(values, likeness.__getitem__, rules.mmr_lambda)
                     self._varied += own[[step.item for step in steps]].tolist()
                 else:
                     self._varied += own.tolist()
         return self._varied
+
+
+def scoring(rules: Rules, *, dated: bool) -> tuple[object, ...]:
+    """What of `rules` can change a score of one profile with one limit; `dated` where the question names a time."""
+    second = rules.second_weight > 0
+    return (
+        rules.vector_weight,
+        rules.text_weight,
+        rules.half_life if rules.decay else None,
+        rules.recency if rules.decay else None,
+        rules.date_boost if dated else None,
+        rules.second_weight,
+        rules.neighbour if second else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +150,8 @@ class Reranking:
         self._own = {row: i for i, row in enumerate(kept.tolist())}
         self._rows = kept
         self._fields: dict[tuple[str, Mode, int], Field] = {}
-        self._similar: dict[tuple[str, bool], Similarity] = {}
+        self._words = partial(mmr_words, evidence)
+        self._likeness: dict[tuple[str, bool], _Likeness] = {}
         self._known: dict[tuple[object, ...], Standing] = {}
 
     @property
@@ -188,30 +226,24 @@ class Reranking:
         return (
             rules.results,
             rules.min_score,
-            rules.vector_weight,
-            rules.text_weight,
-            *((rules.half_life, rules.recency) if rules.decay else ()),
-            *((rules.mmr_lambda,) if rules.mmr else ("no mmr",)),
-            rules.date_boost if self._small.of_named_time else 0.0,
-            *((rules.second_weight, rules.neighbour) if rules.second_weight else ()),
+            rules.mmr_lambda if rules.mmr else None,
+            *scoring(rules, dated=bool(self._small.of_named_time)),
         )
 
     def _field(self, key: tuple[str, Mode, int], rules: Rules) -> Field:
         if key not in self._fields:
             small, mode = self._small, key[1]
             parts = components(small, side_of(small, mode, rules), mode, rules)
-            self._fields[key] = Field(mode, small, parts, self._similarity(rules.profile))
+            self._fields[key] = Field(mode, small, parts, self._alike(rules.profile))
         return self._fields[key]
 
-    def _similarity(self, profile: Profile) -> Similarity:
+    def _alike(self, profile: Profile) -> _Likeness:
         """How alike the texts are by the words that `profile` compares."""
         key = profile.snippet, profile.exact_paths
-        if key not in self._similar:
-            refs, texts = self._small.refs, self._small.texts
-            self._similar[key] = Similarity(
-                len(self._rows), lambda i: mmr_tokens(profile, texts.get(refs[i].rowid, ""))
-            )
-        return self._similar[key]
+        if key not in self._likeness:
+            words, rows = self._words(profile), self._rows.tolist()
+            self._likeness[key] = _Likeness(len(rows), Similarity(len(rows), lambda i: words(rows[i])))
+        return self._likeness[key]
 
     @staticmethod
     def _in(field: Field, rules: Sequence[Rules], own: int) -> list[Standing]:
@@ -258,8 +290,7 @@ class _Batch:
         self.diverse = np.array([rule.mmr and len(field.parts.rows) > 1 for rule in rules], dtype=np.bool_)
         self.balance = column([rule.mmr_lambda for rule in rules])
         self.rules = rules
-        self.made = score(field.parts, rules)
-        self.scores = self.made.total
+        self.scores = field.totals(rules)
         gate = pass_gate(self.scores, field.parts, rules, field.mode, lambda: field.keyword)
         self.passed, self.rescued = gate.passed, gate.rescued
 
@@ -290,7 +321,7 @@ class _Batch:
 
     def _grouped(self) -> list[list[int]]:
         """Those over the gate under a profile with groups and rescued hits."""
-        order = self.field.varied(self.made, self.rules[0])
+        order = self.field.varied(self.rules[0])
         return [
             [i for i in order if passed[i] and not last[i]] + [i for i in order if last[i]]
             for passed, last in zip(self.passed, self.rescued, strict=True)
@@ -306,10 +337,18 @@ class _Batch:
         balance: Floats = self.balance[active]
         low, spread = scores.min(axis=1, keepdims=True), np.ptp(scores, axis=1, keepdims=True)
         relevance = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 1.0)
+        worth: Floats = balance * relevance
+        least = self._least(active, worth, most[active], at)
+        if at >= 0:
+            # Where it is worth too little whatever it resembles, others fill the places.
+            near_enough = worth[:, at] >= least
+            active, scores, balance = active[near_enough], scores[near_enough], balance[near_enough]
+            worth, least = worth[near_enough], least[near_enough]
+        columns = np.flatnonzero((worth >= least[:, None]).any(axis=0))
         # Among equals the first is taken: in this order it is the one with the higher score.
-        items: Rows = np.argsort(-scores, axis=1, kind="stable")
-        worth: Floats = balance * np.take_along_axis(relevance, items, axis=1)
-        near: Floats = np.zeros(scores.shape)
+        items: Rows = columns[np.argsort(-scores[:, columns], axis=1, kind="stable")]
+        worth = np.take_along_axis(worth, items, axis=1)
+        near: Floats = np.zeros(worth.shape)
         while len(active):
             each = np.arange(len(active))
             first = np.argmax(worth - (1.0 - balance) * near, axis=1)
@@ -327,3 +366,22 @@ class _Batch:
             if going:
                 np.maximum(near, self.field.alike(picks, items), out=near)
         return found
+
+    def _least(self, active: Rows, worth: Floats, most: Rows, at: int) -> Floats:
+        """What a candidate must be worth by its relevance to be chosen before enough others are, or before `at` is.
+
+        As long as one is not chosen, what is chosen instead is worth no less than that one is beside its nearest. One
+        of the `most` relevant ones that pass the gate is always left until so many are chosen.
+        """
+        passing = np.where(self.passed[active], worth, -np.inf)
+        ranks = worth.shape[1] - most
+        edges = np.take_along_axis(np.partition(passing, np.unique(ranks), axis=1), ranks[:, None], axis=1)
+        among = passing >= edges
+        nearest, first = np.zeros(worth.shape[1]), np.flatnonzero(among.any(axis=0))
+        nearest[first] = self.field.nearest(first)
+        share = 1.0 - self.balance[active]
+        least: Floats = (edges - share * np.where(among, nearest, 0.0).max(axis=1, keepdims=True))[:, 0]
+        if at >= 0:
+            own = self.field.nearest(np.array([at]))
+            least = np.maximum(least, worth[:, at] - share[:, 0] * own)
+        return least

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Candidate
 
 Operation = Literal["+", "x", "=", ""]

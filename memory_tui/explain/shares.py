@@ -1,4 +1,6 @@
-"""Shares: what each word of a question gives to bm25 with its boost, each of a chunk to its cosine."""
+"""Shares tell what each word gives to a score. A word of the query gives to bm25 with its boost, one of a chunk to its
+cosine.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +21,6 @@ from memory_tui.explain.matched_words import Span, sentences
 from memory_tui.explain.why_not import Account
 from memory_tui.providers import registry
 from memory_tui.providers.provider_protocol import Identity, Provider
-from memory_tui.records import dataclass
 from memory_tui.search import rules_2026_9
 from memory_tui.search.trace import Trace
 from memory_tui.source.protocol import ChunkSource

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from memory_tui.explain.score_lines import fewest, rounded, same
 from memory_tui.explain.why import floor_of, is_named, words_off
 from memory_tui.explain.wording import against, label, number, ordinal, sentence
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Candidate, Trace
 
 AROUND = 2

@@ -5,9 +5,9 @@ The order of the gates is the way of a line: disk, index, the pools of both side
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Verdict
 
 # --- on the way into the index -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
@@ -23,7 +24,6 @@ from memory_tui.explain.score_lines import (
 )
 from memory_tui.explain.wording import against, label, left_out, number, ordinal
 from memory_tui.notices import LanguageUnknown, WordsUnknown
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Candidate, ChunkRef, Factor, FoundByMeaningAlone, Mode, QueryPlan, Recalled, Trace
 
 _SIDES: dict[Mode, tuple[str, str]] = {

@@ -1,9 +1,12 @@
-"""Why never: which gate stopped a line how often over many questions, what one change would do about it."""
+"""Why a line never comes: how often each gate stopped it over many questions. It tells, too, what one change would do
+about it.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import profiles, tokens
@@ -12,7 +15,6 @@ from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import ORIGIN, TEXT, points_of, turned
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_not import WhyNot
-from memory_tui.records import dataclass
 from memory_tui.search.trace import ChunkRef
 
 Asker = Literal["saved", "logged", "own words"]

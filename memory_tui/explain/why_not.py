@@ -6,7 +6,7 @@ import re
 import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -32,7 +32,6 @@ from memory_tui.explain.verdicts import (
     UnreadableProject,
     WordsOff,
 )
-from memory_tui.records import dataclass
 from memory_tui.search import rules_2026_9
 from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES

@@ -1,4 +1,4 @@
-"""Verdicts, reasons, modes in words for a person."""
+"""Explanations in words for a person. Verdicts, reasons and modes have their sentences here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claude Code calls hooks at the start of a session, before compaction, at its end.
+"""Claude Code calls our hooks around a session. It does so at the start, before compaction, and at the end.
 
 Its auto-memory is a MEMORY.md with topic files beside it, in a folder of the project below `~/.claude/projects`.
 """
@@ -10,13 +10,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_tui.core.errors import QueryError
 from memory_tui.hosts.file_changes import FileEdit, HostChange
 from memory_tui.hosts.wiring import SERVER, Host, ServerStart, Wiring
-from memory_tui.records import dataclass
 
 EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
 COMMAND = "memory-tui hook claude-code"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_tui.hosts import claude_code
-from memory_tui.records import dataclass
 from memory_tui.workspace.roots import Roots
 
 INDEX = "MEMORY.md"

@@ -1,4 +1,4 @@
-"""Codex starts the server by its config.toml, calls hooks by its hooks.json.
+"""Codex starts the server by its config.toml. It calls hooks by its hooks.json.
 
 Codex gives a server few variables of its environment: those that say where the user keeps files are named, so that the
 server finds the index and the state that the app uses. A server that is `required` is waited for, instead of being left

@@ -13,7 +13,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,6 @@ from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
 from memory_tui.hosts.wiring import Host, Scope, ServerStart, Wiring
-from memory_tui.records import dataclass
 
 Ending = Literal["restored", "removed", "changes taken out", "as before"]
 

@@ -11,14 +11,13 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from memory_tui.config import json5_edit
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.core.errors import ConfigError
-from memory_tui.records import dataclass
 
 Kind = Literal["member", "item", "table", "copy"]
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")

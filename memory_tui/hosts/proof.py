@@ -1,4 +1,4 @@
-"""A proof starts the server as a host does, asks it a question, says who answered."""
+"""A proof starts the server as a host does. It asks a question and says who answered."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.hosts.wiring import PROFILE, PROOF_CLIENT, ServerStart
-from memory_tui.records import dataclass
 
 SECONDS = 60.0
 """How long a server may take for its answer: the first one may wait for the first index."""

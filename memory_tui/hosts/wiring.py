@@ -6,12 +6,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from memory_tui.core.errors import SettingError
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.hosts.file_changes import FileEdit

@@ -1,4 +1,6 @@
-"""Inbox checks, a row each: secrets, repeats, contradictions, passed days, dead paths, lost lines, tool output."""
+"""Inbox checks are one row each. They find secrets, repeats, contradictions, passed days, dead paths, lost lines and
+tool output.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import datetime as dt
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -38,7 +40,6 @@ from memory_tui.inbox.findings import (
     Unlisted,
 )
 from memory_tui.openclaw.dreaming import dream_blocks
-from memory_tui.records import dataclass
 from memory_tui.workspace.annotations import flaws
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""An inbox entry: which lines, why, what can be done."""
+"""An inbox entry names lines that need a decision. It says why, and what can be done."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.curate.changes import FENCE, HEADING, ITEM
 from memory_tui.inbox.findings import InboxClaim
-from memory_tui.records import dataclass
 
 Action = Literal[
     "merge",

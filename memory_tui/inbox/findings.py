@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 from memory_tui.core.formatting import plural
-from memory_tui.records import dataclass
 
 
 class InboxClaim(ABC):

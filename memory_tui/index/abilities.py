@@ -1,4 +1,4 @@
-"""Abilities of this SQLite: full-text search, trigrams, sqlite-vec.
+"""What this SQLite can do. It may have full-text search, trigrams and sqlite-vec.
 
 `MEMORY_TUI_DISABLE` names abilities between commas:
 
@@ -14,12 +14,10 @@ import functools
 import importlib.util
 import os
 import struct
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
-
-from memory_tui.records import dataclass
 
 SWITCH = "MEMORY_TUI_DISABLE"
 NAMES = ("fts5", "trigram", "vec0")

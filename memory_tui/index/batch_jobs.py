@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,6 @@ from memory_tui.index.embedding import RECENT, sendable, since
 from memory_tui.index.store import UNCLAIMED, Store
 from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
 from memory_tui.providers.provider_protocol import Identity, Vectors
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService

@@ -6,12 +6,12 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

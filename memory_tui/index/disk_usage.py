@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_tui.index.index_file import rebuild_of
 from memory_tui.index.store import Store
-from memory_tui.records import dataclass
 from memory_tui.source.rows import TableSize
 
 _KINDS = (

@@ -1,4 +1,5 @@
-"""Embedding of chunks: which texts or media files go to the provider, which it rejected, which are withheld as secrets.
+"""Embedding of chunks decides which texts or media files go to the provider. It knows which the provider rejected, and
+which are withheld as secrets.
 
 The index remembers rejected texts by the provider's identity and the hash of the text, with the reason. They are asked
 for again when the text or the provider is another one, when somebody says so, and after a day. Words still find them.
@@ -15,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -29,7 +31,6 @@ from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
 from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
 from memory_tui.providers.provider_protocol import Identity, MediaText, Provider, Vectors
-from memory_tui.records import dataclass
 from memory_tui.workspace import roots
 from memory_tui.workspace.media import MediaDocument, path_in
 from memory_tui.workspace.roots import Roots

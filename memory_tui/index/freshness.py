@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from memory_tui.core.settings import Settings
 from memory_tui.index import abilities, schema
 from memory_tui.index.mass_deletion import Devices, Shrink, sort_out
 from memory_tui.index.schema import Recipe
-from memory_tui.records import dataclass
 from memory_tui.source.note_state import FileState, State, Thresholds, difference, state_of
 from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES

@@ -1,4 +1,4 @@
-"""The index file: where it lies, private to its user, never in the place of another file."""
+"""Where the index file lies: private to its user, never in the place of another file."""
 
 from __future__ import annotations
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.notices import Notice
-from memory_tui.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from memory_tui.index import schema
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.provider_protocol import Identity, Vectors
-from memory_tui.records import dataclass
 from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 

@@ -1,8 +1,8 @@
-"""Integrity of an index: damage is found, a clean shutdown is marked, a bad file is quarantined.
+"""Integrity finds the damage of an index file. It marks a clean shutdown, and quarantines a bad file.
 
 A marker lies beside the index and holds size, modification time and checksum of the closed file. It is taken away as
-soon as the index is written again. Who was killed leaves none, and what others, or a failing disk, did to the file does
-not fit it.
+soon as the index is written again. A killed process leaves none, and what others, or a failing disk, did to the file
+does not fit it.
 
 Only what is an index of ours by its name, its owner and the mark in its first page is removed. A file of another
 program that once lay in the place of the index, or one whose first page is gone, stays until somebody moves it.

@@ -13,10 +13,9 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from memory_tui.records import dataclass
 from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, reachable

@@ -12,6 +12,7 @@ import errno
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -25,7 +26,6 @@ from memory_tui.index.index_file import SIDES, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.providers.provider_protocol import Provider
-from memory_tui.records import dataclass
 from memory_tui.source.rows import NewNotes
 from memory_tui.workspace import notes as workspace_notes
 

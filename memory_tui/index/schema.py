@@ -1,4 +1,4 @@
-"""The schema of an index file: its tables, the recipe it was made with.
+"""The schema of an index file. It has the tables and the recipe the index was made with.
 
 `meta`, `files`, `chunks`, `embedding_cache`, `chunks_fts` and `chunks_vec` keep the names and the meaning of
 OpenClaw 2026.3.13; inside, rows are tied by integers and vectors are float32 BLOBs. An index file is disposable:
@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.config.places import ExtraPath
 from memory_tui.core.tokens import STEM_TOKENIZER
-from memory_tui.records import dataclass
 from memory_tui.workspace.media import MediaRules
 
 if TYPE_CHECKING:

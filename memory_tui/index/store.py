@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from memory_tui.index.database import Database, Rows
 from memory_tui.index.full_text import FullText
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.providers.provider_protocol import Identity, Vectors
-from memory_tui.records import dataclass
 from memory_tui.source.protocol import making_sense
 from memory_tui.source.rows import (
     ChunkPage,

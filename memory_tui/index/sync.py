@@ -7,7 +7,7 @@ beside it, and the old one answers until the new one is whole.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_tui.core import events
@@ -20,7 +20,6 @@ from memory_tui.index.freshness import PATIENT, recipe_for
 from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
 from memory_tui.index.sync_run import Lost, SyncOptions, SyncRun
-from memory_tui.records import dataclass
 from memory_tui.source.note_state import Thresholds, difference
 from memory_tui.workspace.roots import scan as look
 

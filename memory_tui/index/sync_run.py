@@ -1,4 +1,4 @@
-"""One run of a sync over an index: it stops on request, measures its speed.
+"""One run of a sync over an index. It stops on request and measures its speed.
 
 A file's rows are replaced in one transaction, and vectors are kept as soon as they are made. Whoever is killed leaves
 an index of whole files, and the next run goes on from there.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_tui.core import events
@@ -21,7 +21,6 @@ from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.mass_deletion import VanishedNotes
-from memory_tui.records import dataclass
 from memory_tui.source.last_text import LastText, is_daily, last_text, shrank
 from memory_tui.source.note_state import Thresholds, difference, touched, waits
 from memory_tui.source.rows import CHANGED, IndexedNote

@@ -15,6 +15,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 from watchfiles import Change, watch
@@ -22,7 +23,6 @@ from watchfiles import Change, watch
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.formatting import plural
-from memory_tui.records import dataclass
 from memory_tui.workspace.media import modality_of
 from memory_tui.workspace.roots import FOLDER, Roots, scan
 from memory_tui.workspace.scan import Found, known_too_large, too_large

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memory_tui.core import jsstring
@@ -14,7 +15,6 @@ from memory_tui.ltm.entry import IMPORTANCE, EntryRefused
 from memory_tui.ltm.lance import TableMissing
 from memory_tui.ltm.memories import COMMAND_MIN, LIMIT, TOOL_MIN, FoundEntry, Memories, StoredEntry
 from memory_tui.openclaw.prompt import RECALL, STORE
-from memory_tui.records import dataclass
 
 _RECALLED, _SHORTEST_PROMPT = 3, 5
 _NOTHING = "No relevant memories found."

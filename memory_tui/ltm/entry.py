@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
-from memory_tui.records import dataclass
 
 CATEGORIES = ("preference", "fact", "decision", "entity", "other")
 IMPORTANCE = 0.7

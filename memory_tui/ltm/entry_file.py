@@ -6,6 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.ltm import entry, entry_table
 from memory_tui.ltm.entry import EntryRefused, MemoryEntry
 from memory_tui.ltm.vector_space import record_of
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.ltm.memories import Memories

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +20,6 @@ from memory_tui.core.locks import Holder, WriterLock, holder
 from memory_tui.core.secret_finder import masked
 from memory_tui.ltm.lance import MemoriesUnavailable
 from memory_tui.ltm.location import TableLocation
-from memory_tui.records import dataclass
 
 KEEP_DAYS = 90
 """So long a change can be undone."""

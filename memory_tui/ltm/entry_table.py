@@ -1,4 +1,4 @@
-"""The table of entries in LanceDB: read in pages, searched exactly, changed by id alone.
+"""The table of entries in LanceDB. It is read in pages, searched exactly, and changed by id alone.
 
 Nothing here decides whether a change is wanted. Each change is one commit of LanceDB: it is there, or it is not. A row
 travels whole, with columns that only another program knows.
@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -20,7 +21,6 @@ from memory_tui.ltm import lance
 from memory_tui.ltm.entry import EntryRefused, MemoryEntry, is_id
 from memory_tui.ltm.lance import MemoriesUnavailable, TableMissing
 from memory_tui.ltm.location import TableLocation
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import tokens
@@ -18,7 +18,6 @@ from memory_tui.core.errors import EditRefused, SettingError
 from memory_tui.core.secret_finder import kinds
 from memory_tui.ltm import entry, entry_table, lance
 from memory_tui.ltm.location import TableLocation
-from memory_tui.records import dataclass
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import ChunkPage
 

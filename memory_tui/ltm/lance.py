@@ -1,4 +1,4 @@
-"""The only module that imports LanceDB: on first use, its exceptions turned into our errors.
+"""The only module that imports LanceDB. It does so on first use, and turns its exceptions into our errors.
 
 Nothing else of the package imports lancedb or pyarrow: the two take seconds, and most runs never need them.
 """

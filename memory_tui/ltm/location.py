@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,6 @@ from memory_tui.config import keys, places
 from memory_tui.core.errors import SettingError
 from memory_tui.ltm import entry
 from memory_tui.plan import Choices
-from memory_tui.records import dataclass
 
 CONFIG = keys.LANCEDB
 ENTRIES = "memories"

@@ -1,4 +1,5 @@
-"""The memories of one table are the entries that every front end stores, searches, changes, undoes.
+"""The memories of one table are the entries in it. Every front end stores, searches and changes them here, and undoes
+that.
 
 Entries exist nowhere else, so they are sources: nothing is written before a person agrees once, each change is in the
 journal before it is made, and one process at a time makes one.
@@ -11,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -25,7 +26,6 @@ from memory_tui.ltm.entry_table import EntryTable, Rows
 from memory_tui.ltm.lance import MemoriesUnavailable, TableMissing
 from memory_tui.ltm.location import EntryRules, TableLocation
 from memory_tui.ltm.vector_space import SpaceProof, VectorSpace, record_of
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals

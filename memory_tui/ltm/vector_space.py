@@ -7,7 +7,7 @@ embedded again, and the vectors compared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_tui import plan as plans
@@ -22,7 +22,6 @@ from memory_tui.plan import NAMED, Choices
 from memory_tui.providers import registry
 from memory_tui.providers.chain import NONE, Chain
 from memory_tui.providers.provider_options import ProviderSettings, Secret, on_this_machine
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals

@@ -1,15 +1,19 @@
 """The MCP server that gives agents the two tools of OpenClaw's memory.
 
-- dispatch: The Model Context Protocol as this server speaks it: both of its eras, their requests, their errors. ->
-  Connection
-- host: The host of the server's memory: opened when first needed, shared by threads, closed at the end. ->
-  ServedMemory
+- dispatch: The Model Context Protocol as this server speaks it. -> Connection
+- host: The host of the server's memory. -> ServedMemory
+- keeper: The keeper of an index answers questions for the other processes over it, as they would by themselves. ->
+  KeeperClient
+- keeper_socket: A socket on which the keeper of an index answers other processes of the same user, one question a
+  connection. -> KeeperSocket
 - plugin_methods: Private methods for the plugin in OpenClaw's memory slot: what the host asks beside the agent's tools.
   -> answer
-- resources: Notes as MCP resources: a list with sizes, the text of one by its URI. -> page
+- questions: A question to the memory: a call of a tool or of a private method, with all that its answer depends on. ->
+  answered
+- resources: Notes as MCP resources. -> page
 - schemas: The JSON schemas of the tools, as they are recorded in schemas.json. -> recorded
-- server: The MCP server of a memory: tools, notes as resources, the recall rule as a prompt. -> serve
-- tools: The two tools of OpenClaw's memory: memory_search, memory_get. -> memory_search
-- types: The types of the tools' arguments, of their answers; schemas.json is made of them. -> SearchAnswer
+- server: The MCP server of a memory. -> serve
+- tools: The two tools of OpenClaw's memory. -> memory_search
+- types: The types that the tools take or return; schemas.json is made of them. -> SearchAnswer
 - wire: JSON-RPC over standard streams: one message a line; a line that is no message gets an error. -> Pipes
 """

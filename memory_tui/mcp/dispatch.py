@@ -1,4 +1,4 @@
-"""The Model Context Protocol as this server speaks it: both of its eras, their requests, their errors.
+"""The Model Context Protocol as this server speaks it. Requests and errors of both its eras stand here.
 
 The handshake era (2024-11-05 to 2025-11-25) begins with `initialize`; since 2026-07-28 each request says by itself in
 `_meta` what it speaks. The first request of a connection decides. A batch, which only 2025-03-26 knows, is answered by
@@ -15,13 +15,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.mcp import wire
 from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Batch, Id
-from memory_tui.records import dataclass
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions that a connection agrees on by `initialize`; a client that names another one is offered the last."""

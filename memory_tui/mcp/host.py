@@ -1,36 +1,40 @@
-"""The host of the server's memory: opened when first needed, shared by threads, closed at the end.
+"""The host of the server's memory. It is opened when first needed, shared by threads, and closed at the end.
 
 A client waits for the server to start, so what answers questions is imported by whoever opens the memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
+from memory_tui.core.locks import WriterLock
 from memory_tui.core.sanitize import one_line
-from memory_tui.hosts.wiring import PROOF_CLIENT
+from memory_tui.mcp.keeper_socket import KeeperRefusal
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recall_rule
 from memory_tui.recalls.recalled_lines import Mode, mode_of
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.core.events import Event
     from memory_tui.engine.engine import Engine
     from memory_tui.ltm.agent_answers import ToolAnswer
-    from memory_tui.mcp.tools import AnswerRules
+    from memory_tui.mcp.keeper import KeeperClient
+    from memory_tui.mcp.questions import AgentQuestion
     from memory_tui.mcp.types import GetAnswer, SearchAnswer
+    from memory_tui.plan import Plan
     from memory_tui.recalls.recall_log import RecallEntry
 
 _FIRST_INDEX_SECONDS = 600.0
 _GOODBYE_SECONDS = 1.0
-TOO_LATE = "This answer came too late and was not delivered."
+_LOOK_SECONDS = 1.0
+"""How often a server that asks the keeper sees whether that still runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,35 +57,93 @@ class ServerOptions:
 
 
 class ServedMemory:
-    """Answers the tools, from any thread. A memory that cannot be opened is tried again at the next question."""
+    """Answers the tools, from any thread: by the keeper of the index where there is one that works alike, else by a
+    memory of its own. A memory that cannot be opened is tried again at the next question.
+    """
 
-    def __init__(self, open_memory: Callable[[], Engine], wishes: ServerOptions) -> None:
+    def __init__(
+        self, open_memory: Callable[[], Engine], wishes: ServerOptions, planned: Callable[[], Plan] | None = None
+    ) -> None:
         self.news = ""
         """What is being done meanwhile, for somebody who waits."""
         self._open_memory = open_memory
         self.wishes = wishes
         # A signal may close the host while its own thread does.
-        self._lock = threading.RLock()
+        self._lock, self._finding = threading.RLock(), threading.RLock()
         self._memory: Engine | None = None
         self._closed = Stop()
         self._warming = False
+        self._planned = planned
+        self._client: KeeperClient | None = None
+        self._alone = planned is None
+        """Whether no keeper is asked any more."""
 
     def rule(self, citations: Mode) -> str:
         """When to search the memory, or that the configuration switched that off."""
         disabled = self.wishes.disabled
         return disabled_rule(disabled) if disabled else recall_rule(citations)
 
-    def memory(self) -> Engine:
-        """The open memory. Raises MemoryTuiError, Cancelled when it was closed."""
+    def memory(self, keeping: WriterLock | None = None) -> Engine:
+        """The open memory, which keeps its index by the lock `keeping` where there is one.
+
+        Raises MemoryTuiError, Cancelled when it was closed.
+        """
         with self._lock:
             if self._closed.is_set():
                 raise Cancelled
             if self._memory is None:
+                from memory_tui.mcp.keeper import serve
+
                 memory = self._open_memory()
                 memory.listen(self._heard)
+                serve(memory)
+                if keeping is not None:
+                    memory.indexer.leadership.take(keeping)
                 memory.start()
                 self._memory = memory
+            elif keeping is not None:
+                self._memory.indexer.leadership.take(keeping)
             return self._memory
+
+    def _keeper(self) -> KeeperClient | None:
+        """The keeper that is asked; None where this process answers by itself. Raises Cancelled."""
+        if self._alone or self._memory is not None or self._planned is None:
+            return None
+        with self._finding:
+            if self._client is None and not self._alone:
+                from memory_tui.mcp.keeper import KeeperClient
+
+                try:
+                    client = KeeperClient(self._planned())
+                except MemoryTuiError:
+                    # To open the memory meets the same, and that is told.
+                    self._alone = True
+                    return None
+                if isinstance(client.greet(), KeeperRefusal):
+                    self._alone = True
+                    return None
+                self._client = client
+                threading.Thread(target=self._succeed, args=(client,), name="memory-succeed", daemon=True).start()
+            return self._client
+
+    def _succeed(self, client: KeeperClient) -> None:
+        """When the keeper has ended, one of the servers that asked it opens its memory and keeps the index."""
+        while not self._closed.wait(_LOOK_SECONDS) and self._memory is None:
+            if client.lives():
+                continue
+            try:
+                if (keeping := WriterLock.acquire(client.plan.index, "keeper")) is None:
+                    continue
+                with contextlib.ExitStack() as undo:
+                    undo.enter_context(keeping)
+                    self.memory(keeping)
+                    undo.pop_all()
+            except Cancelled:
+                return
+            except MemoryTuiError as error:
+                # The next question tries again.
+                complain(error)
+                return
 
     def warm(self) -> None:
         """Open the memory in the background, so that the first question finds everything in place."""
@@ -93,6 +155,8 @@ class ServedMemory:
         from memory_tui.providers import registry
 
         try:
+            if self._keeper() is not None:
+                return
             memory = self.memory()
             # A remote provider is not paid for a question that nobody has asked.
             question = "" if registry.sends(memory.plan.provider) else "memory"
@@ -138,100 +202,80 @@ class ServedMemory:
         if self.wishes.citations is not None:
             return self.wishes.citations
         try:
-            return mode_of(self.memory().plan.config.value("memory.citations"))
+            return mode_of(self.plan().config.value("memory.citations"))
         except MemoryTuiError:
             return "auto"
 
     def profile(self) -> str:
         """The profile that ranks the answers; empty while the memory cannot be opened."""
-        with self._lock:
-            return "" if self._memory is None else self._memory.plan.settings.word("profile")
+        if self._memory is not None:
+            return self._memory.plan.settings.word("profile")
+        return "" if self._client is None else self._client.plan.settings.word("profile")
 
-    def _manner(self, memory: Engine, session_key: str) -> AnswerRules:
-        from memory_tui.mcp.tools import AnswerRules
-
-        most = self.wishes.max_injected_chars
-        return AnswerRules(
-            self.citations(),
-            session_key or self.wishes.session_key,
-            memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,
-        )
+    def plan(self) -> Plan:
+        """What was decided of the memory, which need not be open for that. Raises MemoryTuiError, Cancelled."""
+        keeper = self._keeper()
+        return self.memory().plan if keeper is None else keeper.plan
 
     def search(
         self, given: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
     ) -> SearchAnswer:
         """memory_search, written down where that is wanted. Raises QueryError, Cancelled."""
-        from memory_tui.mcp.tools import memory_search, unavailable
-        from memory_tui.recalls import recall_log, rerun
-
-        at, began = time.time(), time.perf_counter()
+        question = self._question(SEARCH, given, client, session_key or self.wishes.session_key, late)
         try:
-            memory = self.memory()
-        except Cancelled:
+            return cast("SearchAnswer", self._asked(question, cancel))
+        except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
+            from memory_tui.mcp.tools import unavailable
+
             return unavailable(error)
-        manner = self._manner(memory, session_key)
-        found = memory_search(memory, given, manner, cancel, late=late)
-        if self._logs(memory) and not client.startswith(PROOF_CLIENT):
-            answer = found.answer
-            outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
-            entry = recall_log.RecallEntry(
-                SEARCH,
-                str(given.get("query")),
-                at,
-                client,
-                memory.plan.agent.id,
-                str(given.get("corpus") or ""),
-                outcome=outcome,
-                ms=(time.perf_counter() - began) * 1000,
-                most_characters=manner.max_injected_chars,
-                by_words=late,
-                backend=answer.get("backend", ""),
-            )
-            # Whoever asked has been given another answer when this one comes too late.
-            came = 0 if cancel.is_set() else len(answer["results"])
-            is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
-            if found.trace is not None:
-                entry = rerun.with_trace(entry, found.trace, came, is_cut=is_cut)
-            elif answer.get("backend") == "qmd" and not cancel.is_set():
-                entry = _with_hits_of_qmd(entry, answer)
-            note_down(memory, replace(entry, outcome=TOO_LATE) if cancel.is_set() else entry)
-        return found.answer
 
-    def get(self, given: Mapping[str, Any], client: str) -> GetAnswer:
+    def get(self, given: Mapping[str, Any], client: str, cancel: Stop | None = None) -> GetAnswer:
         """memory_get, written down where that is wanted. Raises QueryError, Cancelled."""
-        from memory_tui.mcp.tools import memory_get, refused
-        from memory_tui.recalls import recall_log
-
-        at, began = time.time(), time.perf_counter()
         try:
-            memory = self.memory()
-        except Cancelled:
+            return cast("GetAnswer", self._asked(self._question(GET, given, client), cancel or Stop()))
+        except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
+            from memory_tui.mcp.tools import refused
+
             return refused(str(given.get("path", "")), error)
-        found = memory_get(memory, given)
-        if self._logs(memory):
-            first = found.get("from", 1)
-            last = first + found.get("lines", 0) - 1
-            note_down(
-                memory,
-                recall_log.RecallEntry(
-                    GET,
-                    found["path"],
-                    at,
-                    client,
-                    memory.plan.agent.id,
-                    outcome=f"lines {first} to {last}"
-                    if found["status"] == "ok"
-                    else found.get("error", "There is no such note."),
-                    ms=(time.perf_counter() - began) * 1000,
-                    first_line=first if found["status"] == "ok" else 0,
-                    last_line=last if found["status"] == "ok" else 0,
-                ),
-            )
-        return found
+
+    def private(self, method: str, given: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+        """What the plugin in OpenClaw's memory slot asked. Raises MemoryTuiError, Cancelled."""
+        return dict(self._asked(self._question(method, given), cancel))
+
+    def _question(
+        self, tool: str, given: Mapping[str, Any], client: str = "", session_key: str = "", late: bool = False
+    ) -> AgentQuestion:
+        from memory_tui.mcp.questions import AgentQuestion
+
+        wishes = self.wishes
+        return AgentQuestion(
+            tool, given, client, session_key, late, wishes.citations, wishes.max_injected_chars, wishes.log
+        )
+
+    def _asked(self, question: AgentQuestion, cancel: Stop) -> Mapping[str, Any]:
+        """The answer: of the keeper where there is one that works alike, else of the memory opened here.
+
+        Raises MemoryTuiError, Cancelled.
+        """
+        found, plan = None, None
+        if (keeper := self._keeper()) is not None:
+            told = keeper.ask(question, cancel)
+            if isinstance(told, KeeperRefusal):
+                self._alone = True
+            else:
+                found, plan = told, keeper.plan
+        if found is None or plan is None:
+            from memory_tui.mcp.questions import answered
+
+            memory = self.memory()
+            found, plan = answered(memory, question, cancel), memory.plan
+        if found.entry is not None:
+            note_down(plan, found.entry)
+        return found.answer
 
     def entries(self, tool: str, given: Mapping[str, Any], client: str) -> ToolAnswer:
         """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
@@ -244,12 +288,12 @@ class ServedMemory:
             found = agent_answers.answer(memory.memories, tool, asked)
         except MemoryTuiError as error:
             if tool == RECALL and self._logs(memory):
-                note_down(memory, _recall_of_memories(memory, asked, client, (at, began), (), error.message))
+                note_down(memory.plan, _recall_of_memories(memory, asked, client, (at, began), (), error.message))
             raise
         if tool == RECALL and self._logs(memory):
             hits = found.details.get("memories", ())
             outcome = "" if hits else "No memory was near enough."
-            note_down(memory, _recall_of_memories(memory, asked, client, (at, began), hits, outcome))
+            note_down(memory.plan, _recall_of_memories(memory, asked, client, (at, began), hits, outcome))
         return found
 
     def _logs(self, memory: Engine) -> bool:
@@ -280,36 +324,12 @@ def _recall_of_memories(
     )
 
 
-def _with_hits_of_qmd(entry: RecallEntry, answer: SearchAnswer) -> RecallEntry:
-    """`entry` with the hits that went out, by QMD's ranks and scores; of its index nothing is known that would last."""
-    from memory_tui.recalls.recall_log import LoggedHit
-
-    clamped = answer.get("clamped")
-    last = len(answer["results"]) if clamped and clamped["cut"] else 0
-    hits = tuple(
-        LoggedHit(
-            hit["path"],
-            hit["startLine"],
-            hit["endLine"],
-            hit["score"],
-            0.0,
-            0.0,
-            cut=place == last,
-            rank=hit.get("rank", place),
-        )
-        for place, hit in enumerate(answer["results"], 1)
-    )
-    ranked = len(hits) + (clamped["dropped"] if clamped else 0)
-    outcome = "" if hits else "QMD found nothing."
-    return replace(entry, provider="qmd", model="qmd", hits=hits, ranked=ranked, outcome=outcome)
-
-
-def note_down(memory: Engine, entry: RecallEntry) -> None:
+def note_down(plan: Plan, entry: RecallEntry) -> None:
     """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
     from memory_tui.recalls import recall_log
 
     try:
-        recall_log.append_recall(recall_log.recall_log_path(memory.plan.roots.workspace), entry)
+        recall_log.append_recall(recall_log.recall_log_path(plan.roots.workspace), entry)
     except (OSError, MemoryTuiError) as error:
         complain(error)
 

@@ -1,19 +1,15 @@
-"""Notes as MCP resources: a list with sizes, the text of one by its URI."""
+"""Notes as MCP resources. A client lists them with sizes, and reads one by its URI."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import urllib.parse
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from memory_tui.core.errors import PathRefused, QueryError
-from memory_tui.mcp.tools import shown
-from memory_tui.records import dataclass
-from memory_tui.workspace.roots import MEMORY, locate, scan
-
-if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
+from memory_tui.mcp import tools
+from memory_tui.workspace.roots import MEMORY, Roots, locate, scan, shown
 
 SCHEME = "memory:"
 TEMPLATE = "memory:{+path}"
@@ -43,10 +39,10 @@ def path_of(address: str) -> str:
     return urllib.parse.unquote(address.removeprefix(SCHEME))
 
 
-def page(memory: Engine, cursor: str | None) -> tuple[list[File], str | None]:
+def page(roots: Roots, cursor: str | None) -> tuple[list[File], str | None]:
     """Notes on disk by path, from the one after `cursor`, and the next cursor. Raises WorkspaceError, QueryError."""
     after = "" if cursor is None else _path_in(cursor)
-    found = sorted(scan(memory.plan.roots).found)
+    found = sorted(scan(roots).found)
     notes = [item for item in found if item.source == MEMORY and item.path > after]
     files = [File(uri(item.path), item.path, item.size, item.mtime_ns / 1e9) for item in notes[:PAGE]]
     return files, cursor_at(files[-1].path) if len(notes) > PAGE else None
@@ -70,8 +66,8 @@ def _path_in(cursor: str) -> str:
     return path
 
 
-def text(memory: Engine, address: str) -> str:
+def text(roots: Roots, address: str) -> str:
     """The whole text of a note, made visible where it hides. Raises PathRefused, Unreadable."""
     path = path_of(address)
-    locate(memory.plan.roots, path)
-    return shown(memory.notes.read(path).text)
+    locate(roots, path)
+    return tools.shown(shown(roots, path).text)

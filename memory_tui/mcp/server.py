@@ -1,4 +1,4 @@
-"""The MCP server of a memory: tools, notes as resources, the recall rule as a prompt.
+"""The MCP server of a memory. It has tools, notes as resources, and the recall rule as a prompt.
 
 Standard output carries the protocol and nothing else. A request that is wrong is answered, and the server lives on; it
 ends when its input ends, and takes its threads with it. The handshake and the lists are answered before anything is
@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_tui import __version__
@@ -30,7 +30,6 @@ from memory_tui.mcp.dispatch import Caller, Connection, Method, Refusal, ServerI
 from memory_tui.mcp.schemas import UNTRUSTED, recorded
 from memory_tui.mcp.wire import INVALID_PARAMS, Pipes
 from memory_tui.openclaw.prompt import GET, SEARCH
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.mcp.host import ServedMemory
@@ -164,7 +163,7 @@ class Handlers:
             return await self._call_entry_tool(name, given, caller.client)
         runs: dict[str, Callable[[Stop, bool], SearchAnswer | GetAnswer]] = {
             SEARCH: lambda cancel, late: self.host.search(given, key, caller.client, cancel, late),
-            GET: lambda *_: self.host.get(given, caller.client),
+            GET: lambda cancel, _: self.host.get(given, caller.client, cancel),
         }
         run = runs.get(name)
         if run is None:
@@ -203,9 +202,7 @@ class Handlers:
     async def call_private(self, name: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot."""
         del caller
-        from memory_tui.mcp import plugin_methods
-
-        return await self._in_thread(lambda cancel: plugin_methods.answer(name, self.host.memory(), params, cancel))
+        return await self._in_thread(lambda cancel: self.host.private(name, params, cancel))
 
     async def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """The notes, a page at a time."""
@@ -213,7 +210,7 @@ class Handlers:
         cursor = dispatch.optional_text(params, "cursor")
         from memory_tui.mcp import resources
 
-        found, following = await self._in_thread(lambda _: resources.page(self.host.memory(), cursor))
+        found, following = await self._in_thread(lambda _: resources.page(self.host.plan().roots, cursor))
         after = {} if following is None else {"nextCursor": following}
         return {"resources": [_resource(file) for file in found], **after}
 
@@ -235,7 +232,7 @@ class Handlers:
         address = dispatch.text(params, "uri")
         from memory_tui.mcp import resources
 
-        text = await self._in_thread(lambda _: resources.text(self.host.memory(), address))
+        text = await self._in_thread(lambda _: resources.text(self.host.plan().roots, address))
         # First in the object too, for a host that hands on all of it as it stands.
         meta = {"memory-tui/untrusted": UNTRUSTED}
         return {"contents": [{"_meta": meta, "uri": address, "mimeType": "text/markdown", "text": text}]}

@@ -1,10 +1,11 @@
-"""The two tools of OpenClaw's memory: memory_search, memory_get."""
+"""The two tools of OpenClaw's memory. They are memory_search and memory_get."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.core import jsstring
@@ -28,7 +29,6 @@ from memory_tui.mcp.types import (
     SearchArguments,
 )
 from memory_tui.recalls import recalled_lines
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import NoteMissing

@@ -1,4 +1,4 @@
-"""The types of the tools' arguments, of their answers; schemas.json is made of them.
+"""The types that the tools take or return; schemas.json is made of them.
 
 Names and meaning are OpenClaw's (2026.3.13, with the scores, the bound and the staleness of later releases). Only
 memory-tui has `about`, `held`, `maxCharacters`, `nearest`, `nearestMisses`, `empty`, `notices`, `roots` and `clamped`.
@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, with_config
 from pydantic_core import ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
@@ -48,10 +48,9 @@ Corpus = Literal["memory", "sessions", "all"]
 AnswerMode = Literal["hybrid", "fts-only", "vector-only", "none"]
 
 
+@with_config(extra="forbid")
 class SearchArguments(TypedDict):
     """The arguments of memory_search."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     query: Annotated[str, Field(description="What to look for, in words or as a question.")]
     maxResults: NotRequired[
@@ -102,22 +101,20 @@ GetArguments = TypedDict(
     },
 )
 """The arguments of memory_get."""
-GetArguments.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+with_config(extra="forbid")(GetArguments)
 
 
+@with_config(extra="forbid")
 class RecallArguments(TypedDict):
     """The arguments of memory_recall."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     query: Annotated[str, Field(description="What to look for.")]
     limit: NotRequired[Annotated[int, Field(ge=1, le=100, description="How many at most; 5 without it."), _WHOLE]]
 
 
+@with_config(extra="forbid")
 class StoreArguments(TypedDict):
     """The arguments of memory_store."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     text: Annotated[str, Field(description="What to remember, as one sentence.")]
     importance: NotRequired[Annotated[float, Field(ge=0, le=1, description="From 0 to 1; 0.7 without it."), _NUMBER]]
@@ -129,10 +126,9 @@ class StoreArguments(TypedDict):
     ]
 
 
+@with_config(extra="forbid")
 class ForgetArguments(TypedDict):
     """The arguments of memory_forget."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     query: NotRequired[Annotated[str, Field(description="What the memory says; one clear hit is forgotten.")]]
     memoryId: NotRequired[Annotated[str, Field(description="The id of the memory.")]]

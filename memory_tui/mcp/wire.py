@@ -14,11 +14,10 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from memory_tui.core import jsstring
-from memory_tui.records import dataclass
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 

@@ -1,7 +1,8 @@
-"""OpenClaw's own files are read here; written are session notes alone, or with approval hashes of its trust ledger.
+"""OpenClaw's own files are read here. Session notes are written, and with approval hashes of its trust ledger; nothing
+else.
 
-- agent_sessions: Agent sessions of OpenClaw 2026.9 stand in a database, out of which they are copied as transcripts.
-  -> SessionCopies
+- agent_sessions: Agent sessions of OpenClaw 2026.9 stand in a database, out of which they are copied as transcripts. ->
+  SessionCopies
 - compare: A comparison of OpenClaw's own index with the notes on disk, file by file. -> compare
 - dreaming: Dreaming is what OpenClaw 2026.9 writes into notes at night, between markers that it looks for again. ->
   dream_blocks

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ from memory_tui.core.redaction import redact
 from memory_tui.notices import Notice
 from memory_tui.openclaw import flush, open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     import apsw

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -31,7 +31,6 @@ from memory_tui.openclaw.host_index import (
     HostProblem,
     Key,
 )
-from memory_tui.records import dataclass
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import chunk_note

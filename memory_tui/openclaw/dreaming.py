@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
-from memory_tui.records import dataclass
 
 _PROMOTED = re.compile(r"## Promoted From Short-Term Memory\b.*")
 _SECTION = re.compile(r"#{1,2}(?:\s|$)")

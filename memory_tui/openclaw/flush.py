@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from memory_tui.core.errors import Unreadable
-from memory_tui.records import dataclass
 
 SILENT = "NO_REPLY"
 """What the agent answers when there is nothing to store; hosts show nothing of it."""

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -17,7 +17,6 @@ import apsw
 
 from memory_tui.index import schema
 from memory_tui.openclaw import open_foreign
-from memory_tui.records import dataclass
 from memory_tui.workspace.annotations import Annotations
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ import apsw
 from memory_tui.core.formatting import plural
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.trust import TABLE
-from memory_tui.records import dataclass
 
 PLUGIN, RECALLS, PHASES = "memory-core", "short-term-recall", "short-term-phase-signals"
 LEAST_SCORE, LEAST_SIGNALS, LEAST_QUERIES, MOST_DAYS, MOST = 0.75, 3, 3, 30, 10

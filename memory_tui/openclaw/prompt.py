@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from memory_tui.core import jsstring
-from memory_tui.records import dataclass
 
 HEADING = "## Memory Recall"
 SEARCH, GET = "memory_search", "memory_get"

@@ -15,6 +15,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -24,7 +25,6 @@ from memory_tui.core import atomic, jsstring, locks
 from memory_tui.core.errors import IndexBusy, MemoryTuiError, Unreadable
 from memory_tui.core.jsstring import utf16_head
 from memory_tui.core.redaction import redact
-from memory_tui.records import dataclass
 
 MESSAGES = 15
 MAX_BYTES = 8 << 20

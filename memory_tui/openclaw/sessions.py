@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,6 @@ from memory_tui.config.places import agent_database, session_folder
 from memory_tui.core import state_db
 from memory_tui.core.errors import MemoryTuiError, StateUnavailable
 from memory_tui.openclaw import agent_sessions, flush
-from memory_tui.records import dataclass
 
 TABLE = state_db.Table("flush_marks", most=1000)
 _COMPACTION = "agents.defaults.compaction"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import jsstring
-from memory_tui.records import dataclass
 from memory_tui.workspace.annotations import Annotations
 
 LINE = 0.65

@@ -17,7 +17,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -28,7 +28,6 @@ from memory_tui.config import places
 from memory_tui.core.errors import ApprovalUnsaved, EditRefused
 from memory_tui.core.formatting import plural
 from memory_tui.openclaw import open_foreign
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.plan import Plan

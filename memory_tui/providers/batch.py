@@ -10,7 +10,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import tenacity
@@ -22,7 +22,6 @@ from memory_tui.providers.failures import PASSING, RETRIED, Cause, ProviderFailu
 from memory_tui.providers.http_client import Background, Http
 from memory_tui.providers.provider_options import require_approval
 from memory_tui.providers.provider_protocol import Vectors
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.providers.provider_options import ProviderSettings, Wire

@@ -1,14 +1,14 @@
-"""The wire format of a batch service, as data: how a job is written, where its answers hold what."""
+"""The wire format of a batch service, as data. It says how a job is written and where its answers hold what."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.providers.answer_vectors import Malformed
-from memory_tui.records import dataclass
 
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
 Way = tuple[str | int, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.errors import ProviderError
@@ -17,7 +17,6 @@ from memory_tui.providers import registry
 from memory_tui.providers.chain_member import ChainMember, MemberState, ProviderPreview, Role
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, LastFailure, ProviderFailure, state_of
 from memory_tui.providers.provider_options import ProviderSettings
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService

@@ -1,15 +1,15 @@
-"""A chain member is one provider with its health, its failures, its pauses."""
+"""A chain member is one provider with its health. Its failures and its pauses are part of that."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, LastFailure, ProviderFailure, state_of
 from memory_tui.providers.provider_options import ProviderSettings, may_send, on_this_machine, require_approval
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService

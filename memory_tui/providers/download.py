@@ -1,4 +1,4 @@
-"""The download of a model file: resumed after a break, checked by size, by checksum."""
+"""The download of a model file. It resumes after a break, and checks size and checksum."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_tui.core.errors import ProviderError
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Vectors

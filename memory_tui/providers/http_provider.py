@@ -1,4 +1,4 @@
-"""A provider over HTTP: grouped requests, retries, a breaker, long texts cut."""
+"""A provider over HTTP. It groups requests, retries them behind a breaker, and cuts long texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a provider: endpoint, model, headers, secrets that are never shown."""
+"""The options of a provider. They are endpoint, model, headers, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import json
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.records import dataclass
 
 HIDDEN = "[hidden]"
 _PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})

@@ -1,13 +1,12 @@
-"""The protocol of a provider: texts to unit vectors, an identity, health as a value."""
+"""The protocol of a provider. It turns texts into unit vectors, has an identity, and gives its health as a value."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
-
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

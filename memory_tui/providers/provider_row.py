@@ -1,15 +1,14 @@
-"""A provider row holds every fact of one provider: hosts, key variables, models, prices, wire format."""
+"""A provider row holds every fact of one provider. It has hosts, key variables, models, prices and wire format."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import Headers, ProviderSettings, Wire, fingerprint, host_of, listed, variant
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch_format import BatchFormat

@@ -1,4 +1,4 @@
-"""The serving provider as a status reports it: which one was asked for, which one answers, why.
+"""The serving provider as a status reports it. It says which one was asked for, which one answers, and why.
 
 The first line, the Cause pane, `status`, `provider`, `doctor`, `index`, `search` and MCP are all made of it.
 """
@@ -6,12 +6,11 @@ The first line, the Cause pane, `status`, `provider`, `doctor`, `index`, `search
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memory_tui.providers.chain import Fallback
 from memory_tui.providers.failures import Cause, LastFailure
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.providers.chain import Chain

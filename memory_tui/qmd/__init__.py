@@ -3,14 +3,13 @@
 - answer: An answer of QMD is read strictly: each row is checked before anybody sees it. -> hits
 - client: The client asks QMD a question after it has seen that QMD can answer it. -> QmdClient
 - exported: Exported transcripts are notes that QMD can search: one for each session. -> export
-- folder: The folder of one agent's QMD has its configuration, its index, our record of its upkeep. -> QmdFolder
+- folder: The folder of one agent's QMD. -> QmdFolder
 - index: QMD's index is read beside the files on disk; it is never written here. -> read
 - loopback: A server of QMD on loopback answers without the start of a process. -> QmdServer
-- models: QMD's models are checked on disk before QMD runs, which would download missing ones, or delete bad ones. ->
-  models
-- options: Options are what a configuration says of QMD: how it is run, what it searches, who may ask it. -> QmdOptions
-- program: The program QMD is found, checked, run with hard limits. -> find
-- reasons: Reasons say why QMD's answer lacks a line: what can be known, nothing invented. -> why
+- models: QMD's models are checked on disk before QMD runs. -> models
+- options: Options are what a configuration says of QMD. -> QmdOptions
+- program: The program QMD runs with hard limits. -> find
+- reasons: Reasons say why QMD's answer lacks a line. -> why
 - side_by_side: Two answers side by side are matched by the lines they share. -> matched
-- upkeep: Upkeep brings QMD's collections, index, vectors up to date, one process at a time. -> Upkeep
+- upkeep: Upkeep runs one process of QMD at a time. -> Upkeep
 """

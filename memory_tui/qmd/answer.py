@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,7 +16,6 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.qmd.folder import QmdFailure
 from memory_tui.qmd.index import Collection
-from memory_tui.records import dataclass
 
 _URI = re.compile(r"qmd://([^/?#]+)/([^?#]+)(?:\?[^#]*)?\Z")
 _LINES = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? @@[^\n]*(?:\n|\Z)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,6 @@ from memory_tui.qmd.folder import QmdFailure, QmdFolder
 from memory_tui.qmd.index import Coverage, QmdIndex
 from memory_tui.qmd.options import QmdOptions
 from memory_tui.qmd.program import Program
-from memory_tui.records import dataclass
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import Found

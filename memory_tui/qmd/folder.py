@@ -1,16 +1,15 @@
-"""The folder of one agent's QMD has its configuration, its index, our record of its upkeep."""
+"""The folder of one agent's QMD. It has QMD's configuration and index, and our record of its upkeep."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import MemoryTuiError
-from memory_tui.records import dataclass
 
 Kind = Literal["program", "version", "approval", "timeout", "exit", "answer", "index", "models"]
 _MOST_BYTES = 1 << 20

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -17,7 +17,6 @@ from memory_tui.core.formatting import plural
 from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
 from memory_tui.qmd.folder import QmdFailure
 from memory_tui.qmd.options import WantedCollection
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     import apsw

@@ -1,16 +1,16 @@
-"""QMD's models are checked on disk before QMD runs, which would download missing ones, or delete bad ones."""
+"""QMD's models are checked on disk before QMD runs. It would download missing ones and delete bad ones."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from memory_tui.qmd.folder import QmdFailure, QmdFolder
-from memory_tui.records import dataclass
 
 Role = Literal["embed", "generate", "rerank"]
 DEFAULTS: Mapping[Role, str] = MappingProxyType(

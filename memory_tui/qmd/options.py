@@ -1,17 +1,17 @@
-"""Options are what a configuration says of QMD: how it is run, what it searches, who may ask it."""
+"""Options are what a configuration says of QMD. They say how it is run, what it searches, and who may ask it."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_tui.config.keys import QMD
 from memory_tui.config.places import expand, state_folder
 from memory_tui.plan import Choices
-from memory_tui.records import dataclass
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", re.IGNORECASE)

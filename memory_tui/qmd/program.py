@@ -1,4 +1,4 @@
-"""The program QMD is found, checked, run with hard limits."""
+"""The program QMD runs with hard limits. It is found and checked first."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -24,7 +25,6 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.qmd.folder import QmdFailure, QmdFolder
-from memory_tui.records import dataclass
 
 MOST_OUTPUT = 200_000
 """Characters of output after which a run is given up, as documented."""

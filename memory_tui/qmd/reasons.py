@@ -1,4 +1,4 @@
-"""Reasons say why QMD's answer lacks a line: what can be known, nothing invented."""
+"""Reasons say why QMD's answer lacks a line. They say what can be known, and invent nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core.cancel import Stop
@@ -13,7 +14,6 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.tokens import is_cjk
 from memory_tui.qmd import index
 from memory_tui.qmd.index import Collection
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.qmd.answer import QmdHit

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from memory_tui.qmd.answer import QmdHit
-from memory_tui.records import dataclass
 
 CUT = 6
 """Hits that recall is counted over, as many as an agent gets."""

@@ -1,11 +1,11 @@
-"""Upkeep brings QMD's collections, index, vectors up to date, one process at a time."""
+"""Upkeep runs one process of QMD at a time. It brings collections, index and vectors up to date."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from memory_tui.qmd import index, models, program
 from memory_tui.qmd.folder import QmdFailure
 from memory_tui.qmd.options import WantedCollection
 from memory_tui.qmd.program import Output, Program
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.qmd.client import QmdClient

@@ -15,7 +15,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,6 @@ from memory_tui.core.redaction import redact
 from memory_tui.core.secret_finder import find as secret_places
 from memory_tui.core.settings import Scalar
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
-from memory_tui.records import dataclass
 
 _TRIES, _PAUSE_SECONDS = 2500, 0.002
 
@@ -213,7 +212,7 @@ def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) 
     kept = dataclasses.replace(
         entry, id=secrets.token_hex(4), query=_masked(entry.query), outcome=_masked(entry.outcome)
     )
-    line = json.dumps(_plain(kept), ensure_ascii=True).encode() + b"\n"
+    line = json.dumps(as_item(kept), ensure_ascii=True).encode() + b"\n"
     append_line(path, line, most_bytes)
     return kept
 
@@ -238,7 +237,8 @@ def is_partial(query: str) -> bool:
     return MASK in query or query.endswith("…")
 
 
-def _plain(entry: RecallEntry) -> dict[str, Any]:
+def as_item(entry: RecallEntry) -> dict[str, Any]:
+    """`entry` as a line has it, JSON-ready."""
     return {
         **{f.name: getattr(entry, f.name) for f in dataclasses.fields(entry)},
         "settings": dict(entry.settings),
@@ -248,16 +248,20 @@ def _plain(entry: RecallEntry) -> dict[str, Any]:
 
 
 def _entry(line: bytes) -> RecallEntry | None:
-    """A line as an entry; None when it is none. Fields that are unknown are left out."""
+    """A line as an entry; None when it is none."""
     try:
-        item = json.loads(line)
-        hits = tuple(LoggedHit(**_checked(LoggedHit, hit)) for hit in item.pop("hits", ()))
-        settings, requested = item.pop("settings", {}), item.pop("requested", {})
-        if not isinstance(settings, dict) or not isinstance(requested, dict):
-            return None
-        return RecallEntry(**_checked(RecallEntry, item), hits=hits, settings=settings, requested=requested)
+        return from_item(json.loads(line))
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def from_item(item: dict[str, Any]) -> RecallEntry:
+    """What `as_item` made; fields that are unknown are left out. Raises TypeError, AttributeError for anything else."""
+    hits = tuple(LoggedHit(**_checked(LoggedHit, hit)) for hit in item.pop("hits", ()))
+    settings, requested = item.pop("settings", {}), item.pop("requested", {})
+    if not isinstance(settings, dict) or not isinstance(requested, dict):
+        raise TypeError("settings")
+    return RecallEntry(**_checked(RecallEntry, item), hits=hits, settings=settings, requested=requested)
 
 
 _KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float), "bool": bool}

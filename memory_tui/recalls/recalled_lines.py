@@ -1,4 +1,4 @@
-"""Recalled lines: which lines were recalled, when, how an answer cites them.
+"""Recalled lines say which lines were recalled. They say when, and how an answer cites them.
 
 Only places and times are kept, in a file of JSON lines (recall_log.py): no question, no text of a note, so there is
 nothing in it to mask. Lines are named as they were counted then.
@@ -11,7 +11,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from memory_tui.core import jsstring
 from memory_tui.core.formatting import plural
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from memory_tui.recalls.recall_log import Log, RecallEntry

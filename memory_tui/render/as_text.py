@@ -1,4 +1,4 @@
-"""Answers, explanations, comparisons as lines of text.
+"""Results as lines of text. They are answers, explanations and comparisons.
 
 Hooks and prompts print plain text, and an agent waits for them: what only other answers need is imported by those.
 """

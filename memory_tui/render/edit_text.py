@@ -1,4 +1,4 @@
-"""Edits of notes as remedies, in words: what each adds, what it does to this question, to others."""
+"""Edits of notes as remedies, in words. They say what each adds, and what it does to this question and to others."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Hit text is what a list says of a hit: the name of its note, its title, the words that matter, its age."""
+"""Hit text is what a list says of a hit. It has the name of its note, its title, the words that matter, and its age."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.matched_words import MatchedWords, Span
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Candidate, ChunkRef
 from memory_tui.workspace.notes import heading_of, is_heading, shown_day, title_of
 

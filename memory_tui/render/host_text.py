@@ -1,4 +1,4 @@
-"""What OpenClaw has on disk as text: its configuration, its own index."""
+"""What OpenClaw has on disk, as text. That is its configuration and its own index."""
 
 from __future__ import annotations
 

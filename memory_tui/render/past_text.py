@@ -1,4 +1,4 @@
-"""Past questions in words: why a line never came, which lines none reached, what other settings would do."""
+"""Past questions in words: why a line never came, which lines none reached, or what other settings would do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 from memory_tui.core.formatting import plural
-from memory_tui.engine.past_questions import PastQuestions, Replayed, Unreached
+from memory_tui.engine.past_questions import Outcome, PastQuestions, Replayed, Unreached
 from memory_tui.explain import trace_json, wording
 from memory_tui.explain.why_never import (
     Asker,
@@ -111,8 +111,13 @@ def unreached_data(found: Unreached) -> dict[str, Any]:
 def sums(found: Sequence[Replayed]) -> str:
     """How many questions fared how, as a sentence."""
     counts = Counter(one.outcome for one in found)
-    words = {"mended": "mended", "broken": "broken", "moved": "with other hits", "unchanged": "unchanged"}
-    told = ", ".join(f"{counts[key]:,} {word}" for key, word in words.items())  # type: ignore[index]
+    words: dict[Outcome, str] = {
+        "mended": "mended",
+        "broken": "broken",
+        "moved": "with other hits",
+        "unchanged": "unchanged",
+    }
+    told = ", ".join(f"{counts[key]:,} {word}" for key, word in words.items())
     return f"{plural(len(found), 'question')}: {told}."
 
 

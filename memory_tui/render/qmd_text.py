@@ -1,4 +1,4 @@
-"""Answers, comparisons, the state of QMD as lines of text or as JSON-ready data."""
+"""What QMD gives as lines of text or as JSON-ready data. That is answers, comparisons and its state."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""A report is one file about one question: hits, sums, misses, profiles side by side, doctor."""
+"""A report is one file about one question. It has hits, sums, misses, profiles side by side and the doctor."""
 
 from __future__ import annotations
 
 import datetime as dt
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from memory_tui import __version__
 from memory_tui.core.formatting import age_words, number, plural
@@ -13,7 +14,6 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.secret_finder import find as secret_places
 from memory_tui.explain import why, wording
 from memory_tui.explain.matched_words import MatchedWords
-from memory_tui.records import dataclass
 from memory_tui.render.hit_text import age_of
 from memory_tui.render.score_bar import perfect, score_bar
 from memory_tui.search.evidence import Evidence

@@ -1,4 +1,4 @@
-"""The bar of a score shows what its parts give: vector, text, what is added, what age takes."""
+"""The bar of a score shows what its parts give. They are vector, text, what is added, and what age takes."""
 
 from __future__ import annotations
 

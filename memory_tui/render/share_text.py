@@ -1,4 +1,4 @@
-"""Shares in words: what each word gives to bm25, each word or line of a chunk to its cosine."""
+"""Shares in words. They say what each word gives to bm25, and each word or line of a chunk to its cosine."""
 
 from __future__ import annotations
 

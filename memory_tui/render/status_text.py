@@ -1,4 +1,4 @@
-"""The status as lines of text: workspace, index, provider, freshness."""
+"""The status as lines of text. It covers workspace, index, provider and freshness."""
 
 from __future__ import annotations
 

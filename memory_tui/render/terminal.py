@@ -1,4 +1,4 @@
-"""A terminal shows hits as the screen does: bars, titles, marked words, two lines a hit."""
+"""A terminal shows hits as the screen does. A hit takes two lines, with bar, title and marked words."""
 
 from __future__ import annotations
 

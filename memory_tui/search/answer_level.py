@@ -1,20 +1,22 @@
 """The level of an answer tells whether the notes hold what was asked, whatever the best hit scores.
 
 Something is always nearest, so a score that is relative to the best hit says nothing of a question that no note
-answers. What does: how much of the question's words stands together in one window, in these words or in like ones, and
-how near that window is in meaning. Their weighted sum is compared with what unrelated questions reach in the same
-notes, because a language, a style and a length of notes each move it; no hit, no score, no knob of the ranking changes
-it. The weights were fitted on MemoryBank (English), answerable questions against those of FriendsQA.
+answers. What does: how much of the question's words stands together in one window, in these words or in like ones, how
+near that window is in meaning, and how rare the rarest word is that the notes hold: of a foreign question they hold
+those that everybody uses. Their weighted sum is compared with what unrelated questions reach in the same notes, because
+a language, a style and a length of notes each move it; no hit, no score, no knob of the ranking changes it. The weights
+were fitted on FriendsQA and on MemoryBank (English), each by questions of its own against those of the other; fitted on
+one of the two alone they do nearly as well on the other.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core.settings import Settings
-from memory_tui.records import dataclass
 
 Level = Literal["found", "nearby only", "nothing holds these words"]
 
@@ -26,7 +28,8 @@ class AnswerSignals:
     `coverage` is the share of the question's words that a chunk holds, weighed by idf; `line` and `window` are bm25
     over the summed idf of the question. `closeness` is the share that a window holds, weighed by how rare words are in
     the language, where a word that it does not hold counts as much as its nearest word is like it. `cosine` is that of
-    a window with the whole question, None where meaning was not compared.
+    a window with the whole question, None where meaning was not compared. `rarest` is how rare the rarest word is that
+    any chunk holds, from 0 to 1.
     """
 
     coverage: float
@@ -34,65 +37,75 @@ class AnswerSignals:
     window: float
     closeness: float
     cosine: float | None
+    rarest: float = 0.0
     pairs: bool = False
     """Whether the words are pairs of Chinese, Japanese or Korean characters."""
 
     @property
     def apart(self) -> float:
-        """Deviations above unrelated questions at which an answer is as likely as not."""
-        return _APART_PAIRS if self.pairs else _APART
+        """Points above unrelated questions at which an answer is as likely as not."""
+        if self.pairs:
+            return _APART_PAIRS
+        return _APART if self.cosine is not None else _APART_WORDS
+
+    @property
+    def steepness(self) -> float:
+        """How much a point adds to the logarithm of the odds."""
+        return _STEEPNESS_PAIRS if self.pairs else 1.0
 
     @property
     def evidence(self) -> float:
         """The weighted sum that is compared with that of unrelated questions."""
         cosine = _USUAL_COSINE if self.cosine is None else self.cosine
-        return _WINDOW * self.window + _CLOSENESS * self.closeness + _MEANING * self.closeness * cosine
+        words = _WINDOW * self.window + _CLOSENESS * self.closeness + _RAREST * self.rarest
+        return words + _MEANING * self.closeness * cosine
 
 
-_WINDOW, _CLOSENESS, _MEANING = 2.37, 6.42, 11.18
+WEIGHTS = _WINDOW, _CLOSENESS, _MEANING, _RAREST = 3.0, 9.0, 3.0, 7.5
 _USUAL_COSINE = 0.5
 """Between the cosines of questions that are answered and of those that are not."""
-_APART, _APART_PAIRS = 3.8, 2.6
-"""Unrelated questions hardly reach half of it; pairs of characters meet too rarely for as much."""
-_LEAST_DEVIATION = 0.6
-"""Unrelated questions that all reach the same say little of how far others spread."""
+_APART, _APART_WORDS, _APART_PAIRS = 8.4, 5.2, 1.85
+_STEEPNESS_PAIRS = 1.6
+"""Words alone, without like ones, meet too rarely for as many points, and pairs of characters more so."""
+_TOUCHED = 0.2
+"""The share of unrelated questions that notes about everything may answer: those that reach most are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnrelatedEvidence:
-    """What unrelated questions reach in some notes: the mean and the deviation of their evidence.
+    """What unrelated questions reach in some notes: the mean of their evidence.
 
     It was measured with so many `questions` at a `generation` of the index; 0 questions are the usual values.
     """
 
     mean: float
-    deviation: float
     questions: int = 0
     generation: int = 0
 
     @classmethod
     def of(cls, evidence: Sequence[float], generation: int) -> UnrelatedEvidence:
-        """What was reached by some questions, at least one."""
-        mean = sum(evidence) / len(evidence)
-        spread = math.sqrt(sum((one - mean) ** 2 for one in evidence) / len(evidence))
-        return cls(mean, max(_LEAST_DEVIATION, spread), len(evidence), generation)
+        """What was reached by some questions, at least one; the fifth of them that reached most is left out."""
+        lower = sorted(evidence)[: math.ceil((1 - _TOUCHED) * len(evidence))]
+        return cls(sum(lower) / len(lower), len(evidence), generation)
 
 
-_USUAL, _USUAL_CJK = UnrelatedEvidence(4.3, 1.2), UnrelatedEvidence(0.75, 0.7)
-"""The mean over the workspaces of the sets; of Chinese, where words are pairs of characters that rarely meet."""
+_USUAL, _USUAL_WORDS, _USUAL_PAIRS = UnrelatedEvidence(5.2), UnrelatedEvidence(2.0), UnrelatedEvidence(0.9)
+"""The means over the workspaces of the sets: with meaning, by words alone, by pairs of characters that rarely meet."""
 
 
-def usual(question: str) -> UnrelatedEvidence:
-    """What unrelated questions in the script of `question` usually reach."""
-    return _USUAL_CJK if is_cjk(question) else _USUAL
+def usual(signals: AnswerSignals) -> UnrelatedEvidence:
+    """What unrelated questions of the kind of the one with these `signals` usually reach."""
+    if signals.pairs:
+        return _USUAL_PAIRS
+    return _USUAL if signals.cosine is not None else _USUAL_WORDS
 
 
-def is_cjk(question: str) -> bool:
-    """Whether a question is mostly of Chinese, Japanese or Korean characters."""
+def is_cjk(query: str) -> bool:
+    """Whether a query is mostly of Chinese, Japanese or Korean characters."""
     # Answers are named where no word is cut: SQLite stays out of their imports.
     from memory_tui.core import tokens
 
-    return 2 * sum(map(len, tokens.CJK_RUN.findall(question))) > sum(map(str.isalnum, question))
+    return 2 * sum(map(len, tokens.CJK_RUN.findall(query))) > sum(map(str.isalnum, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +114,8 @@ class AnswerLevel:
 
     From `doubt_below` on it is found; under `nothing_below` nothing, unless a window is as near in meaning as those of
     answered questions, or holds a word where meaning was not compared. In all other cases there are only notes nearby.
-    The likelihood is the logistic of how many deviations the evidence is above that of `unrelated` questions, less 3.8
-    (2.6 for pairs of characters).
+    The likelihood is the logistic of how many points the evidence is above that of `unrelated` questions, less 8.4; by
+    words alone less 5.2; for pairs of characters less 1.85, where each point counts 1.6.
     """
 
     level: Level
@@ -114,8 +127,8 @@ class AnswerLevel:
 
     @property
     def above(self) -> float:
-        """How many deviations the evidence is above that of unrelated questions."""
-        return (self.signals.evidence - self.unrelated.mean) / self.unrelated.deviation
+        """How many points the evidence is above that of unrelated questions."""
+        return self.signals.evidence - self.unrelated.mean
 
     @property
     def sentence(self) -> str:
@@ -137,20 +150,22 @@ class AnswerLevel:
         measured = f"{than.questions} asked here" if than.questions else "usual; memory-tui noise measures yours"
         return (
             f"evidence {found.evidence:.2f} = {_WINDOW:g} x window words {found.window:.3f} + {_CLOSENESS:g} x words "
-            f"or like ones {found.closeness:.3f} + {_MEANING:g} x {found.closeness:.3f} x cosine {cosine:.3f}; "
-            f"unrelated questions reach {than.mean:.2f} (deviation {than.deviation:.2f}, {measured}): "
-            f"{self.above:+.1f} deviations, likelihood {self.likelihood:.2f}, found from {self.doubt_below:g}"
+            f"or like ones {found.closeness:.3f} + {_MEANING:g} x {found.closeness:.3f} x cosine {cosine:.3f} + "
+            f"{_RAREST:g} x rarest word held {found.rarest:.3f}; unrelated questions reach {than.mean:.2f} "
+            f"({measured}): {self.above:+.2f} points, as likely as not at {found.apart:+.2f}; "
+            f"likelihood {self.likelihood:.2f}, found from {self.doubt_below:g}"
         )
 
 
 def likelihood(signals: AnswerSignals, unrelated: UnrelatedEvidence) -> float:
     """How likely it is that the notes answer, from 0 to 1."""
-    above = (signals.evidence - unrelated.mean) / unrelated.deviation
-    return 1.0 / (1.0 + math.exp(min(700.0, signals.apart - above)))
+    above = signals.evidence - unrelated.mean
+    return 1.0 / (1.0 + math.exp(min(700.0, signals.steepness * (signals.apart - above))))
 
 
-def level_of(signals: AnswerSignals, settings: Settings, unrelated: UnrelatedEvidence) -> AnswerLevel:
-    """The level of an answer by its `signals`, beside what `unrelated` questions reach."""
+def level_of(signals: AnswerSignals, settings: Settings, unrelated: UnrelatedEvidence | None) -> AnswerLevel:
+    """The level of an answer by its `signals`, beside what `unrelated` questions reach (None: the usual)."""
+    unrelated = unrelated or usual(signals)
     doubt_below, nothing_below = (settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
     value = likelihood(signals, unrelated)
     level: Level = "found" if value >= doubt_below else "nearby only"

@@ -1,4 +1,4 @@
-"""The corpus is a store in memory: its chunks, their vectors.
+"""The corpus is a store in memory. It has chunks and their vectors.
 
 A `Corpus` never changes: `refresh` returns another one, so any number of threads can read one while one thread makes
 the next. They share one growing block of rows, and only rows that no corpus looks at yet are written, under a lock.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.providers.provider_protocol import Identity, Vectors
-from memory_tui.records import dataclass
 from memory_tui.source.protocol import ChunkSource, making_sense
 from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 

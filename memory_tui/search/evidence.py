@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.notices import Notice, TimeFromToday
-from memory_tui.records import dataclass
 from memory_tui.search.answer_level import UnrelatedEvidence
 from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats

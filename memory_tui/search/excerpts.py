@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import window
 from memory_tui.search.score import kept_stage

@@ -5,11 +5,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from memory_tui.records import dataclass
 
 Floats = npt.NDArray[np.float64]
 

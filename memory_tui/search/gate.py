@@ -1,14 +1,14 @@
-"""The gate applies minScore, the relaxed floor, the limit; each candidate gets its verdict."""
+"""The gate gives each candidate its verdict. It applies minScore, the relaxed floor and the limit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from memory_tui.core import jsstring
 from memory_tui.core.tokens import as_asked, left_out
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.score import Components, Rules, column
@@ -87,7 +87,7 @@ def column_of_results(rules: Sequence[Rules]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OrderedCandidates:
     """One rule's candidates in their final order, with what the gate made of them."""
 
     scores: Floats
@@ -112,48 +112,46 @@ class Decision:
     `fresh` counts those that would score at least minScore, but for their age.
     """
 
-    def __init__(self, question: Question) -> None:
-        self._question = question
-        self._passed = passed = question.passed
+    def __init__(self, ordered: OrderedCandidates) -> None:
+        self._ordered = ordered
+        self._passed = passed = ordered.passed
         self._places = np.flatnonzero(passed)
-        self.floor = question.floor
-        self.recalled = tuple(int(i) for i in self._places[: question.limit])
+        self.floor = ordered.floor
+        self.recalled = tuple(int(i) for i in self._places[: ordered.limit])
         self.over_gate = len(self._places)
         # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
-        self._bars = np.where(question.keyword, question.floor, question.min_score)
-        self._faded = ~passed & (question.factors < 1.0) & (question.before_decay >= self._bars)
+        self._bars = np.where(ordered.keyword, ordered.floor, ordered.min_score)
+        self._faded = ~passed & (ordered.factors < 1.0) & (ordered.before_decay >= self._bars)
         self.decayed = int(np.count_nonzero(self._faded))
-        self.min_score = question.min_score
-        self.fresh = int(np.count_nonzero(~passed & (question.before_decay >= question.min_score)))
-        passing = question.merit[self._places]
+        self.min_score = ordered.min_score
+        self.fresh = int(np.count_nonzero(~passed & (ordered.before_decay >= ordered.min_score)))
+        passing = ordered.merit[self._places]
         self._better = len(passing) - np.searchsorted(np.sort(passing), passing, side="right")
-        self.displaced = (
-            int(np.count_nonzero(self._better[question.limit :] < question.limit)) if any(question.mmr) else 0
-        )
+        self.displaced = int(np.count_nonzero(self._better[ordered.limit :] < ordered.limit)) if any(ordered.mmr) else 0
 
     def __len__(self) -> int:
         return len(self._passed)
 
     def verdict(self, i: int) -> Verdict:
         """What became of candidate `i`."""
-        question = self._question
+        ordered = self._ordered
         if self._passed[i]:
             place = int(np.searchsorted(self._places, i)) + 1
-            if place > question.limit:
+            if place > ordered.limit:
                 return self._cut(i, place)
-            return Recalled(place, question.relaxed, bool(question.rescued[i]))
+            return Recalled(place, ordered.relaxed, bool(ordered.rescued[i]))
         bar = float(self._bars[i])
-        margin = bar - float(question.scores[i])
-        relaxed = bool(question.relaxed and question.keyword[i])
+        margin = bar - float(ordered.scores[i])
+        relaxed = bool(ordered.relaxed and ordered.keyword[i])
         if self._faded[i]:
-            return LoweredByDecay(bar, margin, float(question.ages[i]), float(question.factors[i]), relaxed)
+            return LoweredByDecay(bar, margin, float(ordered.ages[i]), float(ordered.factors[i]), relaxed)
         return BelowMinScore(bar, margin, relaxed)
 
     def _cut(self, i: int, place: int) -> Verdict:
-        part = self._question.mmr[i]
-        if part is not None and part.twin is not None and self._better[place - 1] < self._question.limit:
-            return DisplacedByMmr(part.twin, part.similarity, place, self._question.limit)
-        return BeyondLimit(place, self._question.limit)
+        part = self._ordered.mmr[i]
+        if part is not None and part.twin is not None and self._better[place - 1] < self._ordered.limit:
+            return DisplacedByMmr(part.twin, part.similarity, place, self._ordered.limit)
+        return BeyondLimit(place, self._ordered.limit)
 
 
 def empty_reason(

@@ -1,14 +1,14 @@
-"""An index in memory between queries: its chunks, the dates of its files, its postings."""
+"""An index in memory between queries. It has chunks, the dates of its files, and postings."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from memory_tui.records import dataclass
 from memory_tui.search import corpus_file
 from memory_tui.search.corpus import Corpus, Files, Integers, distinct
 from memory_tui.search.evidence import DAY_SECONDS, Basis

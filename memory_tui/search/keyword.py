@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,6 @@ import numpy as np
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import Correction, Vocabulary, corrections
-from memory_tui.records import dataclass
 from memory_tui.search.corpus import Corpus, Flags
 from memory_tui.search.dates.question_dates import Time, without
 from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows

@@ -1,4 +1,5 @@
-"""Lexical search is the keyword side of OpenClaw 2026.9: the question, its keywords, paths, boosts.
+"""Lexical search is the keyword side of OpenClaw 2026.9. It looks for the question, its keywords and paths, and adds
+boosts.
 
 Nothing here depends on a knob: the list of hits is evidence (sections 6.2 to 6.7 of the profile's specification).
 """
@@ -6,13 +7,12 @@ Nothing here depends on a knob: the list of hits is evidence (sections 6.2 to 6.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from memory_tui.core import tokens as core_tokens
-from memory_tui.records import dataclass
 from memory_tui.search import formulas, rules_2026_9
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.evidence import Flags, KeywordSide, Lexical, Rows, TermSearch

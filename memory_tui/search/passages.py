@@ -1,4 +1,4 @@
-"""Passages are what a chunk is made of: its lines, windows of whole lines, its letters.
+"""Passages are what a chunk is made of. They are its lines, windows of whole lines, and its letters.
 
 They are cut once for each text and remembered, as arrays, so that a question is compared with thirty chunks at once.
 """
@@ -11,13 +11,13 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
-from memory_tui.records import dataclass
 from memory_tui.search.formulas import Floats
 
 WINDOW = 100

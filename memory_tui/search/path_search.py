@@ -10,12 +10,12 @@ import math
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from memory_tui.core import tokens
-from memory_tui.records import dataclass
 from memory_tui.search.corpus import Files, Indices
 from memory_tui.search.formulas import saturated
 from memory_tui.search.rules_2026_9 import (

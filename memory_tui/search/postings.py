@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from memory_tui.core.spelling import Vocabulary
 from memory_tui.core.tokens import and_query, or_query
-from memory_tui.records import dataclass
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Bm25, ChunkCounts, Flags, Form, Matches, RowIds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,6 @@ from memory_tui.notices import (
     UnevenWeights,
     WordsUnknown,
 )
-from memory_tui.records import dataclass
 from memory_tui.release_differences import (
     CutOtherwise,
     EmptiedThere,
@@ -35,7 +34,7 @@ from memory_tui.release_differences import (
     ZeroVectors,
 )
 from memory_tui.search import formulas, gate, rules_2026_9
-from memory_tui.search.answer_level import level_of, usual
+from memory_tui.search.answer_level import level_of
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.formulas import Floats, MmrStep
 from memory_tui.search.rules_2026_9 import Hit
@@ -173,6 +172,19 @@ def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     return frozenset(tokens.WORD.findall(tokens.segmented(shown)))
 
 
+def mmr_words(evidence: Evidence, profile: Profile) -> Callable[[int], frozenset[str]]:
+    """What MMR compares of each row of `evidence`, kept for rankings and explanations of the same evidence."""
+    found: dict[int, frozenset[str]]
+    found = evidence.kept.setdefault(("mmr words", profile.snippet, profile.exact_paths), {})
+
+    def of(row: int) -> frozenset[str]:
+        if row not in found:
+            found[row] = mmr_tokens(profile, evidence.texts.get(evidence.refs[row].rowid, ""))
+        return found[row]
+
+    return of
+
+
 def varied(parts: Components, scores: Scores, own: Rows, likeness: Similarity, rules: Rules) -> list[MmrStep]:
     """The steps of MMR over the group `own`: by what orders exactly named notes, else by score."""
     return formulas.mmr(_valued(parts, scores, own), lambda i: likeness.row(int(own[i]))[own], rules.mmr_lambda)
@@ -249,9 +261,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
-        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated or usual(evidence.query))
-        if numbers.stages
-        else None,
+        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated) if numbers.stages else None,
     )
 
 
@@ -368,7 +378,7 @@ class _Ranking:
             merit = merit - passing.rescued[0] * 1e9
         order = self.order
         self.decided = gate.Decision(
-            gate.Question(
+            gate.OrderedCandidates(
                 scores=scores.total[0, order],
                 before_decay=scores.fresh[0, order],
                 factors=scores.factor[0, order],
@@ -444,13 +454,12 @@ class _Ranking:
 
     def _similarity(self, rows: Sequence[int]) -> Similarity:
         """How like each other the candidates are, kept for rankings that have the same ones."""
-        profile, texts, refs = self.rules.profile, self.evidence.texts, self.evidence.refs
+        profile = self.rules.profile
         key = "similarity", profile.snippet, profile.exact_paths, self.numbers.rows.tobytes()
         found = self.evidence.kept.get(key)
         if not isinstance(found, Similarity):
-            found = self.evidence.kept[key] = Similarity(
-                len(rows), lambda i: mmr_tokens(profile, texts[refs[rows[i]].rowid])
-            )
+            words = mmr_words(self.evidence, profile)
+            found = self.evidence.kept[key] = Similarity(len(rows), lambda i: words(rows[i]))
         return found
 
     def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:

@@ -1,4 +1,4 @@
-"""Retrieval: a query becomes evidence for any profile, any knob."""
+"""Retrieval turns a query into evidence for any profile or knob."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from memory_tui.notices import (
     SearchedOtherwise,
 )
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
-from memory_tui.records import dataclass
 from memory_tui.release_differences import ZeroVectors
 from memory_tui.search import formulas, lexical
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of

@@ -1,4 +1,5 @@
-"""Rules of OpenClaw 2026.9 as pure functions: words, paths, boosts, merged lists, factors (release 2026.9.6).
+"""Rules of OpenClaw 2026.9 as pure functions, as in release 2026.9.6. They cover words, paths, boosts, merged lists and
+factors.
 
 Each function names the section of the specification of the profile that it follows. JavaScript counts text in UTF-16
 units, and so does this.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.profiles import Profile, Term
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
-from memory_tui.records import dataclass
 from memory_tui.search import formulas, rules_2026_9, second_stage
 from memory_tui.search.corpus import Integers, distinct
 from memory_tui.search.evidence import Age, Evidence, Flags, KeywordSearch, KeywordSide, Lexical, Postings, Rows
@@ -555,16 +557,13 @@ class Similarity:
 
 class _Sets:
     def __init__(self, tokens: Sequence[frozenset[str]]) -> None:
-        vocabulary: dict[str, int] = {}
-        self._columns = [
-            np.array([vocabulary.setdefault(token, len(vocabulary)) for token in items], dtype=np.int64)
-            for items in tokens
-        ]
+        number: defaultdict[str, int] = defaultdict(count().__next__)
+        self._columns = [np.array([number[token] for token in items], dtype=np.int64) for items in tokens]
         # A row a token, so that the tokens of one set are whole rows to add up.
-        self._holds = np.zeros((len(vocabulary), len(tokens)), dtype=np.float32)
-        for at, columns in enumerate(self._columns):
-            self._holds[columns, at] = 1.0
+        self._holds = np.zeros((len(number), len(tokens)), dtype=np.float32)
         self._sizes = np.array([len(items) for items in tokens], dtype=np.float64)
+        sets = np.repeat(np.arange(len(tokens)), [len(items) for items in tokens])
+        self._holds[np.concatenate([*self._columns, _NO_ROWS]), sets] = 1.0
 
     def with_each(self, i: int) -> Floats:
         shared = self._holds[self._columns[i]].sum(axis=0, dtype=np.float32).astype(np.float64)

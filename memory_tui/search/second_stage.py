@@ -1,4 +1,4 @@
-"""The second stage looks into the first candidates: at their windows, their lines, their letters.
+"""The second stage looks into the first candidates. It looks at their windows, their lines and their letters.
 
 A chunk of 400 tokens is a coarse unit: one line that answers is drowned by twenty that do not. So the first candidates
 of a ranking are measured again by their best window, by their best line, and by the trigrams they share with the
@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -25,7 +26,6 @@ from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.spelling import ENGLISH, GERMAN
 from memory_tui.providers.wires.builtin import StaticTable, static_table
-from memory_tui.records import dataclass
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.passages import (
@@ -92,7 +92,7 @@ class Best:
 
     `coverage` is the share of the question's words that the chunk holds, weighed by idf; `closeness` that of its best
     window, weighed by how rare words are in the language, where a word that is not held counts as much as the nearest
-    token is like it.
+    token is like it. `rarest` is how rare its rarest word of the question is, from 0 to 1.
     """
 
     values: tuple[float, ...]
@@ -100,6 +100,7 @@ class Best:
     window: tuple[int, int]
     coverage: float
     closeness: float
+    rarest: float
 
 
 def grams_of(words: Sequence[str]) -> Rows:
@@ -196,9 +197,11 @@ def measure(asked: PassageQuery, chunks: Sequence[Passages], grams: Floats, tabl
     line_meaning, window_meaning, like = _meaning(asked, chunks, window_from, table)
     idf = np.array([asked.stems[key] for key in sorted(asked.stems)])
     mass = float(idf.sum()) or 1.0
-    coverage = idf @ np.maximum.reduceat(held, windows[:-1], axis=1) / mass
+    by_chunk = np.maximum.reduceat(held, windows[:-1], axis=1)
+    coverage = idf @ by_chunk / mass
     rarity = idf if asked.rarity is None else asked.rarity
     closeness = np.maximum.reduceat(rarity @ np.maximum(held, like) / (float(rarity.sum()) or 1.0), windows[:-1])
+    rarest = (rarity[:, None] * by_chunk).max(axis=0, initial=0.0) / _RAREST
     letters = _letters(asked, chunks, grams)
     best = [
         np.maximum.reduceat(values, bounds[:-1])
@@ -221,6 +224,7 @@ def measure(asked: PassageQuery, chunks: Sequence[Passages], grams: Floats, tabl
                 (int(one.lines[first]), int(one.lines[last])),
                 float(coverage[i]),
                 float(closeness[i]),
+                float(rarest[i]),
             )
         )
     return found
@@ -373,7 +377,6 @@ def is_german(texts: Sequence[Passages]) -> bool:
 _memory = PassageMemory()
 
 
-@functools.cache
 def passage_table() -> StaticTable:
     """The built-in table, whatever provider the index is made with: it compares lines in microseconds."""
     return static_table()
@@ -433,12 +436,11 @@ class SecondStage:
         found = [self._known[row] for row in self._reference]
         mass = sum(self.asked.stems.values()) or 1.0
         window, line, cosine = (max((one.values[at] for one in found), default=0.0) for at in (0, 1, 2))
-        coverage, closeness = (
-            max((getattr(one, name) for one in found), default=0.0) for name in ("coverage", "closeness")
+        coverage, closeness, rarest = (
+            max((getattr(one, name) for one in found), default=0.0) for name in ("coverage", "closeness", "rarest")
         )
-        return AnswerSignals(
-            coverage, line / mass, window / mass, closeness, None if self.asked.vector is None else cosine, self._pairs
-        )
+        meaning = None if self.asked.vector is None else cosine
+        return AnswerSignals(coverage, line / mass, window / mass, closeness, meaning, rarest, self._pairs)
 
     def windows(self, rows: Sequence[int]) -> list[list[Window]]:
         """Every window of each of `rows`."""
@@ -478,7 +480,12 @@ class SecondScores:
 
 def first_of(scores: Floats) -> Rows:
     """The first CANDIDATES of each row of `scores` (rules, candidates), best first, equal ones in their order."""
-    return np.argsort(-scores, axis=1, kind="stable")[:, :CANDIDATES]
+    columns: Rows = np.arange(scores.shape[1])
+    if len(scores) > 1 and len(columns) > CANDIDATES:
+        # Of many rankings at once only those are sorted that are among the first of any of them.
+        last = np.partition(scores, -CANDIDATES, axis=1)[:, -CANDIDATES, None]
+        columns = np.flatnonzero((scores >= last).any(axis=0))
+    return np.asarray(columns[np.argsort(-scores[:, columns], axis=1, kind="stable")[:, :CANDIDATES]])
 
 
 def shares(values: Floats, inside: Flags) -> tuple[Floats, Floats]:

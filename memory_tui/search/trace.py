@@ -1,4 +1,4 @@
-"""A trace is the frozen record of one search: every candidate, every number, every verdict.
+"""A trace is the frozen record of one search. It has every candidate, every number and every verdict.
 
 Screen, JSON and tests read this record; nothing is recomputed for display. Verdicts and reasons for an empty answer
 are closed unions, so that one without wording does not pass the type checker.
@@ -7,11 +7,11 @@ are closed unions, so that one without wording does not pass the type checker.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from memory_tui.core.settings import Settings
 from memory_tui.notices import Notice
-from memory_tui.records import dataclass
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ and the first index, wait for nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.files import unmoved
 from memory_tui.core.settings import Settings
-from memory_tui.records import dataclass
 from memory_tui.source.rows import CHANGED, IndexedNote
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.scan import Found

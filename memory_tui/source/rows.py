@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.providers.provider_protocol import Vectors
-from memory_tui.records import dataclass
 
 RowIds = npt.NDArray[np.int64]
 """Numbers of chunks in one store, from 1; a later chunk has a greater one, and none is used again."""

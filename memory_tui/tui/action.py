@@ -1,11 +1,11 @@
-"""An action has keys, a place where they work, a reason when it is not possible."""
+"""An action is what keys do at a place. Where it is not possible it has a reason."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory_tui.records import dataclass
 from memory_tui.tui.key_meanings import MEANINGS, key_of, shown
 
 
@@ -20,6 +20,8 @@ class Context:
     can_suspend: bool = True
     absent: bool = False
     """A log that an agent looks for, and that is not there, is under the cursor."""
+    marked: bool = False
+    """Rows are marked, so that the next step is for them and not for the one under the cursor."""
     note: bool = False
     """A note, or a place in one, is under the cursor."""
     answer: bool = False
@@ -106,6 +108,10 @@ def _note_or_log(context: Context) -> str:
     return refusal(("engine",), context) if context.absent else _note(context)
 
 
+def _note_or_marks(context: Context) -> str:
+    return "" if context.marked else _note(context)
+
+
 def _tuned(context: Context) -> str:
     if context.tuned:
         return ""
@@ -117,6 +123,7 @@ _CHOSEN: Mapping[str, Callable[[Context], str]] = MappingProxyType(
         "writable": lambda context: context.unwritable,
         "note": _note,
         "note or log": _note_or_log,
+        "note or marks": _note_or_marks,
         "tuned": _tuned,
         "writing": lambda context: "" if context.written else _tuned(context),
     }

@@ -1,4 +1,4 @@
-"""The action table: what can be done at each place, which meaning of a key does it, what it needs."""
+"""The action table lists what can be done at each place. A row names the meaning of its key and what it needs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ NOTE = ("note",)
 ANSWER = ("answer",)
 WRITABLE = ("writable", "engine")
 CHANGE = ("writable", "note")
+MARKED = ("writable", "note or marks")
 DECIDE = ("writable", "suggestion")
 
 
@@ -264,7 +265,16 @@ MAP_ACTIONS: tuple[Action, ...] = (
     Action("mark", "mark", "candidates", "mark this note", "Mark", palette=False),
     Action("mark_all", "mark all", "candidates", "mark every note of this list, or none", "All", palette=False),
     Action("move", "move", "candidates", "move the marked logs to the archive, after a preview", "Archive", WRITABLE),
+    Action(
+        "promote",
+        "promote",
+        "candidates",
+        "copy what the marked logs are recalled for to MEMORY.md, after a preview",
+        "Promote",
+        WRITABLE,
+    ),
     Action("undo", "undo", "map", "undo the last change of the notes", "", WRITABLE),
+    Action("redo", "redo", "map", "redo it", "", WRITABLE),
 )
 
 NOTE_ACTIONS: tuple[Action, ...] = (
@@ -279,8 +289,11 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     ),
     Action("move", "move", "reader", "move the item, or the marked lines, to another note", "", CHANGE),
     Action("trash", "remove", "reader", "move the item, or the marked lines, to the trash", "Trash", CHANGE),
-    Action("move", "move", "tree", "give this note another name", "", CHANGE),
-    Action("trash", "remove", "tree", "move this note to the trash", "", CHANGE),
+    Action("mark", "mark", "tree", "mark this note, or every note of this group", palette=False),
+    Action("mark_all", "mark all", "tree", "mark every note of this group, or none", "", palette=False),
+    Action("promote", "promote", "tree", "copy what the marked notes, or this one, say to MEMORY.md", "", MARKED),
+    Action("move", "move", "tree", "give this note another name; archive the marked logs", "", MARKED),
+    Action("trash", "remove", "tree", "move this note, or the marked ones, to the trash", "", MARKED),
     Action(
         "edit_here",
         "write",
@@ -310,6 +323,8 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     Action("undo", "undo", "history", "undo this change", "Undo", WRITABLE),
     Action("redo", "redo", "history", "redo this change", "Redo", WRITABLE),
     Action("open", "do", "dreaming", "read the daily note at this passage", "Read", ENGINE, palette=False),
+    Action("mark", "mark", "annotations", "mark this entry: annotations are for all marked ones", palette=False),
+    Action("mark_all", "mark all", "annotations", "mark every entry, or none", palette=False),
     Action("triggers", "do", "annotations", "type the phrases that bring this entry up", "Triggers", WRITABLE),
     Action("less", "less", "annotations", "this entry matters less", "Less", WRITABLE),
     Action("more", "more", "annotations", "this entry matters more", "More", WRITABLE),
@@ -343,6 +358,8 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("to_results", "down", "query", "go to the hits", palette=False),
     Action("earlier", "up", "query", "an earlier query", "Earlier", palette=False),
     Action("open", "do", "results", "read the note at the cited lines", "Read", NOTE),
+    Action("mark", "mark", "results", "mark this hit for what is done next", palette=False),
+    Action("mark_all", "mark all", "results", "mark every hit that the same gate let pass or stopped", palette=False),
     Action("tune", "tune", "search", "turn the knobs of the ranking", "Tune", ANSWER),
     Action("why", "why", "search", "why this hit is or is not recalled, and what would change that", "Why", ANSWER),
     Action("line", "why line", "search", "why another line is not recalled: type PATH:LINE", "Other line", ANSWER),
@@ -355,6 +372,14 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         ("answer", "note"),
     ),
     Action("save", "save", "search", "save this query", "", ANSWER),
+    Action(
+        "promote",
+        "promote",
+        "results",
+        "copy the lines of the marked hits, or of this one, to MEMORY.md, after a preview",
+        "",
+        CHANGE,
+    ),
     *opening("search", "go queries"),
     Action("base", "baseline", "search", "set the current knobs as the baseline to compare with", "Base", ANSWER),
     Action("scroll_down", "scroll down", "results", "scroll the arithmetic without leaving the list", palette=False),

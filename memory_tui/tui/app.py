@@ -1,4 +1,4 @@
-"""The app holds the views as modes, the theme, the command palette."""
+"""The app holds the views as modes. It has the theme and the command palette."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from memory_tui.tui.state import Facts, Pace
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.workers import Opener, WorkerJobs, task
+from memory_tui.tui.workers import Opener, WorkerJobs, no_more, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -314,6 +314,11 @@ class MemoryApp(GlobalActions):
         self.last_words = " ".join(filter(None, [view.leaving() for view in self.views]))
         self.exit(code)
 
+    def on_exit_app(self) -> None:
+        """Keep what was typed and not saved where the server ends the app, because the browser's tab is closed."""
+        if not self._exit:
+            self.leave(0)
+
     def woken(self) -> None:
         """Set the terminal up again, and draw everything: the process was stopped without being told."""
         if self._driver is not None:
@@ -509,18 +514,25 @@ def opener_of(options: Options) -> Opener:
 
 
 def run(
-    options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False, doubt: str = ""
+    options: Options,
+    query: str = "",
+    suggestions: Sequence[str] = (),
+    *,
+    leads: bool = False,
+    doubt: str = "",
+    prepare: Callable[[Engine], None] = no_more,
 ) -> int:
     """Open the app on a workspace, with the first steps where it `leads`, and with a `doubt` to be said.
 
-    Returns the exit code, and says on stderr why it could not.
+    `prepare` gets each engine before it starts. Returns the exit code, and says on stderr why it could not.
     """
     from memory_tui.core.sanitize import one_line
 
     name = one_line(Path(options.workspace or ".").expanduser().resolve().name, 40)
-    asks = not asked_theme() and os.environ.get("TERM") != "linux"
+    asks = not (asked_theme() or signals.is_served() or os.environ.get("TERM") == "linux")
     ground, typed = ask_ground() if asks else ("", "")
     app = MemoryApp(opener_of(options), name=name, query=query, suggestions=suggestions, doubt=doubt, ground=ground)
+    app.jobs.prepare = prepare
     app.typed_early = typed if typed or (asks and not ground) else None
     if leads:
         app.do_first_steps()

@@ -1,4 +1,4 @@
-"""The colours of a theme, readable on every background; the terminal's own background."""
+"""The colours of a theme are readable on every background. The terminal is asked for its own background."""
 
 from __future__ import annotations
 

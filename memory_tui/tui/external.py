@@ -1,4 +1,4 @@
-"""External programs: the editor of the user, the clipboard."""
+"""External programs that the app starts. They are the editor of the user and the clipboard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -142,26 +142,32 @@ def program() -> tuple[str, ...] | None:
 
 
 def forms(
-    place: tuple[str, int, int], text: str, question: str, workspace: str, turned: Mapping[str, object]
+    places: Sequence[tuple[tuple[str, int, int], str]], question: str, workspace: str, turned: Mapping[str, object]
 ) -> dict[str, str]:
-    """What may be copied of lines of a note: its name -> the text. `turned` are the knobs that were turned."""
-    path, first, last = place
-    cited = f"{path}#L{first}-L{last}"
-    quoted = "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
-    data: dict[str, object] = {"path": path, "startLine": first, "endLine": last, "text": text}
+    """What may be copied of `places` in notes, each with its text: its name -> the text.
+
+    `turned` are the knobs that were turned.
+    """
+    texts, quotes, data, commands = [], [], [], []
+    for (path, first, last), text in places:
+        cited = f"{path}#L{first}-L{last}"
+        texts.append(f"{text}\n\n{cited}\n")
+        quoted = "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+        quotes.append(f"{quoted}\n>\n> [{path}:{first}-{last}](<{cited}>)\n")
+        data.append({"path": path, "startLine": first, "endLine": last, "text": text})
+        lines = ["--from", str(first), "--lines", str(last - first + 1)]
+        commands.append(shlex.join(["memory-tui", "get", path, *lines, "--workspace", workspace]))
+    asked = {"question": question} if question else {}
     if question:
         knobs = [word for key, value in turned.items() for word in ("--set", f"{key}={_plain(value)}")]
-        command = ["memory-tui", "search", question, "--workspace", workspace, *knobs]
-        data = {"question": question, **data}
-    else:
-        lines = ["--from", str(first), "--lines", str(last - first + 1)]
-        command = ["memory-tui", "get", path, *lines, "--workspace", workspace]
+        commands = [shlex.join(["memory-tui", "search", question, "--workspace", workspace, *knobs])]
+    whole: Mapping[str, object] = {**asked, **data[0]} if len(data) == 1 else {**asked, "places": data}
     return {
-        "text with its citation": f"{text}\n\n{cited}\n",
-        "citation": cited,
-        "Markdown": f"{quoted}\n>\n> [{path}:{first}-{last}](<{cited}>)\n",
-        "JSON": json.dumps(data, ensure_ascii=False, indent=2) + "\n",
-        "the command that shows this": shlex.join(command),
+        "text with its citation": "\n".join(texts),
+        "citation": "\n".join(f"{path}#L{first}-L{last}" for (path, first, last), _ in places),
+        "Markdown": "\n".join(quotes),
+        "JSON": json.dumps(whole, ensure_ascii=False, indent=2) + "\n",
+        "the command that shows this": "\n".join(commands),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -92,18 +92,18 @@ class GlobalActions(App[int]):
             view.show_message(reason)
             return
         method, row = _method(view, name), overlay(name)
-        if self.first_steps is not None:
-            self._step_done(name)
         if method is not None:
             method()
         elif row is not None:
             self.push_screen(make(row.target, view))
         view.update_hints()
 
-    def _step_done(self, name: str) -> None:
-        """An action was done: go on to the next step where it was the one that was waited for."""
+    def step_done(self, deed: str) -> None:
+        """Something was really done, not only asked for: go on to the next step where that is what it waits for."""
         before = self.first_steps
-        self.first_steps = before.after(name) if before is not None else None
+        if before is None:
+            return
+        self.first_steps = before.after(deed)
         if self.first_steps is None:
             # The view that the last step leads to is in front only in a moment.
             sentence = (
@@ -205,6 +205,7 @@ class GlobalActions(App[int]):
     def do_inbox(self) -> None:
         """View 4."""
         self.switch_mode("inbox")
+        self.step_done("inbox")
 
     def do_map(self) -> None:
         """View 5."""
@@ -465,26 +466,38 @@ class GlobalActions(App[int]):
         """Copy the citation."""
         place = self.view.place_in_note() if self.view else None
         if place is not None:
-            self._copy(f"{place[0]}#L{place[1]}-L{place[2]}", "the citation")
+            self.cite_places([place])
+
+    def cite_places(self, places: Sequence[tuple[str, int, int]]) -> None:
+        """Copy the citations of `places`: path, first and last line."""
+        what = "the citation" if len(places) == 1 else f"{len(places)} citations"
+        self._copy("\n".join(f"{path}#L{first}-L{last}" for path, first, last in places), what)
 
     def do_copy(self) -> None:
         """Copy as: text with its citation, citation, Markdown, JSON, the command that shows this."""
+        place = self.view.place_in_note() if self.view else None
+        if self.view is not None and place is not None:
+            self.copy_places([(place, self.view.text_in_note())])
+
+    def copy_places(self, places: Sequence[tuple[tuple[str, int, int], str]]) -> None:
+        """Ask how to copy `places` with their texts, and do it."""
         from memory_tui.tui import external
         from memory_tui.tui.views.dialogs import Picker
 
-        view, engine = self.view, self.engine
-        place = view.place_in_note() if view is not None else None
-        if view is None or engine is None or place is None:
+        engine = self.engine
+        if engine is None:
             return
         tuned = self.tuning.turned if self.tuning is not None else {}
         question = self.question if self.current_mode == "search" else ""
-        found = external.forms(place, view.text_in_note(), question, str(engine.plan.roots.workspace), tuned)
+        found = external.forms(places, question, str(engine.plan.roots.workspace), tuned)
 
         def chosen(name: str | None) -> None:
             if name is not None:
                 self._copy(found[name], name)
 
-        self.push_screen(Picker("Copy as", list(found)), chosen)
+        self.push_screen(
+            Picker("Copy as" if len(places) == 1 else f"Copy {len(places)} places as", list(found)), chosen
+        )
 
     def _copy(self, text: str, what: str) -> None:
         from memory_tui.core.sanitize import safe

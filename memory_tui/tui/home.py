@@ -81,6 +81,15 @@ class Home(Protocol):
     def show_message(self, sentence: str) -> None:
         """Show a sentence in the message line of the view in front."""
 
+    def cite_places(self, places: Sequence[tuple[str, int, int]]) -> None:
+        """Copy the citations of `places`: path, first and last line."""
+
+    def copy_places(self, places: Sequence[tuple[tuple[str, int, int], str]]) -> None:
+        """Ask how to copy `places` with their texts, and do it."""
+
+    def step_done(self, deed: str) -> None:
+        """A person did something that one of the first steps may wait for."""
+
     def ask_for(self, question: str, sentence: str = "") -> None:
         """Ask `question` in the search view, and say `sentence` there."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_tui.records import dataclass
 from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:

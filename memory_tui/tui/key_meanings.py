@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from memory_tui.core.sanitize import one_line
-from memory_tui.records import dataclass
 
 _SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
 

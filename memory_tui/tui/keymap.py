@@ -1,4 +1,4 @@
-"""The keymap makes bindings, hints, help, palette out of the action table; it runs nothing."""
+"""The keymap is made of the action table; it runs nothing. It gives bindings, hints, help and palette."""
 
 from __future__ import annotations
 

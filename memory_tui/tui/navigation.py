@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.records import dataclass
 from memory_tui.tui.key_meanings import key_of
 
 if TYPE_CHECKING:

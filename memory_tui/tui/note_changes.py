@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.records import dataclass
 from memory_tui.source.last_text import is_daily
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Planned

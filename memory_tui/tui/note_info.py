@@ -1,11 +1,11 @@
-"""What is known of a note besides its text: recalls, budget, links, its changes."""
+"""What is known of a note besides its text. That is recalls, budget, links and changes."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,6 @@ from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.curate.git import Commit, History
-from memory_tui.records import dataclass
 from memory_tui.tui.state import Aging
 
 if TYPE_CHECKING:

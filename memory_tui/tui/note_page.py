@@ -1,18 +1,17 @@
-"""A note as a page: safe lines, their layout, markup, chunk boundaries, matches."""
+"""A note as a page of safe lines. It has their layout, markup, chunk boundaries and matches."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING
 
 from memory_tui.core.sanitize import safe
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import Piece, chop, wrap
 from memory_tui.workspace.transcripts import SOURCE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -110,9 +111,18 @@ CLOSED = getattr(signal, "SIGHUP", signal.SIGTERM)
 """The signal of a terminal that was closed."""
 
 
+def is_served() -> bool:
+    """Whether the app is drawn in a browser, by way of pipes to the server."""
+    return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
+
+
 def has_terminal() -> bool:
-    """Whether keys can still be read from the terminal."""
+    """Whether keys can still be read from the terminal, or from the server of a browser's tab."""
     try:
+        if is_served():
+            waiting = select.poll()
+            waiting.register(sys.__stdin__.fileno(), 0)  # type: ignore[union-attr]
+            return not waiting.poll(0)
         return os.isatty(sys.__stdin__.fileno())  # type: ignore[union-attr]
     except (OSError, ValueError, AttributeError):
         return False

@@ -7,13 +7,12 @@ import math
 import os
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from memory_tui.core import profiles
 from memory_tui.core.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Mode
 from memory_tui.workspace import root_state
 from memory_tui.workspace.notes import note_date

@@ -1,16 +1,15 @@
-"""Tuning: one query, the knobs turned for it, the way back."""
+"""Tuning is one query with the knobs turned for it. It knows the way back."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, Value, check, parse, show
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Trace
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
@@ -18,7 +19,6 @@ from textual.worker import Worker
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event
-from memory_tui.records import dataclass
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -66,7 +66,14 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 Opener = Callable[[Callable[[Event], None]], "Engine"]
+
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
+
+
+def no_more(engine: Engine) -> None:
+    """An engine needs nothing more before it starts."""
+    del engine
+
 
 Tell = Callable[[object], None]
 """Tells the app what work has come to so far (None: nothing new). Raises Cancelled when nobody wants it any more."""
@@ -160,6 +167,8 @@ class WorkerJobs:
     def __init__(self, app: App[int], opener: Opener) -> None:
         self._app = app
         self._opener = opener
+        self.prepare: Callable[[Engine], None] = no_more
+        """Gets each engine before it starts, on a worker thread."""
         self._engine: Engine | None = None
         self._lock = threading.Lock()
         self._events: deque[Event] = deque(maxlen=5000)
@@ -205,6 +214,7 @@ class WorkerJobs:
 
             try:
                 engine = opener(hear)
+                self.prepare(engine)
                 with self._lock:
                     self._engine, closed = engine, self._closed
                 if closed:

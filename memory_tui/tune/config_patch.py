@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memory_tui.config import config_write, json5_edit, release
 from memory_tui.config import load as configuration
@@ -17,7 +18,6 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError
 from memory_tui.core.redaction import redact
 from memory_tui.core.settings import BY_KEY, Scalar, Settings, Value, show
-from memory_tui.records import dataclass
 
 _OWN_KEYS = frozenset(key.path for key in OWN)
 _WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for at each start: --profile NAME"}
@@ -174,9 +174,9 @@ def _note_missing(
             parent.line,
             parent.column,
         )
-    members: dict[str, object] = missing.setdefault(id(parent), (parent, {}))[1]
+    members: dict[str, Any] = missing.setdefault(id(parent), (parent, {}))[1]
     for name in rest[:-1]:
-        members = members.setdefault(name, {})  # type: ignore[assignment]
+        members = members.setdefault(name, {})
     members[rest[-1]] = value
 
 

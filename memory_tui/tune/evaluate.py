@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memory_tui.core import profiles
@@ -12,7 +13,6 @@ from memory_tui.explain.counterfactuals import Saved, SavedEffect
 from memory_tui.explain.noise import NoiseQuery
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_not import subset
-from memory_tui.records import dataclass
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef

@@ -1,4 +1,4 @@
-"""Judgments: saved queries, the lines that answer them, the file that keeps both.
+"""Judgments say which lines answer a saved query. One file keeps them all.
 
 {"query", "relevant": [{"path", "line", "grade"}]}; grade 0 is a wrong hit, 1 helps, 2 answers. Files of other origin
 are read too: "question" for the query, "evidence" or "labels" for the lines, or one label a line.
@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -23,7 +23,6 @@ from urllib.parse import quote, unquote
 from memory_tui.config.places import own_path
 from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexUnavailable, LabelError, MemoryTuiError
-from memory_tui.records import dataclass
 from memory_tui.search.trace import ChunkRef
 from memory_tui.workspace.notes import Document
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 from memory_tui.explain.counterfactuals import TEXT, VECTOR, turned
-from memory_tui.records import dataclass
 from memory_tui.tune import metrics
 from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Query

@@ -1,13 +1,13 @@
-"""Metrics of an answer: recall, MRR, novelty nDCG, noise, their uncertainty."""
+"""Metrics of an answer. They are recall, MRR, novelty nDCG and noise, with their uncertainty."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from memory_tui.records import dataclass
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune.judgments import WRONG, Query
 

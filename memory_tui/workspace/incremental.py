@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
-from memory_tui.records import dataclass
 from memory_tui.workspace.roots import Roots, full_scan
 from memory_tui.workspace.scan import Rule, Scan, ScannedFolders, Settled, Walk, storable
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import Unreadable
 from memory_tui.providers.wires import gemini
-from memory_tui.records import dataclass
 from memory_tui.workspace.notes import Document, snapshot
 from memory_tui.workspace.scan import Found
 

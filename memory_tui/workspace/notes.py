@@ -1,4 +1,4 @@
-"""A note at one moment: its text, its hash, the day its name stands for."""
+"""A note at one moment. It has its text, its hash, and the day its name stands for."""
 
 # ruff: noqa: PTH206
 # Paths are strings: names may hold undecodable bytes.
@@ -11,11 +11,11 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
 from memory_tui.core.errors import Unreadable
-from memory_tui.records import dataclass
 from memory_tui.workspace.scan import MAX_BYTES, Found
 
 _ATTEMPTS = 3

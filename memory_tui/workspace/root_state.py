@@ -1,4 +1,4 @@
-"""The state of a root: there, gone, unreadable, stalled."""
+"""The state of a root: there, gone, unreadable or stalled."""
 
 # ruff: noqa: PTH116, PTH118
 # Paths are strings, as in `roots`.
@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from memory_tui.records import dataclass
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import FOLDER, WORKSPACE, Roots
 

@@ -13,12 +13,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_tui.config.places import ExtraPath
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused, WorkspaceError
-from memory_tui.records import dataclass
 from memory_tui.workspace import media, notes, transcripts
 from memory_tui.workspace.media import MediaRules
 from memory_tui.workspace.notes import Document

@@ -13,12 +13,11 @@ import json
 import os
 import re
 import stat
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused
-from memory_tui.records import dataclass
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import MAX_BYTES, Found, LeftOut, Rule, Scan, storable

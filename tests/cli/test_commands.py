@@ -13,7 +13,7 @@ from memory_tui.cli import main
 
 OF_COMMANDS = {
     *("admin", "agent", "ask", "connect", "curate", "hooks", "inbox", "lancedb_export", "ltm", "measure", "past"),
-    *("provider", "qmd", "show"),
+    *("provider", "qmd", "serve", "show"),
 }
 
 

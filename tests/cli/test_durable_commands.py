@@ -32,8 +32,15 @@ sys.path.insert(0, sys.argv[1])
 from tests.support.faults import Counting, Failing
 from memory_tui.cli import main as cli
 from memory_tui.core import atomic
-import memory_tui.cli.curate, memory_tui.curate.curator, memory_tui.plan, memory_tui.render.as_text
-import memory_tui.curate.curator, memory_tui.curate.diff, memory_tui.engine.engine
+import gc, platformdirs, rapidfuzz.distance, rapidfuzz.fuzz, rapidfuzz.process, tokenizers
+import memory_tui.cli.admin, memory_tui.cli.ask, memory_tui.cli.curate, memory_tui.cli.hooks, memory_tui.cli.inbox
+import memory_tui.cli.measure, memory_tui.curate.diff, memory_tui.curate.move_back, memory_tui.curate.restore
+import memory_tui.engine.engine, memory_tui.engine.inbox_inputs, memory_tui.explain.noise, memory_tui.explain.why_not
+import memory_tui.inbox.checks, memory_tui.index.rebuild, memory_tui.index.sync, memory_tui.openclaw.agent_sessions
+import memory_tui.openclaw.flush, memory_tui.openclaw.session_note, memory_tui.plan, memory_tui.render.as_text
+import memory_tui.curate.curator, memory_tui.curate.recover, memory_tui.render.evaluation, memory_tui.search.retrieve
+import memory_tui.tune.evaluate, memory_tui.tune.knob_search
+gc.freeze()
 
 for line in sys.stdin:
     words, home, fault, at, out = json.loads(line)

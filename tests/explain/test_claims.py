@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 import importlib.util
 import inspect
+import json
 import pkgutil
 import sqlite3
 import types
@@ -328,17 +329,22 @@ def test_json_carries_the_claims_with_their_evidence(small: Callable[[str, str],
 @pytest.mark.soak
 @pytest.mark.parametrize("provider", ["builtin", "none"])
 @pytest.mark.parametrize("profile", list(profiles.PROFILES))
-@pytest.mark.parametrize("name", ["adversarial", "demo", "oracle"])
+@pytest.mark.parametrize("name", ["adversarial", "demo", "oracle", "en", "zh"])
 def test_nothing_untrue_is_said_at_all(
     name: str, profile: str, provider: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """All lines of all questions, with everything that would change them."""
+    """Lines of all questions, with everything that would change them; "en" and "zh" are shared workspaces."""
     if name == "adversarial":
         folder = tmp_path / "notes"
         questions = adversarial(folder)
     elif name == "demo":
         folder = demo.materialize(tmp_path / "notes", TODAY)
         questions = [labelled.query for labelled in demo.labelled_queries(TODAY)]
+    elif name in ("en", "zh"):
+        bank = request.getfixturevalue("memorybank") / name
+        folder = bank / "workspaces" / "user-00"
+        asked = map(json.loads, (bank / "queries.jsonl").read_text().splitlines())
+        questions = [one["question"] for one in asked if one["workspace"] == folder.name]
     else:
         folder = request.getfixturevalue("oracle_workspace")
         questions = ["router", "vlan deploy", "what happened yesterday", "密码", "giraffe", "the of"]

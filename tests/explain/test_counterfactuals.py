@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memory_tui.core.settings import Settings
@@ -41,6 +43,24 @@ def test_a_batch_is_ranking(found: Evidence, chosen: list[Settings]) -> None:
                 assert standing.score == loser.score
                 beyond = getattr(loser.verdict, "place", 0)
                 assert min(beyond, standing.limit + 1) == min(standing.place, standing.limit + 1)
+
+
+@hypothesis_settings(max_examples=30)
+@given(st.randoms(use_true_random=False), st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0]))
+def test_variety_among_many_alike_is_that_of_ranking(chance: Random, balance: float) -> None:
+    texts = [" ".join(chance.choices("abcdefgh", k=chance.randint(0, 5))) for _ in range(30)]
+    found = evidence([chance.randint(20, 99) / 100 for _ in texts], {}, texts=texts)
+    tries = [
+        settings("openclaw-2026.3", maxResults=count, minScore=lowest, **{"mmr.enabled": True, "mmr.lambda": balance})
+        for count in (1, 4, 9, 29)
+        for lowest in (0.0, 0.5)
+    ]
+    replay, row = Reranking(found), chance.randrange(len(texts))
+    whole = [tuple(c.chunk.rowid for c in rank(found, one).recalled) for one in tries]
+    assert replay.recalled_each(tries) == whole
+    for standing, hits in zip(replay.standings(row, tries), whole, strict=True):
+        assert standing.recalled == (row in hits)
+        assert not standing.recalled or hits[standing.place - 1] == row
 
 
 def test_a_row_that_nothing_proposes_stands_nowhere() -> None:

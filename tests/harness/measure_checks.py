@@ -48,14 +48,17 @@ def _level(claim: AnswerLevel, case: Case) -> None:
     signals, settings = claim.signals, case.settings
     near = signals.closeness if signals.cosine is None else signals.cosine
     evidence = (
-        2.37 * signals.window
-        + 6.42 * signals.closeness
-        + 11.18 * signals.closeness * (0.5 if signals.cosine is None else near)
+        3 * signals.window
+        + 9 * signals.closeness
+        + 3 * signals.closeness * (0.5 if signals.cosine is None else near)
+        + 7.5 * signals.rarest
     )
-    above = (evidence - claim.unrelated.mean) / claim.unrelated.deviation
+    above = evidence - claim.unrelated.mean
     letters = [one for one in case.evidence.query if one.isalnum()]
     assert signals.pairs == (2 * sum(map(tokens.is_cjk, letters)) > len(letters))
-    assert abs(claim.likelihood - 1 / (1 + math.exp((2.6 if signals.pairs else 3.8) - above))) < 1e-9
+    likely_as_not = 1.85 if signals.pairs else 5.2 if signals.cosine is None else 8.4
+    odds = math.exp((1.6 if signals.pairs else 1.0) * (above - likely_as_not))
+    assert abs(claim.likelihood - odds / (1 + odds)) < 1e-9
     assert (claim.doubt_below, claim.nothing_below) == tuple(
         settings.number(f"answer.{name}Below") for name in ("doubt", "nothing")
     )
@@ -64,9 +67,11 @@ def _level(claim: AnswerLevel, case: Case) -> None:
         assert claim.likelihood < claim.nothing_below
     held, like = shares_held(case)
     assert signals.coverage <= held + _HAIR, (signals.coverage, held)
+    assert signals.rarest <= rarest_held(case) + _HAIR, (signals.rarest, rarest_held(case))
     assert signals.closeness <= like + _HAIR, ("no window holds more than its chunk", signals.closeness, like)
     if len(pool(case)) <= CANDIDATES:
         assert abs(signals.coverage - held) < _HAIR, (signals.coverage, held)
+        assert abs(signals.rarest - rarest_held(case)) < _HAIR, (signals.rarest, rarest_held(case))
         assert signals.closeness >= held_by_line(case) - _HAIR, "a window holds what one of its lines does"
 
 
@@ -120,6 +125,12 @@ def shares_held(case: Case) -> tuple[float, float]:
         likest = sum(value * (1.0 if stem in own else likeness(word_of[stem], text)) for stem, value in rarity.items())
         best_like = max(best_like, likest / rare)
     return best, best_like
+
+
+def rarest_held(case: Case) -> float:
+    """How rare the rarest word of the question is that a chunk holds."""
+    own = {stem for row in pool(case) for stem in stems(case.world.texts[case.evidence.refs[row].rowid])}
+    return max((value for stem, value in rarity_of(case).items() if stem in own), default=0.0) / 12.5
 
 
 def held_by_line(case: Case) -> float:

@@ -625,14 +625,14 @@ def test_pages_of_notes_go_on_where_their_cursor_says(make: Callable[..., Engine
     for number in range(resources.PAGE + 3):
         (workspace / "memory" / f"n{number:04}.md").write_text("x\n")
     engine = make()
-    first, cursor = resources.page(engine, None)
+    first, cursor = resources.page(engine.plan.roots, None)
     assert cursor is not None
     (workspace / first[-1].path).unlink()
-    rest, end = resources.page(engine, cursor)
+    rest, end = resources.page(engine.plan.roots, cursor)
     assert end is None
     paths = [file.path for file in (*first, *rest)]
     assert paths == sorted(set(paths))
     assert len(paths) == resources.PAGE + 6
     for made_up in ("", "zzz", first[-1].path, cursor[:-1], cursor + "=", cursor.upper(), "\x00" * 20, "é" * 12):
         with pytest.raises(QueryError):
-            resources.page(engine, made_up)
+            resources.page(engine.plan.roots, made_up)

@@ -29,10 +29,10 @@ def bounds(doubt: float, nothing: float) -> Settings:
 
 
 def signals(window: float = 0.0, closeness: float = 0.0, cosine: float | None = 0.0) -> AnswerSignals:
-    return AnswerSignals(closeness, window, window, closeness, cosine)
+    return AnswerSignals(closeness, window, window, closeness, cosine, closeness)
 
 
-HERE = UnrelatedEvidence(3.0, 1.0, 24, 7)
+HERE = UnrelatedEvidence(3.0, 24, 7)
 
 
 @given(SHARES, SHARES, SHARES, SHARES)
@@ -40,7 +40,7 @@ def test_more_of_any_signal_never_makes_an_answer_less_likely(
     window: float, closeness: float, cosine: float, more: float
 ) -> None:
     before = signals(window, closeness, cosine)
-    for name in ("window", "closeness", "cosine"):
+    for name in ("window", "closeness", "cosine", "rarest"):
         assert likelihood(replace(before, **{name: getattr(before, name) + more}), HERE) >= likelihood(before, HERE)
 
 
@@ -48,16 +48,33 @@ def test_more_of_any_signal_never_makes_an_answer_less_likely(
 def test_the_likelihood_goes_by_the_distance_from_unrelated_questions(reached: list[float], shift: float) -> None:
     asked = signals(0.3, 0.4, 0.5)
     here, elsewhere = (UnrelatedEvidence.of([one + by for one in reached], 1) for by in (0.0, shift))
-    assert here.deviation == pytest.approx(elsewhere.deviation)
+    assert elsewhere.mean - here.mean == pytest.approx(shift)
     assert (likelihood(asked, elsewhere) <= likelihood(asked, here) + 1e-12) == (shift >= 0 or shift > -1e-9)
 
 
-def test_some_deviations_above_unrelated_questions_are_as_likely_as_not() -> None:
+def test_a_few_unrelated_questions_that_the_notes_answer_move_nothing() -> None:
+    nothing_held = [2.0] * 20
+    assert (
+        UnrelatedEvidence.of([*nothing_held, 14.0, 15.0, 16.0, 17.0], 1).mean
+        == UnrelatedEvidence.of(nothing_held, 1).mean
+    )
+    assert UnrelatedEvidence.of([4.0], 1).mean == 4.0
+
+
+def test_so_many_points_above_unrelated_questions_are_as_likely_as_not() -> None:
     asked = signals(0.3, 0.4, 0.5)
-    assert likelihood(asked, UnrelatedEvidence(asked.evidence - 2 * asked.apart, 2.0)) == pytest.approx(0.5)
-    in_pairs = replace(asked, pairs=True)
-    assert likelihood(in_pairs, HERE) > likelihood(asked, HERE)
-    assert "+3.0 deviations" in level_of(asked, bounds(0.5, 0.1), replace(HERE, mean=asked.evidence - 3)).explanation
+    assert likelihood(asked, UnrelatedEvidence(asked.evidence - asked.apart)) == pytest.approx(0.5)
+    for one in (replace(asked, pairs=True), replace(asked, cosine=None)):
+        assert one.apart < asked.apart, "they reach fewer points"
+        assert usual(one).mean < usual(asked).mean
+    said = level_of(asked, bounds(0.5, 0.1), UnrelatedEvidence(asked.evidence - 3)).explanation
+    assert "+3.00 points" in said
+
+
+def test_a_word_that_everybody_uses_is_less_evidence_than_a_rare_one() -> None:
+    common, rare = (replace(signals(0.3, 0.6, 0.5), rarest=one) for one in (0.4, 1.0))
+    assert level_of(common, bounds(0.5, 0.1), usual(common)).level == "nearby only"
+    assert level_of(rare, bounds(0.5, 0.1), usual(rare)).level == "found"
 
 
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:
@@ -128,14 +145,14 @@ def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
     assert trace.level is not None
     assert told["level"] == trace.level.level
     assert told["sentence"] == trace.level.sentence
-    assert set(told["signals"]) == {"coverage", "line", "window", "closeness", "cosine", "pairs"}
+    assert set(told["signals"]) == {"coverage", "line", "window", "closeness", "cosine", "rarest", "pairs"}
     assert told["explanation"] == trace.level.explanation
 
 
 def test_levels_go_by_what_was_measured_here_once_it_was(engine: Engine) -> None:
     before = asked(engine, "omada er605").level
     assert before is not None
-    assert before.unrelated == usual("omada er605")
+    assert before.unrelated == usual(before.signals)
     probes = noise.ask_all(engine.queries.gather)
     settings = engine.plan.with_profile("recommended")
     engine.queries.unrelated.keep(probes, settings)

@@ -459,13 +459,8 @@ def _made_by_a_library(owner: ast.ClassDef, item: Function, ours: set[str]) -> b
 
 
 def _many_imports(package: Package) -> set[str]:
-    """Data classes count as those of the standard library, for which they stand."""
     edges = package.edges(run_time=True)
-    return {
-        name
-        for name, names in edges.items()
-        if len(names - {f"{PACKAGE}.records"}) > MOST_IMPORTS and name not in COMPOSITION
-    }
+    return {name for name, names in edges.items() if len(names) > MOST_IMPORTS and name not in COMPOSITION}
 
 
 def _long_functions(package: Package) -> set[str]:

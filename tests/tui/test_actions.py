@@ -33,7 +33,7 @@ from memory_tui.tui.views.index.providers_view import ProvidersView
 from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.index.sessions_view import SessionsView
 from memory_tui.tui.views.index.storage_view import StorageView
-from memory_tui.tui.views.map.map_view import MapChanges, MapView
+from memory_tui.tui.views.map.map_view import CandidateActions, MapView
 from memory_tui.tui.views.notes.annotations_view import AnnotationsView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
@@ -41,6 +41,7 @@ from memory_tui.tui.views.notes.history import HistoryView
 from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.notes.trust_view import RepairView, TrustView
+from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.compare_profiles import SideBySideView
 from memory_tui.tui.views.search.fading_view import FadingView
 from memory_tui.tui.views.search.injected_view import InjectedView
@@ -126,7 +127,19 @@ NODES = {
     "unreached": UnreachedView,
     "replay": ReplayView,
 }
-PARTS = (MapChanges, NotePane, NoteActions, Listing, InboxActions, Judge, Knobs, Explainer, KnobHistory, Report)
+PARTS = (
+    CandidateActions,
+    Proposals,
+    NotePane,
+    NoteActions,
+    Listing,
+    InboxActions,
+    Judge,
+    Knobs,
+    Explainer,
+    KnobHistory,
+    Report,
+)
 
 
 def test_the_manual_shows_the_table() -> None:

@@ -6,24 +6,21 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.widgets.first_steps import STEPS, FirstSteps
 from memory_tui.tui.widgets.status_bars import KeyHints, StepsPane
 from tests.support.tui import SMALL, ask, drive, make_app, matches_screen, press, said, sample, settled, text_of
 
 
-def test_every_step_waits_for_actions_that_keys_do() -> None:
-    known = {action.id for action in ACTIONS if action.keys}
+def test_every_step_waits_for_its_deeds() -> None:
     steps: FirstSteps | None = FirstSteps()
     for step in STEPS:
-        assert step.actions <= known
         assert steps is not None
         assert steps.step is step
         assert steps.after("redraw") == steps
-        for action in sorted(step.actions):
+        for deed in sorted(step.deeds):
             assert steps is not None
-            steps = steps.after(action)
+            steps = steps.after(deed)
     assert steps is None
 
 
@@ -47,7 +44,14 @@ def test_the_steps_lead_through_the_app_and_end(tmp_path: Path) -> None:
         assert "Step 4 of 5" in text_of(app)
         await press(pilot, "1", "4")
         assert "Step 4 of 5" in text_of(app), "a later step does not count before its turn"
-        await press(pilot, "1", "escape")
+        await press(pilot, "1", "u", "g", "t")
+        await press(pilot, "p", "escape")
+        assert app.first_steps == FirstSteps(3), "a refused undo and a preview that was left are no deeds"
+        await press(pilot, "p", "enter")
+        assert app.first_steps == FirstSteps(3, frozenset({"promote"}))
+        await press(pilot, "u")
+        assert "Step 5 of 5" in text_of(app)
+        await press(pilot, "escape")
         assert app.first_steps is None, "esc with nothing to go back to ends them"
         assert "Step" not in text_of(app)
         app.first_steps = FirstSteps(len(STEPS) - 1)

@@ -48,13 +48,13 @@ def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) ->
         assert "No note has this day" in said(app)
 
         await press(pilot, "tab", "m")
-        assert view.marked_logs(), "the log under the cursor is meant without a mark"
-        assert isinstance(app.screen, Preview), said(app)
+        assert isinstance(app.screen, Preview), said(app) + "the log under the cursor is meant without a mark"
         await press(pilot, "escape", "asterisk")
-        old = sorted(view.marked)
+        old = sorted(map(str, view.forgotten.marks.those))
         assert len(old) > 1
         await press(pilot, "space")
-        assert len(view.marked) == len(old) - 1
+        assert len(view.forgotten.marks.those) == len(old) - 1
+        assert f"{len(old) - 1} marked" in text_of(app)
         await press(pilot, "asterisk", "m")
         assert "archive/memory" in text_of(app), "the difference comes first"
         await press(pilot, "enter")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Confirm
@@ -248,20 +249,43 @@ def test_too_small(size: tuple[int, int], workspace: Path) -> None:
     drive(app, steps, size)
 
 
-def test_a_view_that_changed_with_a_dialogue_is_laid_out_behind_it(workspace: Path) -> None:
+def test_a_screen_that_changed_with_a_dialogue_is_laid_out_behind_it(workspace: Path) -> None:
     """Textual drops the idle time of a screen while updates are batched, and wakes only the screen in front."""
     app = make_app(workspace)
 
-    async def steps(pilot: Pilot[int]) -> None:
-        view = app.screen
+    async def covered(pilot: Pilot[int], pane: str) -> None:
+        below = app.screen
         with app.batch_update():
-            view.query_one("#files").display = False
+            below.query_one(pane).display = False
             await app.push_screen(Confirm("Title", "A question.", "Do it"))
-            await until(lambda: is_waiting(view))
-            assert undone(view)
+            await until(lambda: is_waiting(below))
+            assert undone(below)
         await settled(pilot)
         assert isinstance(app.screen, Confirm)
-        assert not undone(view)
+        assert app.screen is not below
+        assert not undone(below)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        view = app.screen
+        await covered(pilot, "#files")
         assert view.query_one("#reader").region.x == 0
+        await covered(pilot, "Button")
+
+    drive(app, steps)
+
+
+def test_a_screen_that_is_laid_out_behind_a_dialogue_is_drawn_whole(workspace: Path) -> None:
+    """Laying a screen out from the dialogue in front stops its timer, whatever is still to be drawn of it."""
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        for pane in ("#tree", "Button"):
+            below = app.screen
+            await app.push_screen(Confirm("Title", "A question.", "Do it"))
+            await settled(pilot)
+            below._dirty_widgets.add(below.query(pane).first(Widget))
+            below._screen_resized(app.size)
+            await settled(pilot)
+            assert not undone(below)
 
     drive(app, steps)

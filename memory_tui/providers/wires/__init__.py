@@ -1,4 +1,4 @@
-"""One file for each provider: its row with hosts, key variables, models, prices, wire format.
+"""One file for each provider. Its row has hosts, key variables, models, prices and wire format.
 
 - builtin: The default provider: a static table of token vectors; no key, no network. -> Builtin
 - gemini: Gemini's embedding endpoints, single or batch. -> gemini

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from weakref import WeakValueDictionary
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.core.jsstring import well_formed
@@ -226,8 +225,8 @@ class StaticTable:
 
 
 _loading = threading.Lock()
-_loaded: WeakValueDictionary[Path, StaticTable] = WeakValueDictionary()
-"""The tables that somebody uses: each is in memory once."""
+_loaded: dict[Path, StaticTable] = {}
+"""The tables that were opened. They stay: without a provider no engine holds what its questions ask."""
 
 
 def static_table(path: Path = TABLE, *, checked: bool = False) -> StaticTable:
@@ -283,7 +282,7 @@ class Builtin:
         return self._health
 
     def close(self) -> None:
-        """Release the table; a later `embed` loads it again."""
+        """Let the table go; a later `embed` takes it again."""
         self._table = None
 
     def _ready(self, *, checked: bool) -> StaticTable:

@@ -14,10 +14,9 @@ import datetime as dt
 import itertools
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from memory_tui.records import dataclass
 from memory_tui.search.dates.day_spans import (
     Days,
     around,

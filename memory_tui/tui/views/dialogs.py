@@ -1,8 +1,9 @@
-"""Dialogs over a view: a question, a line to type, a list to pick from, a preview."""
+"""Dialogs over a view. They ask a question, take a line, offer a list, or show a preview."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -10,16 +11,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import Piece, fit_path
 from memory_tui.tui.note_page import closest
+from memory_tui.tui.views.view import Dialog
 from memory_tui.tui.widgets.note_side import DiffList
 from memory_tui.tui.widgets.query import Box
 from memory_tui.tui.widgets.rowlist import RowList
@@ -40,7 +40,7 @@ def looks_secret(text: str) -> str:
     return f"This looks like a secret ({found[0].kind}); notes are read by agents." if found else ""
 
 
-class LineDialog(ModalScreen[str]):
+class LineDialog(Dialog[str]):
     """Enter hands over what was typed; esc hands over None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Close")]
@@ -81,7 +81,7 @@ class LineDialog(ModalScreen[str]):
         self.dismiss(self.query_one(Box).value.strip() if event.button.id == "yes" else None)
 
 
-class Confirm(ModalScreen[bool]):
+class Confirm(Dialog[bool]):
     """y does it; n, esc, q and enter on the default button do not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -150,7 +150,7 @@ def near(paths: Sequence[str]) -> Propose:
     return propose
 
 
-class Prompt(ModalScreen[str | None]):
+class Prompt(Dialog[str | None]):
     """Enter takes the proposal under the cursor, or what is typed where none is made; tab completes, esc leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -270,7 +270,7 @@ class NameList(RowList):
         return [(f" {fit_path(safe(self.names[row]), width - 1 - len(new))}", ""), (new, "muted")]
 
 
-class Picker(ModalScreen[str | None]):
+class Picker(Dialog[str | None]):
     """Letters narrow the list, arrows move in it, enter takes a name, esc none.
 
     Where there is a word for what is `new`, what was typed can be taken as it is.
@@ -337,7 +337,7 @@ CHOICES: tuple[tuple[str, int], ...] = (("1", 1), ("7", 7), ("3", 30))
 """Keys and days."""
 
 
-class Snooze(ModalScreen[int | None]):
+class Snooze(Dialog[int | None]):
     """A strip of choices; esc puts nothing off."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -378,7 +378,7 @@ class Snooze(ModalScreen[int | None]):
 LETTERS = "asdfghjkl"
 
 
-class Jump(ModalScreen[Widget | None]):
+class Jump(Dialog[Widget | None]):
     """Lies over the view while it waits for a letter; every other key, and a click, takes it away."""
 
     def __init__(self, panes: Sequence[Widget]) -> None:
@@ -411,7 +411,7 @@ class Planned:
     effect: Sequence[str] = ()
 
 
-class Preview(ModalScreen[str]):
+class Preview(Dialog[str]):
     """enter and y make the change ("yes"); n, esc and q do not ("no"); an option is its key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

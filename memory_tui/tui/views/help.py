@@ -1,4 +1,4 @@
-"""Help shows the keys of the focused pane, the signs on this screen."""
+"""Help shows the keys of the focused pane. It explains the signs on the screen, too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -25,6 +24,7 @@ from memory_tui.tui.keymap import PLACES
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
 from memory_tui.tui.views.index.openclaw_index import MEANINGS as STATES_COMPARED
 from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
+from memory_tui.tui.views.view import Dialog
 from memory_tui.tui.widgets.file_tree import SIGNS, TRUST
 from memory_tui.tui.widgets.query import Box
 
@@ -212,7 +212,7 @@ GENERAL = ("everywhere", "list", "notes")
 """Places whose keys work in most panes: help finds them, and does not repeat them in each."""
 
 
-class Help(ModalScreen[None]):
+class Help(Dialog[None]):
     """Scrolls when it is longer than the screen; f finds a key of any view; esc, q and ? close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

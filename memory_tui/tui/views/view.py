@@ -1,4 +1,4 @@
-"""A view has a truth bar above, key hints below, a name for where the user is."""
+"""A view is a screen with a truth bar above. It has key hints below and a name for where the user is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.geometry import Size
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -143,7 +143,7 @@ class View(Screen[None]):
     SCROLLED = ""
     """Selects the pane that J and K scroll while another has the focus."""
     SCROLL_LINES = 3
-    MORE_PLACES: ClassVar[tuple[str, ...]] = ("notes",)
+    MORE_PLACES: ClassVar[tuple[str, ...]] = ()
     """Places between the pane in focus and the view itself."""
     _following = False
 
@@ -345,8 +345,26 @@ class View(Screen[None]):
         self.check_idle()
 
     @on(RowList.Nothing)
-    def _nothing_there(self) -> None:
-        self.show_message("Nothing is under the cursor.")
+    def _nothing_there(self, event: RowList.Nothing) -> None:
+        self.show_message(event.sentence)
+
+    @on(RowList.Marked)
+    def _marked(self) -> None:
+        self.update_hints()
+
+    def _marking(self) -> Widget | None:
+        """The list whose rows are marked from the pane in focus."""
+        return self.focused
+
+    def do_mark(self) -> None:
+        """Mark the row under the cursor, or take its mark away."""
+        if isinstance(rows := self._marking(), RowList):
+            rows.marks.row()
+
+    def do_mark_all(self) -> None:
+        """Mark every row of this kind, or none."""
+        if isinstance(rows := self._marking(), RowList):
+            rows.marks.kind()
 
     def do_scroll_down(self) -> None:
         """Scroll the other pane without leaving this one."""
@@ -366,3 +384,12 @@ class View(Screen[None]):
             return False
         self.app.pop_screen()
         return True
+
+
+class Dialog(ModalScreen[T]):
+    """A screen in front of a view or of another dialog, both of which are seen behind it."""
+
+    def _screen_resized(self, size: Size) -> None:
+        """Wake this dialog behind another one, as a view is woken."""
+        super()._screen_resized(size)
+        self.check_idle()

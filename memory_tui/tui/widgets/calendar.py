@@ -1,4 +1,4 @@
-"""The calendar shows a sign a day: recalls, size, findings of the notes of that day."""
+"""The calendar shows a sign a day. It stands for recalls, size or findings of the notes of that day."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Curves are plotted in braille, with thresholds, an axis, words that say the same."""
+"""Curves are plotted in braille. They have thresholds, an axis, and words that say the same."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from textual.content import Content
 from textual.widget import Widget
 
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import fit
 
 Point = tuple[float, float]

@@ -1,4 +1,4 @@
-"""The file tree lists notes in groups, each with its title, age, recalls."""
+"""The file tree lists notes in groups. A row has title, age and recalls."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
+from textual import on
 from textual.binding import BindingType
 
 from memory_tui.core.formatting import age_words, plural, short_age
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.recalls.activity import Activity
 from memory_tui.tui.draw import Piece, fit, fit_path
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.note_page import ABSENT, Group, beside, groups
 from memory_tui.tui.state import Aging
@@ -44,6 +46,9 @@ SIGNS = {
 }
 """The glyph and style of each state; the word stands beside it."""
 
+
+_VERBS = (("promote", "promote"), ("move", "archive"), ("remove", "trash"))
+"""What can be done about marked notes: meaning and word."""
 
 TRUST: Mapping[str, tuple[str, str]] = {
     "agent": ("a", "muted"),
@@ -87,6 +92,7 @@ class FileTree(RowList):
         self._trust = trust
         first = self._shown is None
         self._shown = (rows, today)
+        self.marks.keep(row.path for row in rows)
         self._groups = groups(rows, today)
         newest = next((g.key for g in self._groups if g.key[:2] in ("19", "20")), "")
         for group in self._groups:
@@ -111,11 +117,38 @@ class FileTree(RowList):
                 self._rows.append(replace(group, files=files))
                 if self._open[group.key] or self._filter:
                     self._rows.extend(files)
-        self.border_subtitle = f"{len(self._shown[0]):,} notes" if self._shown and self._groups else ""
+        self._say_marks()
         # While files are filtered the first one is at hand, not its group.
         first = next((row.path for row in self._rows if not isinstance(row, Group)), None)
         kept = any(self.key_of(i) == keep for i in range(len(self._rows)))
         self.rows_changed(keep if kept or not self._filter else first)
+
+    @property
+    def marked_notes(self) -> set[str]:
+        """The paths of the notes that are marked, folded and filtered ones too."""
+        return {key for key in self.marks.those if isinstance(key, str)}
+
+    @on(RowList.Marked)
+    def _say_marks(self) -> None:
+        """How many notes are marked, with what can be done where there is room for it, else how many there are."""
+        count = plural(len(self._shown[0]), "note") if self._shown and self._groups else ""
+        verbs = "  ".join(f"{key_of(name)} {verb}" for name, verb in _VERBS)
+        word = self.marks.word
+        roomy = len(word) + len(verbs) + 8 < self.size.width
+        self.border_subtitle = f"{word}: {verbs}" if word and roomy else word or count
+
+    def kind_of(self, row: int, /) -> Hashable:
+        """The group; a note that is not there cannot be marked."""
+        item = self._rows[row]
+        if isinstance(item, Group):
+            return item.key
+        group = next((one for one in reversed(self._rows[:row]) if isinstance(one, Group)), None)
+        return group.key if group is not None and item.state != ABSENT else None
+
+    def alike(self, kind: Hashable) -> set[Hashable]:
+        """The notes of a group, folded or not."""
+        found = next((row for row in self._rows if isinstance(row, Group) and row.key == kind), None)
+        return {file.path for file in found.files if file.state != ABSENT} if found is not None else set()
 
     @property
     def file(self) -> FileRow | None:
@@ -200,7 +233,13 @@ class FileTree(RowList):
         glyph, style = (" ", "") if state == "fresh" else SIGNS.get(state, ("~", "warn"))
         right = list(self._columns(item, width)) if state == "fresh" else [(f" {state} ", style)]
         room = width - 4 - sum(cell_len(text) for text, _ in right)
-        return [(f"  {glyph} ", style), *self._named(item, room, "muted" if state == ABSENT else ""), *right]
+        mark = "■" if item.path in self.marks else " "
+        return [
+            (mark, "mark"),
+            (f" {glyph} ", style),
+            *self._named(item, room, "muted" if state == ABSENT else ""),
+            *right,
+        ]
 
     def _named(self, file: FileRow, room: int, style: str) -> Iterator[Piece]:
         """The day or the file name, then the title as far as there is room."""

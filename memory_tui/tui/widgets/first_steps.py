@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from memory_tui.records import dataclass
 from memory_tui.tui.key_meanings import key_of
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do and why; it is done when all of the `actions` were, by name."""
+    """What to do and why; it is done when all of the `deeds` were: told by who did them, not by who asked for them."""
 
     title: str
     sentence: str
     how: str
-    actions: frozenset[str]
+    deeds: frozenset[str]
 
 
 STEPS: Sequence[Step] = (
@@ -24,7 +23,7 @@ STEPS: Sequence[Step] = (
         "Ask",
         "An agent finds what you ask for in your own words, by meaning and by words.",
         f"Press {key_of('ask')} and type: how is the omada vlan set up. Then press enter.",
-        frozenset({"to_results"}),
+        frozenset({"asked"}),
     ),
     Step(
         "See why",
@@ -36,7 +35,7 @@ STEPS: Sequence[Step] = (
         "Turn",
         "The knobs decide what the agent gets. Turning one ranks again at once and writes nothing.",
         f"Press {key_of('tune')}, then {key_of('more')} for a step more. {key_of('undo')} undoes it.",
-        frozenset({"more"}),
+        frozenset({"turned"}),
     ),
     Step(
         "Promote, and undo",
@@ -56,7 +55,7 @@ STEPS: Sequence[Step] = (
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:
-    """Where somebody stands: at step number `at` (from 0), of whose actions some are `done`."""
+    """Where somebody stands: at step number `at` (from 0), of whose deeds some are `done`."""
 
     at: int = 0
     done: frozenset[str] = frozenset()
@@ -66,12 +65,12 @@ class FirstSteps:
         """The step to do now."""
         return STEPS[self.at]
 
-    def after(self, action: str) -> FirstSteps | None:
-        """Where one stands when `action` was done; None behind the last step."""
-        if action not in self.step.actions:
+    def after(self, deed: str) -> FirstSteps | None:
+        """Where one stands when `deed` was done; None behind the last step."""
+        if deed not in self.step.deeds:
             return self
-        done = self.done | {action}
-        if done < self.step.actions:
+        done = self.done | {deed}
+        if done < self.step.deeds:
             return replace(self, done=done)
         return FirstSteps(self.at + 1) if self.at + 1 < len(STEPS) else None
 

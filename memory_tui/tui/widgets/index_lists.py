@@ -1,4 +1,4 @@
-"""The lists of the index view: its status in full, its events."""
+"""The lists of the index view. They are its status in full and its events."""
 
 from __future__ import annotations
 

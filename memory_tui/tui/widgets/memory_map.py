@@ -1,15 +1,15 @@
-"""The memory map counts what was written, recalled, found day by day."""
+"""The memory map counts day by day. It counts what was written, recalled and found."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_tui.recalls import activity
 from memory_tui.recalls.activity import Activity
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import Piece
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ FORGOTTEN_DAYS = 90
 OFTEN = 3
 """Recalls from which a daily log is a candidate for MEMORY.md."""
 SHADES = " ░▒▓█"
+_SOURCE = re.compile(r"\(from ([^()\n]+\.md)\)")
+"""What a line of MEMORY.md names as its source."""
 
 Layer = str
 LAYERS: Mapping[Layer, str] = {
@@ -46,13 +48,17 @@ _STEPS: Mapping[Layer, tuple[float, float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """The notes of a memory by day, with how often each was recalled; `findings` are counted by path, None unknown."""
+    """The notes of a memory by day, with how often each was recalled; `findings` are counted by path, None unknown.
+
+    `promoted` are the logs that lines of MEMORY.md name as their source.
+    """
 
     today: dt.date
     notes: Sequence[FileRow]
     activity: Activity
     findings: Mapping[str, int] | None = None
     days: Mapping[dt.date, Sequence[FileRow]] = field(default_factory=dict)
+    promoted: frozenset[str] = frozenset()
 
     def value(self, layer: Layer, day: dt.date) -> float | None:
         """What `layer` counts on a day; None without a note."""
@@ -87,9 +93,16 @@ class MemoryMap:
 
     @property
     def often(self) -> list[FileRow]:
-        """Daily logs that are recalled often, the most often first: what they hold belongs into MEMORY.md."""
-        found = [note for note in self.notes if note.day is not None and self.activity.count(note.path) >= OFTEN]
+        """Daily logs that are recalled often, and that MEMORY.md has nothing of; the most often first."""
+        logs = [note for note in self.notes if note.day is not None and note.path not in self.promoted]
+        found = [note for note in logs if self.activity.count(note.path) >= OFTEN]
         return sorted(found, key=lambda note: (-self.activity.count(note.path), note.path))
+
+    def recalled_often(self, path: str) -> list[tuple[str, int, int]]:
+        """The lines of a log that were recalled often, else all that ever were, else (to its end, 0) the whole log."""
+        lines = self.activity.lines.get(path, {})
+        often = [span for span, count in lines.items() if count >= OFTEN]
+        return [(path, first, last) for first, last in sorted(often or lines)] or [(path, 1, 0)]
 
 
 def gathered(notes: Sequence[FileRow], today: dt.date) -> Callable[[Engine], MemoryMap]:
@@ -100,7 +113,10 @@ def gathered(notes: Sequence[FileRow], today: dt.date) -> Callable[[Engine], Mem
         for note in notes:
             if note.day is not None:
                 days.setdefault(note.day, []).append(note)
-        return MemoryMap(today, notes, activity.read(engine.plan.roots.workspace), None, days)
+        curator = engine.notes.curator
+        curated = (curator.read(curator.plan.memory()) or b"").decode("utf-8", "replace")
+        promoted = frozenset(_SOURCE.findall(curated))
+        return MemoryMap(today, notes, activity.read(engine.plan.roots.workspace), None, days, promoted)
 
     return work
 

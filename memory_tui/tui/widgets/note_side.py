@@ -1,4 +1,4 @@
-"""Beside a note: its state, its recalls, its links, the lines of a change."""
+"""The panes beside a note. They show its state, recalls and links, and the lines of a change."""
 
 from __future__ import annotations
 

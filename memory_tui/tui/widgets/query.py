@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.cells import cell_len
@@ -17,7 +18,6 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from memory_tui.core.sanitize import safe
-from memory_tui.records import dataclass
 from memory_tui.search.trace import BelowMinScore, BeyondLimit, DisplacedByMmr, LoweredByDecay, Trace, Verdict
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings

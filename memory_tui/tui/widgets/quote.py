@@ -1,4 +1,4 @@
-"""A quote shows lines of a note with the matched words, the nearest sentence, the line that was asked about."""
+"""A quote shows lines of a note. It marks the matched words, the nearest sentence and the line that was asked about."""
 
 from __future__ import annotations
 

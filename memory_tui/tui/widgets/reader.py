@@ -1,4 +1,4 @@
-"""The reader shows a note as it is on disk, with line numbers, chunks, recalled lines."""
+"""The reader shows a note as it is on disk. It has line numbers, chunks and recalled lines."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The results list hits, gates, misses with their reasons."""
+"""The results of a search as a list. It has hits, gates, and misses with their reasons."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -13,7 +14,6 @@ from memory_tui.core.formatting import age_words, plural, short_age
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords
-from memory_tui.records import dataclass
 from memory_tui.render.hit_text import HitText, age_of, hit_text
 from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR, perfect, score_bar
 from memory_tui.search.trace import BeyondLimit, Candidate, ChunkRef, DisplacedByMmr, Trace, Unsearchable
@@ -198,7 +198,7 @@ class HitList(RowList):
         super().__init__(id="results")
         self.rows: list[Row] = []
         self._trace: Trace | None = None
-        self._marks: dict[int, PlaceChange] = {}
+        self._moves: dict[int, PlaceChange] = {}
         self._grade: Grade = no_grade
         self._scale, self._now = 1.0, 0.0
         self._words = MatchedWords.of(None)
@@ -219,19 +219,36 @@ class HitList(RowList):
             self._words = MatchedWords.of(answer.trace)
         self._chunks, self._texts = answer.evidence.texts, {}
         self._trace, self._now, self._scale = answer.trace, answer.trace.now, perfect(answer.trace)
-        self._marks = changes(answer.trace, answer.baseline) if compare else {}
+        self._moves = changes(answer.trace, answer.baseline) if compare else {}
         own = rows_at(answer, cut) if cut is not None else list(rows_of(answer.trace))
         self.rows = [*rows_of_qmd(qmd), *own] if qmd is not None and cut is None else own
+        if self.marks:
+            self.marks.keep(one.chunk.id for one in (*answer.trace.recalled, *answer.trace.lost))
         self.rows_changed(key)
 
-    def marked(self, grade: Grade) -> None:
+    def judged(self, grade: Grade) -> None:
         """Labels are what `grade` says from now on."""
         self._grade = grade
         self.refresh()
 
+    def kind_of(self, row: int, /) -> Hashable:
+        """What became of a hit: recalled, or the gate that stopped it."""
+        item = self.rows[row]
+        candidate = self._candidate(item) if isinstance(item, HitRow) else None
+        return type(candidate.verdict).__name__ if candidate is not None else None
+
+    @property
+    def chosen(self) -> list[Candidate]:
+        """The candidates that are marked, in the order of their places, else the one under the cursor."""
+        trace = self._trace
+        every = (*trace.recalled, *trace.lost) if trace is not None else ()
+        marked = [one for one in every if one.chunk.id in self.marks] if self.marks else []
+        return marked or [one for one in (self.hit,) if one is not None]
+
     def show_sentences(self, sentence: str, *next_steps: str) -> None:
         """List nothing but a sentence and what to do next."""
         self.rows = guide(sentence, *next_steps)
+        self.marks.drop()
         self.rows_changed()
 
     @property
@@ -344,7 +361,7 @@ class HitList(RowList):
     ) -> list[Piece]:
         """The text from `shown`, after the reason why the chunk lost."""
         start, end = shown
-        change = self._marks.get(candidate.chunk.rowid)
+        change = self._moves.get(candidate.chunk.rowid)
         reasons = [] if hit.recalled or start or isinstance(candidate.verdict, BeyondLimit) else [candidate.verdict]
         reason = "".join(map(wording.reason, reasons))
         if not hit.recalled and not start and change is not None and change.was is not None:
@@ -359,7 +376,7 @@ class HitList(RowList):
 
     def _head(self, hit: HitRow, candidate: Candidate, bar: int) -> list[Piece]:
         """place, judgment, change, score, bar, age; the change only while there is a baseline to compare with"""
-        change = self._marks.get(candidate.chunk.rowid)
+        change = self._moves.get(candidate.chunk.rowid)
         mark = change.mark if change else ""
         colour = {"out": "bad", "new": "good", "=": "muted"}.get(mark) or ("good" if mark.startswith("+") else "warn")
         style = "strong" if hit.recalled else "muted"
@@ -370,8 +387,9 @@ class HitList(RowList):
         return [
             (f"{hit.place:>3}", style),
             judged,
-            *([(f"{mark:>3}", colour)] if self._marks else []),
-            (f" {candidate.score:5.3f} ", style),
+            *([(f"{mark:>3}", colour)] if self._moves else []),
+            ("■" if candidate.chunk.id in self.marks else " ", "mark"),
+            (f"{candidate.score:5.3f} ", style),
             *score_bar(candidate, self._scale, bar),
             (f" {age}", "muted"),
         ]

@@ -70,11 +70,19 @@ class RowList(ScrollView, can_focus=True):
     class Chosen(Moved):
         """Enter was pressed on a row, or the row under the cursor was clicked."""
 
+    class Marked(Moved):
+        """Rows were marked, or marks were taken away."""
+
     class Nothing(Message):
-        """Enter was pressed, and no row is under the cursor."""
+        """A key found nothing to act on: `sentence` says what is missing."""
+
+        def __init__(self, sentence: str = "Nothing is under the cursor.") -> None:
+            super().__init__()
+            self.sentence = sentence
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
+        self.marks = RowMarks(self)
         self._tops: list[int] = [0]
         self._laid_out = 0
         self._titles = (Content(""), Content(""))
@@ -94,6 +102,14 @@ class RowList(ScrollView, can_focus=True):
     def key_of(self, row: int, /) -> Hashable:
         """What `row` is about, so that the cursor finds it again; None when the cursor skips it."""
         return row
+
+    def kind_of(self, _row: int, /) -> Hashable:
+        """What rows that are marked together with `row` have in common; None where it cannot be marked."""
+        return None
+
+    def alike(self, kind: Hashable) -> set[Hashable]:
+        """What the rows of `kind` are about."""
+        return {self.key_of(row) for row in range(self.count()) if self.kind_of(row) == kind}
 
     def draw(self, row: int, line: int, width: int, /) -> Iterable[Piece]:
         """Line `line` of `row` as pieces of safe text."""
@@ -292,6 +308,68 @@ class RowList(ScrollView, can_focus=True):
         return strip(self.draw(row, line - self._tops[row], width), width, base, self.style_of)
 
 
+class RowMarks:
+    """What the marked rows of `rows` are about: a mark stays with its row wherever that goes, and goes with it."""
+
+    def __init__(self, rows: RowList) -> None:
+        self._rows = rows
+        self.those: frozenset[Hashable] = frozenset()
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self.those
+
+    def __bool__(self) -> bool:
+        return bool(self.those)
+
+    @property
+    def word(self) -> str:
+        """`3 marked`, and how many of them are not listed now; empty without any."""
+        if not self.those:
+            return ""
+        listed = {self._rows.key_of(row) for row in range(self._rows.count())}
+        unseen = len(self.those - listed)
+        return f"{len(self.those):,} marked" + (f", {unseen:,} out of sight" if unseen else "")
+
+    def set(self, those: Iterable[Hashable]) -> None:
+        """Mark what `those` rows are about, and nothing else."""
+        before, self.those = self.those, frozenset(those)
+        if self.those != before:
+            self._rows.refresh()
+            self._rows.post_message(self._rows.Marked(self._rows))
+
+    def keep(self, known: Iterable[Hashable]) -> None:
+        """Take the marks of what is not `known` any more away."""
+        self.set(self.those.intersection(known))
+
+    def drop(self) -> bool:
+        """Take every mark away; whether there were any."""
+        had = bool(self.those)
+        self.set(())
+        return had
+
+    def row(self) -> None:
+        """Mark the row under the cursor, or take its mark away, and go on; a row that heads its kind marks that."""
+        kind, key = self._kind(), self._rows.key
+        if kind is not None and key not in self._rows.alike(kind):
+            self.kind()
+        elif kind is not None:
+            self.set(self.those ^ {key})
+            self._rows.do_down()
+
+    def kind(self) -> None:
+        """Mark every row of the kind under the cursor; where all are marked, none."""
+        if (kind := self._kind()) is not None:
+            same = self._rows.alike(kind)
+            self.set(self.those - same if same <= self.those else self.those | same)
+
+    def _kind(self) -> Hashable:
+        rows = self._rows
+        kind = rows.kind_of(rows.cursor) if 0 <= rows.cursor < rows.count() else None
+        if kind is None:
+            rows.post_message(rows.Nothing("This row cannot be marked."))
+        return kind
+
+
 Line = tuple[list[Piece], Hashable]
 """A line and what it is about; the cursor skips lines about nothing (None)."""
 
@@ -308,12 +386,15 @@ def text(words: str, width: int, style: str = "", indent: int = 1) -> list[Line]
 class Rows(RowList):
     """Lines that `write` makes for the present width; `places` are where it stands, in terms of the action table.
 
-    Where `opens` is set, one click on the line under the cursor is enough.
+    Where `opens` is set, one click on the line under the cursor is enough; where `marks` is, lines can be marked, and
+    leave two cells for it.
     """
 
-    def __init__(self, *, id: str, places: tuple[str, ...] = ("list",), opens: bool = False) -> None:
+    def __init__(
+        self, *, id: str, places: tuple[str, ...] = ("list",), opens: bool = False, marks: bool = False
+    ) -> None:
         super().__init__(id=id)
-        self.PLACES, self._opens = places, opens
+        self.PLACES, self._opens, self._markable = places, opens, marks
         self._write: Write = lambda _width: ()
         self._lines: Sequence[Line] = ()
 
@@ -336,9 +417,16 @@ class Rows(RowList):
         """What the line is about."""
         return self._lines[row][1]
 
+    def kind_of(self, row: int, /) -> Hashable:
+        """Every line that is about something can be marked, where lines can be."""
+        return "line" if self._markable and self.key_of(row) is not None else None
+
     def draw(self, row: int, _line: int, _width: int, /) -> Iterable[Piece]:
-        """One line."""
-        return self._lines[row][0]
+        """One line, after its mark."""
+        pieces, key = self._lines[row]
+        if not self._markable or key is None:
+            return pieces
+        return [(" ■", "mark") if key in self.marks else (" □", "muted"), *pieces]
 
     def opens_at_once(self, _row: int, /) -> bool:
         """Whether one click is enough."""

@@ -1,8 +1,9 @@
-"""Status bars: tabs beside the truth bar above every view, key hints below."""
+"""Status bars stand in every view. Tabs and the truth bar are above, key hints below."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -15,7 +16,6 @@ from textual.widget import Widget
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.explain import wording
-from memory_tui.records import dataclass
 from memory_tui.tui.action import Action, Context
 from memory_tui.tui.draw import fit_path, wrapped
 from memory_tui.tui.key_meanings import MEANINGS, PREFIXES, key_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from rich.cells import cell_len
@@ -16,7 +17,6 @@ from textual.widget import Widget
 from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Scalar
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import fit
 from memory_tui.tui.home import home_of
 from memory_tui.tui.key_meanings import key_of

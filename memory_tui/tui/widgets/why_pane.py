@@ -1,4 +1,4 @@
-"""The why pane shows the arithmetic of a score, what would change it, the raw record."""
+"""The why pane shows the arithmetic of a score. It shows what would change it, and the raw record."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -14,7 +15,6 @@ from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.explain.score_lines import ScoreLine
 from memory_tui.explain.stages import stages
 from memory_tui.explain.why import explain, file_line, in_a_line, terms_line
-from memory_tui.records import dataclass
 from memory_tui.search.trace import Candidate, ChunkRef, Recalled, Trace
 from memory_tui.tui.draw import Piece, fit_path, wrap
 from memory_tui.tui.widgets.quote import heat_rows, quote_rows

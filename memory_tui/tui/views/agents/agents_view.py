@@ -37,8 +37,6 @@ class AgentsView(View):
     """What each agent program gets from this memory; enter connects, `d` disconnects, both after the difference."""
 
     PLACE = "agents"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self) -> None:
         super().__init__()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import safe
-from memory_tui.records import dataclass
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, text
@@ -79,8 +79,6 @@ class ConnectionView(View):
     """The difference, line by line; enter writes it, with a backup of every file."""
 
     PLACE = "connection"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View, planning: Planning, changed: Callable[[], None]) -> None:
         super().__init__(below)

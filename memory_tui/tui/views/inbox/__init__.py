@@ -1,8 +1,7 @@
 """View 4: the inbox.
 
-- dreaming_view: The dreaming view lists what OpenClaw promotes next, what a gate holds, what each night promoted. ->
-  DreamingView
-- inbox_actions: The part of the inbox that acts on a suggestion, undoes what it did. -> InboxActions
-- inbox_proposal: A proposal of the inbox in words: why, by which key, with which change. -> Shown
+- dreaming_view: The dreaming view lists what OpenClaw promotes. -> DreamingView
+- inbox_actions: The part of the inbox that acts on a suggestion, or undoes what it did. -> InboxActions
+- inbox_proposal: A proposal of the inbox in words. -> Shown
 - inbox_view: View 4 is the inbox: every step is shown first or undone by a key. -> InboxView
 """

@@ -1,4 +1,6 @@
-"""The dreaming view lists what OpenClaw promotes next, what a gate holds, what each night promoted."""
+"""The dreaming view lists what OpenClaw promotes. It shows what comes next, what a gate holds, and what each night
+promoted.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,6 @@ class DreamingView(View):
     """What comes next, what is held by which gate, what was promoted by night; enter reads the passage."""
 
     PLACE = "dreaming"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

@@ -1,4 +1,4 @@
-"""The part of the inbox that acts on a suggestion, undoes what it did."""
+"""The part of the inbox that acts on a suggestion, or undoes what it did."""
 
 from __future__ import annotations
 
@@ -161,14 +161,6 @@ class InboxActions(Part):
     def do_edit_entry(self) -> None:
         """Edit the promoted entry."""
         self._by_key("i")
-
-    def do_mark(self) -> None:
-        """Mark the suggestion under the cursor."""
-        self._inbox.queue.mark()
-
-    def do_mark_all(self) -> None:
-        """Mark every suggestion of this kind."""
-        self._inbox.queue.mark_all()
 
     def do_trash(self) -> None:
         """Move the lines, or the note, to the trash."""

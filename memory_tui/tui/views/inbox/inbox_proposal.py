@@ -1,4 +1,4 @@
-"""A proposal of the inbox in words: why, by which key, with which change."""
+"""A proposal of the inbox in words. It says why, by which key, and with which change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.inbox.checks import BY_KIND
-from memory_tui.records import dataclass
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
 from memory_tui.tui.judging import JobProgress
@@ -360,8 +360,6 @@ class Suggestions(RowList):
     def __init__(self) -> None:
         super().__init__(id="suggestions")
         self._rows: Sequence[Piece | Suggestion] = ()
-        self.marked: set[str] = set()
-        """Ids of suggestions that are decided together."""
         self.hidden: Mapping[str, float] = {}
 
     def show(self, found: Sequence[Suggestion], hidden: Mapping[str, float], sentences: Sequence[Piece]) -> None:
@@ -369,7 +367,7 @@ class Suggestions(RowList):
 
         The cursor stays on its suggestion; where that is gone it goes to the next.
         """
-        self.marked &= {one.id for one in found}
+        self.marks.keep(one.id for one in found)
         keep = self._next({one.id for one in found})
         self.hidden = hidden
         self._rows = [*self._grouped(found), *sentences]
@@ -399,24 +397,15 @@ class Suggestions(RowList):
     @property
     def chosen(self) -> list[Suggestion]:
         """The suggestions that are marked, else the one under the cursor."""
-        marked = [one for one in self._rows if not isinstance(one, tuple) and one.id in self.marked]
+        marked = [one for one in self._rows if not isinstance(one, tuple) and one.id in self.marks]
         return marked or [one for one in (self.suggestion,) if one is not None]
 
-    def mark(self) -> None:
-        """Mark the suggestion under the cursor, or take its mark away, and go on to the next."""
-        if (one := self.suggestion) is not None:
-            self.marked ^= {one.id}
-            self.do_down()
-            self.refresh()
-
-    def mark_all(self) -> None:
-        """Mark every suggestion below the heading of that under the cursor; where all are marked, none."""
-        if (here := self.suggestion) is not None:
-            listed = [one for one in self._rows if not isinstance(one, tuple) and one.kind == here.kind]
-            same = {one.id for one in listed if one.finding.group == here.finding.group}
-            same -= self.hidden.keys()
-            self.marked = self.marked - same if same <= self.marked else self.marked | same
-            self.refresh()
+    def kind_of(self, row: int, /) -> Hashable:
+        """The heading that a suggestion stands below."""
+        one = self._rows[row]
+        if isinstance(one, tuple):
+            return None
+        return ("", "") if one.id in self.hidden else (one.kind, one.finding.group)
 
     @property
     def suggestion(self) -> Suggestion | None:
@@ -450,7 +439,7 @@ class Suggestions(RowList):
         roomy = width >= _ROOMY
         place = fit_path(safe(str(one.place)), (_PLACE if roomy else width - 4) - 1)
         lead = [
-            (" ■ " if one.id in self.marked else "   ", "mark"),
+            (" ■ " if one.id in self.marks else "   ", "mark"),
             (f"{sign} ", style),
             (fit(place, _PLACE) if roomy else place, ""),
         ]

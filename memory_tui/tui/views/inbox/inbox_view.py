@@ -194,7 +194,7 @@ class InboxView(View):
         if self.kind is not None:
             some = sum(one.kind == self.kind for one in self.open)
             words = f"Inbox: {some:,} of {count:,}, {BY_KIND[self.kind].title}"
-        said = "esc shows all kinds" if self.kind is not None else ""
+        said = self.queue.marks.word or ("esc shows all kinds" if self.kind is not None else "")
         if self._found.hidden and not self.all:
             said = said or f"{len(self._found.hidden):,} kept or put off: ze"
         rows = self.queue
@@ -240,9 +240,17 @@ class InboxView(View):
             hidden.pop(one.id, None)
             if end:
                 hidden[one.id] = end
-        self.queue.marked.clear()
+        self.queue.marks.drop()
         self._found = replace(self._found, hidden=hidden)
         self.show()
+
+    def _marking(self) -> RowList:
+        """The queue, from the proposal too."""
+        return self.queue
+
+    @on(RowList.Marked, "#suggestions")
+    def _say_marks(self) -> None:
+        self._entitle()
 
     @on(RowList.Moved, "#suggestions")
     def _moved(self) -> None:
@@ -365,9 +373,8 @@ class InboxView(View):
         if self.stop():
             self.show()
             self.show_message(f"Stopped; {key_of('look again')} looks again.")
-        elif self.queue.marked:
-            self.queue.marked.clear()
-            self.queue.refresh()
+        elif self.queue.marks.drop():
+            pass
         elif self.kind is not None:
             self.kind = None
             self.show()

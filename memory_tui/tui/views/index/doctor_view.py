@@ -1,4 +1,4 @@
-"""The doctor view examines machine, notes, index, provider, settings."""
+"""The doctor view shows what each check finds. It examines machine, notes, index, provider and settings."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ class DoctorView(View):
     """What needs something first, then what is well."""
 
     PLACE = "doctor"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

@@ -1,4 +1,4 @@
-"""View 3 is the index: its status, every note that is not fresh, what happened."""
+"""View 3 is the index. It shows the status, every note that is not fresh, and what happened."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class IndexView(View):
     """State, attention and events."""
 
     PLACE = "index"
-    MORE_PLACES = ()
     AUTO_FOCUS = "#state"
 
     def compose_view(self) -> Iterable[Widget]:

@@ -1,8 +1,11 @@
-"""Long-term memories in LanceDB: a list, a search with reasons, pairs that repeat each other."""
+"""The memories view lists long-term memories in LanceDB. It searches them with reasons, and finds pairs that repeat
+each other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +14,6 @@ from textual import on
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.ltm.entry import CATEGORIES, MemoryEntry
-from memory_tui.records import dataclass
 from memory_tui.render import ltm_text
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit
@@ -56,8 +58,6 @@ class MemoriesView(View):
     """The entries of one table; each change is in its journal, and u undoes it."""
 
     PLACE = "memories"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

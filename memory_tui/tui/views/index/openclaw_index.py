@@ -147,6 +147,7 @@ class CompareView(View):
     """Over the view below; esc goes back there."""
 
     PLACE = "compare"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#compared"
 
     def compose_view(self) -> Iterable[Widget]:

@@ -1,9 +1,10 @@
-"""The providers view: state, data sent, approval, test of each embedding provider."""
+"""The providers view lists the embedding providers. It shows state, data sent and approval of each, and tests one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from textual import on
@@ -11,7 +12,6 @@ from textual import on
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.records import dataclass
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
@@ -49,8 +49,6 @@ class ProvidersView(View):
     """The chain, the forecast and the approvals."""
 
     PLACE = "providers"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

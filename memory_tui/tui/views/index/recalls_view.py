@@ -33,8 +33,6 @@ class RecallsView(View):
     """The newest first; enter takes one to the search view, `w` tells below it what it got then and would get now."""
 
     PLACE = "recalls"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

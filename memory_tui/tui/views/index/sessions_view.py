@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core.sanitize import one_line
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import fit
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View
@@ -35,8 +35,6 @@ class SessionsView(View):
     """A bar a session."""
 
     PLACE = "sessions"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

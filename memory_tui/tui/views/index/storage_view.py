@@ -1,13 +1,13 @@
-"""The storage view shows tables, files, writers of the index, the cost of a rebuild."""
+"""The storage view shows what the index takes on disk. It lists tables, files, writers, and the cost of a rebuild."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import fit
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View
@@ -40,8 +40,6 @@ class StorageView(View):
     """Tables, files, processes, cost."""
 
     PLACE = "storage"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

@@ -1,4 +1,4 @@
 """View 5: the map of the memory.
 
-- map_view: View 5 is the map of the memory by days, by meaning, by recalls. -> MapView
+- map_view: View 5 is the map of the memory. -> MapView
 """

@@ -1,9 +1,10 @@
-"""View 5 is the map of the memory by days, by meaning, by recalls."""
+"""View 5 is the map of the memory. It shows days, meaning and recalls."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,10 @@ from textual.widget import Widget
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.events import Event, SyncFinished
 from memory_tui.core.formatting import age_words, plural
-from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui import note_changes
+from memory_tui.core.sanitize import safe
 from memory_tui.tui.draw import fit, fit_path
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.dialogs import Planned, Preview
+from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.calendar import Calendar
 from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, LAYERS, OFTEN, MemoryMap, gathered
@@ -26,8 +26,6 @@ from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow
     from memory_tui.explain.landscape import Landscape
@@ -39,68 +37,25 @@ NOT_RECORDED = "Recalls are not recorded here: recall.marks is off."
 MOST_LIT = 50
 
 
-class MapChanges(Part):
-    """Archives what `marked` names: one difference, one undo."""
+class CandidateActions(Part):
+    """Archives or promotes logs of the lists, those that are marked or the one under the cursor: one difference."""
 
-    def __init__(self, view: View, marked: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, view: MapView, changes: Proposals) -> None:
         super().__init__(view)
-        self._marked = marked
+        self._map, self._changes = view, changes
 
     def do_move(self) -> None:
         """Show what the archive would get, and move it when that is wanted."""
-        chosen = frozenset(self._marked())
-        if not chosen:
-            self.view.show_message("Nothing is marked: space marks a log that nobody recalls, * all of them.")
-            return
-        self._propose(chosen)
+        chosen = frozenset(self._map.chosen_logs(self._map.forgotten))
+        if chosen:
+            self._changes.propose(lambda curator: curator.plan.archive(FORGOTTEN_DAYS, chosen))
 
-    @task("plan")
-    async def _propose(self, chosen: frozenset[str]) -> None:
-        planned = await self.home.jobs.run(
-            note_changes.plan_of(lambda curator: curator.plan.archive(FORGOTTEN_DAYS, chosen))
-        )
-
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._apply(planned.change)
-
-        self.view.app.push_screen(Preview(planned, "Archive"), answered)
-
-    @task("write", exclusive=False)
-    async def _apply(self, change: Change) -> None:
-        made = await self.home.jobs.write(note_changes.applied(change))
-        self._made(made, f"{key_of('undo')} undoes it.")
-
-    @task("write", exclusive=False)
-    async def do_undo(self) -> None:
-        """Undo the last change, where it was made since the app was opened."""
-        since = self.home.started
-
-        def work(engine: Engine) -> AppliedChange | Planned | None:
-            newer = note_changes.begun_since(engine, "undo", since)
-            return note_changes.step_or_plan(engine, "undo", since) if newer else None
-
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._take_back()
-
-        made = await self.home.jobs.write(work)
-        if made is None:
-            self.view.show_message(
-                f"Nothing was changed since the app was opened. {key_of('go history')} in Notes shows older changes."
-            )
-        elif isinstance(made, Planned):
-            self.view.app.push_screen(Preview(made, "Undo"), answered)
-        else:
-            self._made(made, "")
-
-    @task("write", exclusive=False)
-    async def _take_back(self) -> None:
-        self._made(await self.home.jobs.write(partial(note_changes.step, kind="undo")), "")
-
-    def _made(self, done: AppliedChange, more: str) -> None:
-        self.view.show_message(f"{one_line(done.change.title)}: done. {more}".strip())
-        self.home.jobs.refresh()
+    def do_promote(self) -> None:
+        """Show what MEMORY.md would get, and copy it when that is wanted."""
+        found, chosen = self._map.found, self._map.chosen_logs(self._map.often)
+        if found is not None and chosen:
+            places = [place for path in chosen for place in found.recalled_often(path)]
+            self._changes.propose(lambda curator: curator.plan.promote_all(places))
 
 
 class MapView(View):
@@ -112,12 +67,11 @@ class MapView(View):
 
     def __init__(self) -> None:
         super().__init__()
-        self.changes = MapChanges(self, self.marked_logs)
-        self.parts = (self.changes,)
-        self.forgotten = Rows(id="forgotten", places=("candidates", "list"))
-        self.often = Rows(id="often", places=("candidates", "list"))
+        changes = Proposals(self, self._drop_marks)
+        self.parts = (CandidateActions(self, changes), changes)
+        self.forgotten = Rows(id="forgotten", places=("candidates", "list"), marks=True)
+        self.often = Rows(id="often", places=("candidates", "list"), marks=True)
         self.found: MemoryMap | None = None
-        self.marked: set[str] = set()
         self._layer = "recalled"
         self._plane_of: tuple[int, str] | None = None
 
@@ -167,8 +121,7 @@ class MapView(View):
             self.show_message(sentence_of(found))
             return
         known = self.found.findings if self.found is not None else None
-        self.found = MemoryMap(found.today, found.notes, found.activity, known, found.days)
-        self.marked &= {note.path for note in self.found.forgotten}
+        self.found = replace(found, findings=known)
         self.query_one(Calendar).show(self.found, self._layer)
         self._list()
 
@@ -191,8 +144,7 @@ class MapView(View):
         if isinstance(found, MemoryTuiError):
             self.show_message(sentence_of(found))
         elif self.found is not None:
-            old = self.found
-            self.found = MemoryMap(old.today, old.notes, old.activity, found, old.days)
+            self.found = replace(self.found, findings=found)
             self.query_one(Calendar).show(self.found, self._layer)
             self.show_message(f"{plural(sum(found.values()), 'finding')}; {key_of('view 4')} opens the inbox.")
 
@@ -229,14 +181,28 @@ class MapView(View):
 
     def _list(self) -> None:
         forgotten, often = (self.found.forgotten, self.found.often) if self.found else ([], [])
-        marked = f"{len(self.marked)} marked" if self.marked else f"{key_of('mark')} marks, {key_of('move')} archives"
+        for rows, notes in ((self.forgotten, forgotten), (self.often, often)):
+            rows.marks.keep([note.path for note in notes])
         self.forgotten.show(
             partial(self._forgotten_lines, forgotten),
             f"Never recalled in {FORGOTTEN_DAYS} days: {len(forgotten)}",
-            marked,
+            self.forgotten.marks.word or f"{key_of('mark')} marks, {key_of('move')} archives",
         )
-        self.often.show(partial(self._often_lines, often), f"Recalled often, only in a daily log: {len(often)}")
+        self.often.show(
+            partial(self._often_lines, often),
+            f"Recalled often, only in a daily log: {len(often)}",
+            self.often.marks.word or f"{key_of('mark')} marks, {key_of('promote')} promotes",
+        )
         self.update_hints()
+
+    @on(RowList.Marked, "#forgotten, #often")
+    def _say_marks(self) -> None:
+        self._list()
+
+    def _drop_marks(self) -> bool:
+        """Take the marks of both lists away; whether there were any."""
+        dropped = [rows.marks.drop() for rows in (self.forgotten, self.often)]
+        return any(dropped)
 
     def _forgotten_lines(self, notes: Sequence[FileRow], width: int) -> list[Line]:
         found = self.found
@@ -257,8 +223,7 @@ class MapView(View):
             *(
                 (
                     [
-                        (" ■ " if note.path in self.marked else " □ ", "mark" if note.path in self.marked else "muted"),
-                        (fit(fit_path(safe(note.path), width - 18), width - 18), ""),
+                        (f" {fit(fit_path(safe(note.path), width - 18), width - 18)}", ""),
                         (f" {age_words((found.today - note.day).days if note.day else None):>11}", "muted"),
                     ],
                     note.path,
@@ -281,35 +246,21 @@ class MapView(View):
             (
                 [
                     (f" {fit(fit_path(safe(note.path), width - 18), width - 18)}", ""),
-                    (f" {plural(found.activity.count(note.path), 'recall'):>12}", "muted"),
+                    (f" {plural(found.activity.count(note.path), 'recall'):>11}", "muted"),
                 ],
                 note.path,
             )
             for note in notes
         ]
 
-    def marked_logs(self) -> list[str]:
-        """The logs that are marked, else the one under the cursor of their list."""
-        if self.marked:
-            return sorted(self.marked)
-        key = self.forgotten.key
-        return [key] if self.focused is self.forgotten and isinstance(key, str) else []
-
-    def do_mark(self) -> None:
-        """Mark the log under the cursor, or take its mark away, and go on to the next."""
-        key = self.forgotten.key
-        if self.focused is not self.forgotten or not isinstance(key, str):
-            self.show_message("Only logs that nobody recalls are marked; enter reads this one.")
-            return
-        self.marked ^= {key}
-        self._list()
-        self.forgotten.do_down()
-
-    def do_mark_all(self) -> None:
-        """Mark every log of the list, or none."""
-        every = {note.path for note in self.found.forgotten} if self.found else set()
-        self.marked = set() if self.marked == every else every
-        self._list()
+    def chosen_logs(self, rows: Rows) -> list[str]:
+        """The logs that are marked in `rows`, else the one under the cursor there; says so where there is none."""
+        key = rows.key if self.focused is rows else None
+        chosen = sorted(map(str, rows.marks.those)) or [key for key in (key,) if isinstance(key, str)]
+        if not chosen:
+            title = str(rows.border_title).partition(":")[0]
+            self.show_message(f"No log is chosen: {key_of('mark')} marks one of “{title}”, {key_of('mark all')} all.")
+        return chosen
 
     @on(RowList.Chosen, "#forgotten, #often")
     def _read_candidate(self, event: RowList.Chosen) -> None:
@@ -333,9 +284,7 @@ class MapView(View):
 
     def back(self) -> bool:
         """Drop the marks, then from the plane to the calendar."""
-        if self.marked:
-            self.marked.clear()
-            self._list()
+        if self._drop_marks():
             return True
         if self.query_one(Plane).display:
             self.do_picture()

@@ -75,6 +75,16 @@ class Entries(RowList):
         """The entry's first line."""
         return self._entries[row].first if self._entries else None
 
+    def kind_of(self, _row: int, /) -> Hashable:
+        """Entries are marked together."""
+        return "entry" if self._entries else None
+
+    @property
+    def chosen(self) -> list[AnnotatedEntry]:
+        """The entries that are marked, else the one under the cursor."""
+        marked = [entry for entry in self._entries if entry.first in self.marks]
+        return marked or [entry for entry in (self.entry,) if entry is not None]
+
     def _chips(self, entry: AnnotatedEntry) -> list[str]:
         said = self.staged(entry)
         return [chip for chip in (said.triggers, said.project) if chip]
@@ -96,7 +106,8 @@ class Entries(RowList):
             return pieces
         said, changed = self.staged(entry), entry.first in self._wanted
         lead: list[Piece] = [
-            (" * " if changed else "   ", "warn"),
+            ("■" if entry.first in self.marks else " ", "mark"),
+            ("* " if changed else "  ", "warn"),
             (f"{said.importance or '·':>2}  ", "strong" if said.importance else "muted"),
         ]
         if width >= ROOMY:
@@ -114,7 +125,6 @@ class AnnotationsView(View):
     """Entries above, what their annotations move below."""
 
     PLACE = "annotations"
-    MORE_PLACES = ()
     AUTO_FOCUS = "#entries"
     SCROLLED = "#moved"
 
@@ -155,6 +165,8 @@ class AnnotationsView(View):
         self._note = await self.home.jobs.run(partial(note_changes.curated_note, path=self._path))
         self._wanted, self._effects = {}, ""
         self._steps.clear()
+        # Entries are known by their lines, and these may be other ones now.
+        self._entries.marks.drop()
         self._show()
 
     def _show(self) -> None:
@@ -165,7 +177,7 @@ class AnnotationsView(View):
         count = f"  {plural(len(note.entries), 'entry')}" if note is not None else ""
         entries.border_title = f"Annotations of {self._path}{count}"
         staged = f"{plural(len(self._wanted), 'entry')} changed, {key_of('save')} saves" if self._wanted else ""
-        entries.border_subtitle = staged or "h l importance, enter triggers, # project"
+        entries.border_subtitle = entries.marks.word or staged or "h l importance, enter triggers, # project"
         self.query_one("#moved", Rows).show(self._lines, "What it moves")
         self.update_hints()
 
@@ -199,22 +211,21 @@ class AnnotationsView(View):
     # --- turning -------------------------------------------------------------------------------------------------
 
     def _turn(self, turned: Callable[[Annotations], Annotations]) -> None:
-        """Stage what `turned` makes of the annotations of the entry under the cursor."""
-        entry = self._entries.entry
-        if entry is None:
+        """Stage what `turned` makes of the annotations of the marked entries, or of the one under the cursor."""
+        chosen = self._entries.chosen
+        if not chosen:
             self.show_message("There is no entry under the cursor.")
             return
-        before = self._entries.staged(entry)
-        said = turned(before)
-        if said == before:
-            return
-        self._steps.append(dict(self._wanted))
-        self._wanted = {
-            first: one for first, one in {**self._wanted, entry.first: said}.items() if first != entry.first
-        }
-        if said != entry.said:
-            self._wanted[entry.first] = said
-        self._watch()
+        wanted = dict(self._wanted)
+        for entry in chosen:
+            said = turned(self._entries.staged(entry))
+            wanted.pop(entry.first, None)
+            if said != entry.said:
+                wanted[entry.first] = said
+        if wanted != self._wanted:
+            self._steps.append(dict(self._wanted))
+            self._wanted = wanted
+            self._watch()
 
     def _watch(self) -> None:
         """Show what is staged, and work out what it moves when keys rest."""
@@ -349,12 +360,18 @@ class AnnotationsView(View):
     async def _step_back(self) -> None:
         self._written(await self.home.jobs.write(partial(note_changes.step, kind="undo")))
 
+    @on(RowList.Marked, "#entries")
+    def _say_marks(self) -> None:
+        self._show()
+
     @on(RowList.Chosen, "#entries")
     def _chosen(self) -> None:
         self.do_triggers()
 
     def back(self) -> bool:
         """Leave; what is staged is asked about by saving or undoing it first."""
+        if self._entries.marks.drop():
+            return True
         if not self._wanted:
             return False
         self.show_message("Save what you changed first: ctrl+s, or take it back: u.")

@@ -18,6 +18,7 @@ from memory_tui.tui.note_page import ABSENT, Page
 from memory_tui.tui.state import Facts
 from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.query import FilterInput
@@ -41,8 +42,9 @@ class BrowseView(View):
     def __init__(self) -> None:
         super().__init__()
         self.pane = NotePane(self, self.go_to)
-        self.actions = NoteActions(self, self.pane)
-        self.parts = (self.pane, self.actions)
+        self.changes = Proposals(self, self._changed)
+        self.actions = NoteActions(self, self.pane, self.changes, lambda: sorted(self.listed.marked_notes))
+        self.parts = (self.pane, self.actions, self.changes)
         self._wanted: tuple[str, float] | None = None
         self._gone: tuple[str, Hashable] | None = None
         """The note that vanished while it was shown, and the row of the list where that left the cursor."""
@@ -59,6 +61,11 @@ class BrowseView(View):
         """Say what is going on until the first note is there."""
         self.pane.reader.show_sentences(f"Opening the index of {self.home.workspace_name} ...")
         super().on_mount()
+
+    def _changed(self) -> None:
+        """What was marked is dealt with."""
+        self.pane.reader.drop_selection()
+        self.listed.marks.drop()
 
     @property
     def listed(self) -> FileTree:
@@ -159,8 +166,8 @@ class BrowseView(View):
         return file.path if file is not None and file.state == ABSENT else None
 
     def more_context(self) -> dict[str, bool]:
-        """Whether a log that is not there is under the cursor."""
-        return {"absent": self.absent is not None}
+        """Whether a log that is not there is under the cursor, and whether notes are marked in the list."""
+        return {"absent": self.absent is not None, "marked": self.focused is self.listed and bool(self.listed.marks)}
 
     def do_edit_here(self) -> None:
         """Edit the note on screen, or begin the log that is not there."""
@@ -201,6 +208,8 @@ class BrowseView(View):
             box.display = False
             tree.filter("")
             tree.focus()
+            return True
+        if self.focused is tree and tree.marks.drop():
             return True
         if self.focused is not tree:
             if not self.pane.leave_about() and not self.pane.leave_text():
@@ -270,7 +279,8 @@ class ReaderView(View):
     def __init__(self, path: str, cited: tuple[int, int], asked: Trace | None = None) -> None:
         super().__init__()
         self.pane = NotePane(self, self.go_to, self._page_shown)
-        self.parts = (self.pane, NoteActions(self, self.pane))
+        changes = Proposals(self, self.pane.reader.drop_selection)
+        self.parts = (self.pane, NoteActions(self, self.pane, changes), changes)
         self._first = (path, cited)
         if asked is not None:
             self.pane.answers(asked, path, cited)

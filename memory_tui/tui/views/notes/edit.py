@@ -188,7 +188,6 @@ class EditView(View):
     """The editor of one note, over the view below."""
 
     PLACE = "editor"
-    MORE_PLACES = ()
     AUTO_FOCUS = "#text"
 
     def __init__(self, path: str, line: int) -> None:

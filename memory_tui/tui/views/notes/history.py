@@ -100,8 +100,6 @@ class HistoryView(View):
     """Changes to the left, what each did to the right."""
 
     PLACE = "history"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#changes"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

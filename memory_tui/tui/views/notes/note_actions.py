@@ -6,93 +6,29 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memory_tui.core.errors import MemoryTuiError
-from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
-from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.note_changes import Carry, Make
-from memory_tui.tui.views.dialogs import Planned, Preview
+from memory_tui.tui.note_changes import Carry
+from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from memory_tui.curate.changes import Change, Conflict
-    from memory_tui.curate.curator import AppliedChange
+    from collections.abc import Callable, Sequence
 
 ARCHIVE_DAYS = 90
 """Logs older than this are offered for the archive."""
 
-_VERBS = {
-    "promote": "Promote",
-    "demote": "Move",
-    "trash": "Move to trash",
-    "archive": "Archive",
-    "rename": "Rename",
-    "undo": "Undo",
-    "redo": "Redo",
-    "new": "Create",
-}
-
-
-def also(done: AppliedChange) -> str:
-    """The sentence that tells of others' changes which are in the notes too, empty without any."""
-    return f"Others' changes of {one_line(', '.join(done.merged))} were kept too. " if done.merged else ""
-
 
 class NoteActions(Part):
-    """What changes the note of a pane."""
+    """What changes the note of a pane, or the notes that are `marked` in the list; `changes` shows and makes it."""
 
-    def __init__(self, view: View, pane: NotePane) -> None:
+    def __init__(
+        self, view: View, pane: NotePane, changes: Proposals, marked: Callable[[], Sequence[str]] = lambda: ()
+    ) -> None:
         super().__init__(view)
-        self._pane = pane
-
-    # --- showing and making a change -----------------------------------------------------------------------------
-
-    @task("plan")
-    async def propose(self, make: Make) -> None:
-        """Plan what `make` asks for, show it, and make it when it is wanted."""
-        planned = await self.home.jobs.run(note_changes.plan_of(make))
-
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self.apply(planned.change)
-
-        self.view.app.push_screen(Preview(planned, _VERBS.get(planned.change.kind, "Do it")), answered)
-
-    @task("write", exclusive=False)
-    async def apply(self, change: Change) -> None:
-        """Make `change`; what it did is said."""
-        self._made(await self.home.jobs.write(note_changes.applied(change)))
-
-    def refused(self, error: MemoryTuiError) -> str:
-        """Why; where others changed the same lines, a person chooses."""
-        from memory_tui.curate.changes import Conflict
-
-        if not isinstance(error, Conflict):
-            return super().refused(error)
-        from memory_tui.tui.views.notes.resolve import Resolve
-
-        conflict = error
-
-        def chosen(data: bytes | None) -> None:
-            if data is not None:
-                self._resolve(conflict, data)
-
-        kept = f"Your change is kept as draft {conflict.draft}." if conflict.draft else ""
-        self.view.app.push_screen(Resolve(conflict.views[0], kept), chosen)
-        return ""
-
-    @task("write", exclusive=False)
-    async def _resolve(self, conflict: Conflict, data: bytes) -> None:
-        self._made(await self.home.jobs.write(partial(note_changes.resolved, conflict=conflict, data=data)))
-
-    def _made(self, done: AppliedChange) -> None:
-        self.view.show_message(f"{one_line(done.change.title)}: done. {also(done)}{key_of('undo')} undoes it.")
-        self._pane.reader.drop_selection()
-        self.home.jobs.refresh()
+        self._pane, self._changes, self._marked = pane, changes, marked
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
@@ -106,15 +42,28 @@ class NoteActions(Part):
             return page.path, *self._pane.reader.selected_lines, page.lines
         return page.path, self._pane.reader.cursor + 1, None, page.lines
 
+    @property
+    def _notes(self) -> Sequence[str]:
+        """The notes that are marked, where the list is in focus; else none."""
+        return () if self.view.focused is self._pane.reader else self._marked()
+
     def do_promote(self) -> None:
-        """Copy lines to the curated note."""
+        """Copy lines, or the notes that are marked in the list, to the curated note."""
+        page = self._pane.reader.page
+        if self.view.focused is not self._pane.reader and page is not None:
+            paths = self._notes or (page.path,)
+            self._changes.propose(lambda curator: curator.plan.promote_all([(path, 1, 0) for path in paths]))
+            return
         lines = self._lines()
         if lines is not None:
             self._carry(Carry("promote", *lines))
 
     def do_move(self) -> None:
-        """Move lines to a topic note, or rename the note."""
+        """Move lines to a topic note, rename the note, or archive the logs that are marked in the list."""
         page = self._pane.reader.page
+        if marked := frozenset(self._notes):
+            self._changes.propose(lambda curator: curator.plan.archive(0, marked))
+            return
         if self.view.focused is not self._pane.reader and page is not None:
             self._rename(page.path)
             return
@@ -139,7 +88,7 @@ class NoteActions(Part):
         def answered(answer: str | None) -> None:
             match answer:
                 case "yes":
-                    self.apply(planned.change)
+                    self._changes.apply(planned.change)
                 case "h":
                     self._choose_heading(carry)
                 case "m":
@@ -163,17 +112,20 @@ class NoteActions(Part):
         self.view.app.push_screen(Picker(asked, titles, new="a new heading"), chosen)
 
     def do_trash(self) -> None:
-        """Move the note, or lines of it, to the trash."""
+        """Move the note, or lines of it, or the notes that are marked in the list, to the trash."""
         page = self._pane.reader.page
+        if marked := self._notes:
+            self._changes.propose(lambda curator: curator.plan.trash_all(marked))
+            return
         if page is None:
             return
         path = page.path
         if self.view.focused is not self._pane.reader:
-            self.propose(lambda curator: curator.plan.trash(path))
+            self._changes.propose(lambda curator: curator.plan.trash(path))
             return
         lines = self._lines()
         if lines is not None:
-            self.propose(lambda curator: curator.plan.trash_lines(note_changes.spot_of(curator.plan, *lines)))
+            self._changes.propose(lambda curator: curator.plan.trash_lines(note_changes.spot_of(curator.plan, *lines)))
 
     # --- notes ---------------------------------------------------------------------------------------------------
 
@@ -182,7 +134,7 @@ class NoteActions(Part):
 
         def named(new: str | None) -> None:
             if new and new != path:
-                self.propose(lambda curator: curator.plan.rename(path, new))
+                self._changes.propose(lambda curator: curator.plan.rename(path, new))
 
         self.view.app.push_screen(
             LineDialog("Rename the note", "Its new path, below the folder of the notes.", "Rename", value=path), named
@@ -194,7 +146,7 @@ class NoteActions(Part):
 
         def titled(title: str | None) -> None:
             if title:
-                self.propose(lambda curator: curator.plan.new_note(title))
+                self._changes.propose(lambda curator: curator.plan.new_note(title))
 
         self.view.app.push_screen(
             LineDialog("New topic note", "What is it about? The title names the file.", "Go on"), titled
@@ -202,41 +154,7 @@ class NoteActions(Part):
 
     def do_archive(self) -> None:
         """Put old daily logs into the archive."""
-        self.propose(lambda curator: curator.plan.archive(ARCHIVE_DAYS))
-
-    # --- the journal ---------------------------------------------------------------------------------------------
-
-    def do_undo(self) -> None:
-        """Take the last change back."""
-        self._journal("undo")
-
-    def do_redo(self) -> None:
-        """Make it again."""
-        self._journal("redo")
-
-    @task("write", exclusive=False)
-    async def _journal(self, kind: str) -> None:
-        """At once for a change of this session; an older one, or one with an effect on trust, is shown first."""
-        since = self.home.started
-
-        def answered(answer: str | None) -> None:
-            if answer == "yes":
-                self._step(kind)
-
-        outcome = await self.home.jobs.write(partial(note_changes.step_or_plan, kind=kind, since=since))
-        if isinstance(outcome, Planned):
-            self.view.app.push_screen(Preview(outcome, kind.capitalize()), answered)
-        else:
-            self._stepped(kind, outcome)
-
-    @task("write", exclusive=False)
-    async def _step(self, kind: str) -> None:
-        self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
-
-    def _stepped(self, kind: str, done: AppliedChange) -> None:
-        way = f"{key_of('redo')} redoes it" if kind == "undo" else f"{key_of('undo')} undoes it"
-        self.view.show_message(f"{one_line(done.change.title)}. {also(done)}{way}.")
-        self.home.jobs.refresh()
+        self._changes.propose(lambda curator: curator.plan.archive(ARCHIVE_DAYS))
 
     def do_edit_here(self) -> None:
         """Edit the note on screen."""

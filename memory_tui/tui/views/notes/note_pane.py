@@ -1,4 +1,4 @@
-"""The note pane shows notes, finds text in them, follows links back."""
+"""The note pane shows a note. It finds text in it and follows links back."""
 
 from __future__ import annotations
 

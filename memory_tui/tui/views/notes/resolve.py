@@ -1,8 +1,9 @@
-"""A conflict is resolved part by part: base, mine, the other side's."""
+"""A conflict is resolved part by part. Each part has base, mine and the other side's."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
@@ -10,13 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.records import dataclass
 from memory_tui.tui.draw import Piece, fit, wrapped
 from memory_tui.tui.key_meanings import bound, key_of
+from memory_tui.tui.views.view import Dialog
 from memory_tui.tui.widgets.rowlist import RowList
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Merging(RowList):
         ]
 
 
-class Resolve(ModalScreen[bytes]):
+class Resolve(Dialog[bytes]):
     """m, t and b choose for the conflict under the cursor; ctrl+s saves the result, esc leaves the note alone.
 
     It is dismissed with the new bytes, or with None.

@@ -39,8 +39,6 @@ class TrustView(View):
     """The approval first, then a note a row, those that are not trusted first."""
 
     PLACE = "trust"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)
@@ -133,8 +131,6 @@ class RepairView(View):
     """The whole text of one note; enter asks for its name."""
 
     PLACE = "repair"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#whole"
 
     def __init__(self, path: str, words: str) -> None:
         super().__init__()

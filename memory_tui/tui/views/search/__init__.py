@@ -3,18 +3,18 @@
 - compare_profiles: Two rankings of the same evidence side by side. -> SideBySideView
 - explaining: Explaining a line on a worker thread: the verdict, then what would change it, told as it is found. ->
   inquire
-- fading_view: Fading: which hits age will drop, when, at which gate. -> FadingView
+- fading_view: The fading view lists the hits that age will drop. -> FadingView
 - injected_view: What OpenClaw puts before its agent for a message, entry by entry with its reason. -> InjectedView
 - knobs: The part of the search view that turns the knobs of the ranking. -> Knobs
-- lab: The lab: reports on noise, knob search, with progress, with a stop key. -> NoiseView
-- past_views: Views of past questions: lines that none reached, the same week under the knobs of now. -> ReplayView
-- qmd_view: The answers of QMD beside those of the built-in index, row by row, with the reason where one lacks a hit.
-  -> CompareQmdView
+- lab: The lab works out reports that take time, with a stop key. -> NoiseView
+- past_views: Views of past questions. -> ReplayView
+- qmd_view: The answers of QMD beside those of the built-in index, row by row, with the reason where one lacks a hit. ->
+  CompareQmdView
 - saved_queries: The saved queries with their judgments, measured under the knobs. -> SavedQueriesView
-- scatter_view: The scatter view shows score against age for the question on screen; its line turns minScore.
-  -> ScatterView
+- scatter_view: The scatter view shows score against age for the question on screen; its line turns minScore. ->
+  ScatterView
 - search_explain: The part of the search view that explains a hit or a missing line. -> Explainer
-- search_judge: The part of the search view that judges hits, measures the knobs by saved queries. -> Judge
-- search_view: View 2 is the search: ask, see the hits, see why, turn the knobs. -> SearchView
+- search_judge: The part of the search view that judges hits. -> Judge
+- search_view: View 2 is the search. -> SearchView
 - write_config: Tuned knobs are shown as a change of the configuration before they are written. -> WriteView
 """

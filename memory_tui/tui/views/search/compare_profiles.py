@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from textual import on
@@ -12,7 +13,6 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.records import dataclass
 from memory_tui.render.score_bar import perfect, score_bar
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Candidate, Trace
@@ -106,6 +106,7 @@ class SideBySideView(View):
     """Aligned rows of two sides; each side can be any profile, the knobs as they are, or the baseline."""
 
     PLACE = "side_by_side"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#sides"
 
     def __init__(self, below: View) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError, ProviderError
 from memory_tui.core.formatting import plural
-from memory_tui.records import dataclass
 from memory_tui.tui.judging import OFTEN
 from memory_tui.tui.workers import Tell
 

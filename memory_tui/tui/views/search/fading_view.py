@@ -1,4 +1,4 @@
-"""Fading: which hits age will drop, when, at which gate."""
+"""The fading view lists the hits that age will drop. It says when and at which gate."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ class FadingView(View):
 
     PLACE = "fading"
     MORE_PLACES = ("fading", "notes", "report")
-    AUTO_FOCUS = "#report"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

@@ -29,7 +29,7 @@ class InjectedView(View):
     """The message first, then the entries with triggers, the best match first."""
 
     PLACE = "injected"
-    AUTO_FOCUS = "#entries"
+    MORE_PLACES = ("notes",)
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

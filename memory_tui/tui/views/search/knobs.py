@@ -250,10 +250,10 @@ class Knobs(Part):
         tuning, engine = self.home.tuning, self.home.engine
         if tuning is None or engine is None:
             return
-        if key == "profile":
-            self.home.turn(tuning.to(engine.plan.with_profile(str(value))))
-        else:
-            self.home.turn(tuning.set(key, value))
+        after = tuning.to(engine.plan.with_profile(str(value))) if key == "profile" else tuning.set(key, value)
+        self.home.turn(after)
+        if after.settings != tuning.settings:
+            self.home.step_done("turned")
 
     def reset_knob(self, key: str) -> None:
         """Turn the knob `key` back to how the app was opened; with the profile, all of them."""

@@ -1,4 +1,4 @@
-"""The lab: reports on noise, knob search, with progress, with a stop key."""
+"""The lab works out reports that take time, with a stop key. They are the noise floor and the knob search."""
 
 from __future__ import annotations
 
@@ -122,7 +122,6 @@ class NoiseView(View):
 
     PLACE = "noise"
     MORE_PLACES = ("noise", "report")
-    AUTO_FOCUS = "#report"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)
@@ -283,7 +282,6 @@ class KnobSearchView(View):
 
     PLACE = "knob_search"
     MORE_PLACES = ("knob_search", "report")
-    AUTO_FOCUS = "#report"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)
@@ -291,7 +289,6 @@ class KnobSearchView(View):
         self.report = Report(self, self, "Better knobs by your judgments")
         self.parts = (KnobHistory(self), self.report)
         self.outcome: Outcome | None = None
-        self._applied = False
 
     def work(self) -> Callable[[Tell], object] | None:
         """Search from the knobs as they are when the report is opened."""

@@ -1,15 +1,15 @@
-"""Views of past questions: lines that none reached, the same week under the knobs of now."""
+"""Views of past questions. One lists lines that none reached, one asks the last week again under the present knobs."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import on
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.records import dataclass
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
@@ -33,8 +33,6 @@ class UnreachedView(View):
     """Lines that nothing delivered in a month; enter reads them, `w` says below why they never come."""
 
     PLACE = "unreached"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)
@@ -113,8 +111,6 @@ class ReplayView(View):
     """The questions of the last week under the knobs as opened and as they are; enter asks one in Search."""
 
     PLACE = "replay"
-    MORE_PLACES = ()
-    AUTO_FOCUS = "#listing"
 
     def __init__(self, below: View | None = None) -> None:
         super().__init__(below)

@@ -38,6 +38,7 @@ class CompareQmdView(View):
     """One question, both answers; QMD is asked here whoever was chosen to answer."""
 
     PLACE = "compare_qmd"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#sides"
 
     def __init__(self, below: View) -> None:

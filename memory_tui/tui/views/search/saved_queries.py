@@ -39,7 +39,7 @@ class SavedQueriesView(View):
     """A row a question: labels, metrics under the baseline and now, and whether it broke."""
 
     PLACE = "saved_queries"
-    AUTO_FOCUS = "#book"
+    MORE_PLACES = ("notes",)
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

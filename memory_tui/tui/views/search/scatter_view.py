@@ -24,7 +24,6 @@ class ScatterView(View):
 
     PLACE = "scatter_view"
     MORE_PLACES = ("scatter", "notes")
-    AUTO_FOCUS = "#scatter"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

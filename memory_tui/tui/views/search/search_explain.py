@@ -142,6 +142,8 @@ class Explainer(Part):
             return
         pane = self._pane
         pane.focus()
+        if pane.subject is not None:
+            self.home.step_done("why")
         if pane.subject is not None and pane.subject.questions is None:
             self._look_for_questions(pane.subject)
 
@@ -286,6 +288,7 @@ class WhyNotView(View):
     """One line of a note under a question (or its evidence, where it was asked already); answers come as found."""
 
     PLACE = "whynot"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#why"
 
     def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:

@@ -1,4 +1,4 @@
-"""The part of the search view that judges hits, measures the knobs by saved queries."""
+"""The part of the search view that judges hits. It measures the knobs by saved queries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.signal import Signal
 from textual.widgets import Button, Static
 
@@ -25,8 +24,9 @@ from memory_tui.tui.draw import fit_path
 from memory_tui.tui.judging import Evaluation, JobProgress
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import Answer, Tuning
+from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.knobs import ShownAnswer
-from memory_tui.tui.views.view import Part, View
+from memory_tui.tui.views.view import Dialog, Part, View
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.workers import task
@@ -80,7 +80,7 @@ class Judge(Part):
         self.evaluation = self.evaluation.labelled(notebook)
         if sentence:
             self.view.show_message(sentence)
-        self.view.query_one(HitList).marked(self._grade)
+        self.view.query_one(HitList).judged(self._grade)
         self._explain()
         self.show_measures()
         if sentence or self._measuring:
@@ -192,17 +192,19 @@ class Judge(Part):
             self.measure()
 
     def do_vote(self) -> None:
-        """Judge the hit under the cursor for this question."""
-        hit = self.view.query_one(HitList).hit
+        """Judge the marked hits, or the one under the cursor, for this question."""
+        hits = self.view.query_one(HitList).chosen
         answer, question = self._shown.answer, self._shown.question
-        if hit is not None and answer is not None:
+        if hits and answer is not None:
+            chunk = hits[0].chunk
+            where = f"{chunk.path}:{chunk.start_line}-{chunk.end_line}"
             # What stands in the list when the answer comes may be another hit, even of another question.
             self.view.app.push_screen(
-                Vote(f"{hit.chunk.path}:{hit.chunk.start_line}-{hit.chunk.end_line}"),
-                lambda grade: self._voted(grade, hit, answer, question),
+                Vote(where if len(hits) == 1 else f"{len(hits)} marked hits, the first {where}"),
+                lambda grade: self._voted(grade, hits, answer, question),
             )
 
-    def _voted(self, grade: int | None, hit: Candidate, answer: Answer, question: str) -> None:
+    def _voted(self, grade: int | None, hits: Sequence[Candidate], answer: Answer, question: str) -> None:
         if grade is None:
             return
         if grade == UNKNOWN:
@@ -211,14 +213,26 @@ class Judge(Part):
                 "Saved. The notes do not answer this query, so every hit is noise.",
             )
         elif grade == TAKEN_BACK:
-            self.change_notebook(judging.vote(question, hit.chunk, None), "Mark removed.")
+            votes = [judging.vote(question, hit.chunk, None) for hit in hits]
+            self._judge(votes, "Judgment removed." if len(hits) == 1 else f"{len(hits)} judgments removed.")
         else:
-            text = answer.evidence.texts.get(hit.chunk.rowid, hit.snippet)
-            label = judging.marked(hit, answer.trace, text, grade)
+            texts = [answer.evidence.texts.get(hit.chunk.rowid, hit.snippet) for hit in hits]
+            labels = [judging.marked(hit, answer.trace, text, grade) for hit, text in zip(hits, texts, strict=True)]
             word = {0: "wrong", 1: "helpful"}.get(grade, "right")
-            self.change_notebook(
-                judging.vote(question, hit.chunk, label), f"Marked {word}: line {label.line} of {label.path}."
-            )
+            votes = [judging.vote(question, hit.chunk, label) for hit, label in zip(hits, labels, strict=True)]
+            where = f"line {labels[0].line} of {labels[0].path}" if len(hits) == 1 else f"{len(hits)} hits"
+            self._judge(votes, f"Judged {word}: {where}.")
+
+    def _judge(self, votes: Sequence[NotebookChange], sentence: str) -> None:
+        """Make all `votes` as one change of the notebook, and take the marks away."""
+
+        def change(notebook: Notebook) -> Notebook:
+            for vote in votes:
+                notebook = vote(notebook)
+            return notebook
+
+        self.change_notebook(change, sentence)
+        self.view.query_one(HitList).marks.drop()
 
     def do_save(self) -> None:
         """Keep the question in the notebook."""
@@ -227,6 +241,57 @@ class Judge(Part):
             f"Query saved. Press {key_of('judge')} to mark the hits that answer it, "
             f"{key_of('go queries')} to list saved queries.",
         )
+
+
+class HitActions(Part):
+    """Copies the lines of the marked hits, or of the one under the cursor: to MEMORY.md, to the clipboard."""
+
+    def __init__(self, view: View, shown: ShownAnswer) -> None:
+        super().__init__(view)
+        self._shown = shown
+        self.changes = Proposals(view, self._drop_marks)
+
+    def _drop_marks(self) -> None:
+        self.view.query_one(HitList).marks.drop()
+
+    def context(self) -> dict[str, bool]:
+        """A change of notes that was made from here is a step that can be undone."""
+        return {"undo": True, "redo": True} if self.changes.is_last else {}
+
+    def do_cite(self) -> None:
+        """Copy the citations."""
+        self.home.cite_places([place for place, _ in self._places()])
+
+    def do_copy(self) -> None:
+        """Copy as."""
+        self.home.copy_places(self._places())
+
+    def _places(self) -> list[tuple[tuple[str, int, int], str]]:
+        """Path, first and last line of each hit that is meant, with its text."""
+        chosen, answer = self.view.query_one(HitList).chosen, self._shown.answer
+        place = self.view.place_in_note()
+        if place is not None and (not chosen or answer is None):
+            # What QMD found is no chunk of the index.
+            return [(place, self.view.text_in_note())]
+        texts = answer.evidence.texts if answer is not None else {}
+        return [
+            (
+                (one.chunk.path, one.chunk.start_line, one.chunk.end_line),
+                safe(texts.get(one.chunk.rowid, one.snippet), keep_newlines=True),
+            )
+            for one in chosen
+        ]
+
+    def do_promote(self) -> None:
+        """Show what MEMORY.md would get, and copy it there when that is wanted."""
+        rows = {row.path: row for row in self.home.facts.rows} if self.home.facts is not None else {}
+        chunks = [one.chunk for one in self.view.query_one(HitList).chosen]
+        stale = next((one.path for one in chunks if one.path in rows and rows[one.path].state != "fresh"), "")
+        if stale:
+            self.view.show_message(f"{safe(stale)} changed since it was indexed. {key_of('look again')} indexes it.")
+        elif chunks:
+            places = [(one.path, one.start_line, one.end_line) for one in chunks]
+            self.changes.propose(lambda curator: curator.plan.promote_all(places))
 
 
 TAKEN_BACK, UNKNOWN = -1, -2
@@ -241,7 +306,7 @@ CHOICES: tuple[tuple[str, str, int], ...] = (
 )
 
 
-class Vote(ModalScreen[int | None]):
+class Vote(Dialog[int | None]):
     """A strip of choices; esc leaves things as they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -1,4 +1,4 @@
-"""View 2 is the search: ask, see the hits, see why, turn the knobs."""
+"""View 2 is the search. A person asks, sees the hits and why, and turns the knobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memory_tui.tui.state import Facts
 from memory_tui.tui.tuning import Answer
 from memory_tui.tui.views.search.knobs import Knobs, Reading, ShownAnswer, gathered
 from memory_tui.tui.views.search.search_explain import Explainer
-from memory_tui.tui.views.search.search_judge import Judge
+from memory_tui.tui.views.search.search_judge import HitActions, Judge
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.query import TO_BEGIN, WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
 from memory_tui.tui.widgets.results import HitList, legend
@@ -45,6 +45,7 @@ class SearchView(View):
     """Query box, hits, arithmetic, knobs and funnel."""
 
     PLACE = "search"
+    MORE_PLACES = ("notes",)
     AUTO_FOCUS = "#query"
     SCROLLED = "#why"
 
@@ -55,7 +56,9 @@ class SearchView(View):
         self.explainer = Explainer(self, self.shown)
         self.judge = Judge(self, self.shown, self.explainer.explain, self.ask_again, self.knobs.draw_curve)
         self.reading = Reading(self, self.shown, self._ask)
-        self.parts = (self.reading, self.knobs, self.judge, self.explainer)
+        actions = HitActions(self, self.shown)
+        self.changes = actions.changes
+        self.parts = (self.reading, self.knobs, self.judge, self.explainer, actions, self.changes)
         self._first = query
         self._open = False
         self._cut: Cut | None = None
@@ -173,14 +176,26 @@ class SearchView(View):
         if self.shown.answer is None or tuning is None:
             return
         results = self.query_one(HitList)
-        results.marked(self.shown.grade)
+        results.judged(self.shown.grade)
         results.show(self.shown.answer, compare=tuning.compared, keep=keep, cut=self._cut, qmd=self.shown.qmd)
-        compared = f"change against {tuning.baseline.name} ({tuning.baseline.title})"
-        said = self._recalled() if self._cut is None else f"{WORDS[self._cut]}: {self._lost_there():,}; esc shows all"
-        results.name_frame(Content(said), Content(compared) if tuning.compared else legend())
+        said = self._listed()
+        self._entitle(said)
         self._show_outcome(said)
         self.judge.show_measures()
         self.explainer.explain()
+
+    def _listed(self) -> str:
+        """What is listed: the answer, or what a stage dropped."""
+        return self._recalled() if self._cut is None else f"{WORDS[self._cut]}: {self._lost_there():,}; esc shows all"
+
+    def _entitle(self, said: str) -> None:
+        """Say in the frame of the hits what is listed, and how many are marked."""
+        results, tuning = self.query_one(HitList), self.home.tuning
+        if tuning is not None and tuning.compared:
+            below = Content(f"change against {tuning.baseline.name} ({tuning.baseline.title})")
+        else:
+            below = legend()
+        results.name_frame(Content(f"{said}, {results.marks.word}" if results.marks.word else said), below)
 
     def _lost_there(self) -> int:
         if self.shown.answer is None or self._cut is None:
@@ -306,6 +321,8 @@ class SearchView(View):
         box.input.remember()
         self.home.was_recalled(self.shown.trace)
         self.query_one(HitList).focus()
+        if box.input.value.strip() and self.home.engine is not None:
+            self.home.step_done("asked")
 
     @on(WhyPane.Deepened)
     def _split(self) -> None:
@@ -326,6 +343,8 @@ class SearchView(View):
         results = self.query_one(HitList)
         if self.focused is self.query_one(WhyPane) and self.query_one(WhyPane).shallower():
             return True
+        if self.focused is results and results.marks.drop():
+            return True
         if self.focused is results and self._cut is not None:
             self._list_cut(None)
             return True
@@ -339,6 +358,19 @@ class SearchView(View):
     def more_context(self) -> dict[str, bool]:
         """Whether there is an answer."""
         return {"answer": self.shown.answer is not None}
+
+    def do_undo(self) -> None:
+        """Undo the last step: a change of notes, what was read, a knob."""
+        (self.changes if self.changes.is_last else self.reading).do_undo()
+
+    def do_redo(self) -> None:
+        """Redo it."""
+        (self.changes if self.changes.is_last else self.reading).do_redo()
+
+    @on(RowList.Marked, "#results")
+    def _say_marks(self) -> None:
+        if self.shown.answer is not None:
+            self._entitle(self._listed())
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk of the hit under the cursor."""

@@ -27,7 +27,6 @@ class WriteView(View):
 
     PLACE = "write"
     MORE_PLACES = ("write", "report")
-    AUTO_FOCUS = "#report"
 
     def __init__(self, below: View) -> None:
         super().__init__(below)

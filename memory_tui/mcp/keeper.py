@@ -1,0 +1,189 @@
+"""The keeper of an index answers questions for the other processes over it, as they would by themselves.
+
+Who asks says what its settings come to. The keeper refuses unless its own come to the same, so both would give one
+answer, and refuses where something happened to it alone, as when its provider failed. Who is refused answers by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memory_tui import __version__
+from memory_tui import plan as plans
+from memory_tui.approval import Approvals
+from memory_tui.config import places
+from memory_tui.core import errors, locks
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import MemoryTuiError
+from memory_tui.core.state_db import default_path
+from memory_tui.index.schema import SCHEMA_VERSION
+from memory_tui.mcp import keeper_socket
+from memory_tui.mcp.keeper_socket import KeeperRefusal, KeeperReply, KeeperSocket
+from memory_tui.mcp.questions import AgentQuestion, Answered, answered
+from memory_tui.providers import registry
+from memory_tui.providers.provider_options import Secret
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Plan
+
+VERSION = f"{__version__} {SCHEMA_VERSION}"
+"""What has to be the same for two processes to speak with each other: the release, and the schema of the index."""
+ANSWER_SECONDS = 10.0
+"""How long a question may take in the keeper, before who asked answers it by itself."""
+_VARIABLES = (
+    *("HOME", "TZ", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "MEMORY_TUI_DISABLE", "OLLAMA_HOST", "SSL_CERT_FILE"),
+    *(f"{prefix}_{name}" for prefix in ("OPENCLAW", "CLAWDBOT") for name in ("STATE_DIR", "CONFIG_PATH")),
+    *(f"OPENCLAW_{name}" for name in ("PROFILE", "HOME", "WORKSPACE_DIR", "AGENT_DIR")),
+    *(name for proxy in ("http_proxy", "https_proxy", "all_proxy", "no_proxy") for name in (proxy, proxy.upper())),
+)
+"""Variables of the environment that an answer can depend on, beside those of keys."""
+
+
+def path_of(plan: Plan) -> Path | None:
+    """Where the keeper of the index of `plan` listens; None where it cannot, or where another program searches."""
+    # QMD is a program that each process starts, with the environment of its own.
+    return keeper_socket.socket_path(plan.index, VERSION, default_path().parent) if plan.backend == "builtin" else None
+
+
+# --- what the settings of a process come to ------------------------------------------------------------------------
+
+
+def effective(plan: Plan) -> dict[str, str]:
+    """Everything that an answer under `plan` depends on beside the notes and the clock, as a digest for each part."""
+    config, provider = plan.config, plans.settings(plan, Approvals(plan.workspace))
+    package = Path(__file__).parent.parent
+    found: dict[str, object] = {
+        "program": (VERSION, str(package), sys.version, sys.prefix, sys.getfilesystemencoding()),
+        "index": (os.path.realpath(plan.index), str(default_path())),
+        "notes": (plan.roots, os.path.realpath(plan.workspace), plan.agent.id, plan.projects),
+        "options": (plan.read_only, plan.now, plan.asked.sample, plan.chosen, plan.provider, plan.provider_origin),
+        "settings": (plan.settings, plan.own),
+        "configuration": (
+            config.path,
+            config.kind,
+            {key: (entry.value, entry.places) for key, entry in config.entries.items()},
+            config.found,
+        ),
+        "provider": (
+            provider,
+            [(row.name, provider.shared(row.name)) for row in registry.rows()],
+            [(name, provider.env(name)) for row in registry.rows() for name in row.variables],
+        ),
+        "environment": (
+            [(name, os.environ.get(name)) for name in _VARIABLES],
+            [places.state_folder(), places.openclaw_path(), places.own_path()],
+        ),
+    }
+    return {part: hashlib.sha256(json.dumps(_plain(value)).encode()).hexdigest()[:32] for part, value in found.items()}
+
+
+def _plain(value: object) -> object:
+    """`value` as JSON in which what is equal looks equal; functions are left out."""
+    if isinstance(value, Secret):
+        return value.reveal()
+    if is_dataclass(value) and not isinstance(value, type):
+        return [type(value).__name__, *((one.name, _plain(getattr(value, one.name))) for one in fields(value))]
+    if isinstance(value, Mapping):
+        return sorted((str(key), _plain(member)) for key, member in value.items())
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
+    if isinstance(value, tuple | list):
+        return [_plain(member) for member in value]
+    if callable(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+# --- who asks ------------------------------------------------------------------------------------------------------
+
+
+class KeeperClient:
+    """The keeper of the index of `plan`, as another process sees it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._path = path_of(plan)
+        self._settings = effective(plan) if self._path is not None else {}
+
+    def lives(self) -> bool:
+        """Whether there is a process that keeps the index."""
+        return locks.living(self.plan.index, "keeper") is not None
+
+    def greet(self) -> KeeperReply | KeeperRefusal:
+        """Whether a question would be answered, without asking one."""
+        return self._send({}, keeper_socket.TAKEN_SECONDS, Stop())
+
+    def ask(self, question: AgentQuestion, stop: Stop) -> Answered | KeeperRefusal:
+        """The answer of the keeper. Raises what the keeper raised, and Cancelled when `stop` is set."""
+        began = time.perf_counter()
+        reply = self._send(question.as_dict(), ANSWER_SECONDS, stop)
+        if isinstance(reply, KeeperRefusal):
+            return reply
+        if isinstance(failed := reply.value.get("error"), dict):
+            raise _error(failed)
+        try:
+            return Answered.from_dict(reply.value, (time.perf_counter() - began) * 1000)
+        except (TypeError, KeyError, AttributeError):
+            return KeeperRefusal("malformed")
+
+    def _send(self, question: Mapping[str, Any], seconds: float, stop: Stop) -> KeeperReply | KeeperRefusal:
+        # Where nobody listens, no socket is made.
+        if self._path is None or not self._path.exists():
+            return KeeperRefusal("absent")
+        return keeper_socket.ask(self._path, VERSION, self._settings, question, seconds, stop)
+
+
+def _error(failed: Mapping[str, Any]) -> MemoryTuiError:
+    """The error that the keeper met; one that is not in `errors` is told as the general one."""
+    kind = getattr(errors, str(failed.get("name")), MemoryTuiError)
+    if not (isinstance(kind, type) and issubclass(kind, MemoryTuiError)) or kind is errors.Cancelled:
+        kind = MemoryTuiError
+    return kind(str(failed.get("message", "")), str(failed.get("nextStep", "")))
+
+
+# --- who keeps -----------------------------------------------------------------------------------------------------
+
+
+def serve(memory: Engine) -> None:
+    """Have `memory` answer other processes for as long as it keeps its index; call it before it starts."""
+    path = path_of(memory.plan)
+    if path is None:
+        return
+    # A configuration that is read anew later does not change what this engine was opened with.
+    settings = effective(memory.plan)
+
+    def answer(question: Mapping[str, Any], stop: Stop) -> Mapping[str, Any] | KeeperRefusal:
+        return _answer(memory, question, stop)
+
+    memory.indexer.leadership.serve_with(lambda: KeeperSocket(path, VERSION, settings, answer))
+
+
+def _answer(memory: Engine, given: Mapping[str, Any], stop: Stop) -> Mapping[str, Any] | KeeperRefusal:
+    """What `memory` answers. Raises MemoryTuiError."""
+    if not given:
+        return {}
+    question = AgentQuestion.from_dict(given)
+    if question is None:
+        return KeeperRefusal("malformed")
+    found = answered(memory, question, stop)
+    return KeeperRefusal("unwell", why) if (why := next(_unwell(memory, question, found), "")) else found.as_dict()
+
+
+def _unwell(memory: Engine, question: AgentQuestion, found: Answered) -> Iterator[str]:
+    """What happened to this process alone, which another one may not meet."""
+    # What is asked late says by it that only words were looked for.
+    if "fallback" in found.answer and not question.late:
+        yield "its provider failed"
+    if found.answer.get("unavailable"):
+        yield str(found.answer.get("error", ""))
+    if memory.indexer.opener.notices:
+        yield memory.indexer.opener.notices[0].message

@@ -1,0 +1,202 @@
+"""A question to the memory: a call of a tool or of a private method, with all that its answer depends on.
+
+It can go to another process, as JSON; what it is answered with can come back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, get_args
+
+from memory_tui.core.cancel import Stop
+from memory_tui.hosts.wiring import PROOF_CLIENT
+from memory_tui.openclaw.prompt import GET, SEARCH
+from memory_tui.recalls.recalled_lines import Mode, mode_of
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.mcp.tools import AnswerRules
+    from memory_tui.mcp.types import SearchAnswer
+    from memory_tui.plan import Plan
+    from memory_tui.recalls.recall_log import RecallEntry
+
+TOO_LATE = "This answer came too late and was not delivered."
+
+
+@dataclass(frozen=True, slots=True)
+class AgentQuestion:
+    """A call of `tool` with the arguments `given`, by the program `client`.
+
+    `late` asks for what can be had at once. `citations`, `most_characters` and `log` are what the server was told,
+    None where the configuration decides.
+    """
+
+    tool: str
+    given: Mapping[str, Any]
+    client: str = ""
+    session_key: str = ""
+    late: bool = False
+    citations: Mode | None = None
+    most_characters: int | None = None
+    log: bool | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {**asdict(self), "given": dict(self.given)}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> AgentQuestion | None:
+        """What `as_dict` made; None for anything else."""
+        kinds: Mapping[str, tuple[type, ...]] = {
+            "tool": (str,),
+            "given": (dict,),
+            "client": (str,),
+            "session_key": (str,),
+            "late": (bool,),
+            "citations": (str, type(None)),
+            "most_characters": (int, type(None)),
+            "log": (bool, type(None)),
+        }
+        if said.keys() != kinds.keys() or not all(isinstance(said[name], kind) for name, kind in kinds.items()):
+            return None
+        return cls(**said) if said["citations"] in (None, *get_args(Mode)) else None
+
+    def cites(self, plan: Plan) -> Mode:
+        """The mode of citations: as told, else as configured."""
+        return self.citations or mode_of(plan.config.value("memory.citations"))
+
+    def logged(self, plan: Plan) -> bool:
+        """Whether the question is written down."""
+        return plan.settings.on("recall.log") if self.log is None else self.log
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a question got, and what is to be written down of it; None for nothing."""
+
+    answer: Mapping[str, Any]
+    entry: RecallEntry | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        from memory_tui.recalls.recall_log import as_item
+
+        return {"answer": self.answer, "entry": None if self.entry is None else as_item(self.entry)}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any], ms: float) -> Answered:
+        """What `as_dict` made, of an answer that took so many milliseconds. Raises TypeError, KeyError."""
+        answer, item = said["answer"], said["entry"]
+        if not isinstance(answer, dict):
+            raise TypeError("answer")
+        if item is None:
+            return cls(answer)
+        from memory_tui.recalls.recall_log import from_item
+
+        return cls(answer, replace(from_item(item), ms=ms))
+
+
+def answered(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
+    """What `memory` answers. Raises QueryError, Cancelled; for a private method other errors too."""
+    if question.tool == SEARCH:
+        return _searched(memory, question, cancel)
+    if question.tool == GET:
+        return _read(memory, question)
+    from memory_tui.mcp import plugin_methods
+
+    return Answered(plugin_methods.answer(question.tool, memory, question.given, cancel))
+
+
+def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered:
+    from memory_tui.mcp.tools import memory_search
+    from memory_tui.recalls import recall_log, rerun
+
+    at, began = time.time(), time.perf_counter()
+    manner = _manner(memory, question)
+    found = memory_search(memory, question.given, manner, cancel, late=question.late)
+    answer = found.answer
+    if not question.logged(memory.plan) or question.client.startswith(PROOF_CLIENT):
+        return Answered({**answer})
+    outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
+    entry = recall_log.RecallEntry(
+        SEARCH,
+        str(question.given.get("query")),
+        at,
+        question.client,
+        memory.plan.agent.id,
+        str(question.given.get("corpus") or ""),
+        outcome=outcome,
+        ms=(time.perf_counter() - began) * 1000,
+        most_characters=manner.max_injected_chars,
+        by_words=question.late,
+        backend=answer.get("backend", ""),
+    )
+    # Whoever asked has been given another answer when this one comes too late.
+    came = 0 if cancel.is_set() else len(answer["results"])
+    is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
+    if found.trace is not None:
+        entry = rerun.with_trace(entry, found.trace, came, is_cut=is_cut)
+    elif answer.get("backend") == "qmd" and not cancel.is_set():
+        entry = _with_hits_of_qmd(entry, answer)
+    return Answered({**answer}, replace(entry, outcome=TOO_LATE) if cancel.is_set() else entry)
+
+
+def _manner(memory: Engine, question: AgentQuestion) -> AnswerRules:
+    from memory_tui.mcp.tools import AnswerRules
+
+    most = question.most_characters
+    return AnswerRules(
+        question.cites(memory.plan),
+        question.session_key,
+        memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,
+    )
+
+
+def _read(memory: Engine, question: AgentQuestion) -> Answered:
+    from memory_tui.mcp.tools import memory_get
+    from memory_tui.recalls import recall_log
+
+    at, began = time.time(), time.perf_counter()
+    found = memory_get(memory, question.given)
+    if not question.logged(memory.plan):
+        return Answered({**found})
+    ok, first = found["status"] == "ok", found.get("from", 1)
+    last = first + found.get("lines", 0) - 1
+    entry = recall_log.RecallEntry(
+        GET,
+        found["path"],
+        at,
+        question.client,
+        memory.plan.agent.id,
+        outcome=f"lines {first} to {last}" if ok else found.get("error", "There is no such note."),
+        ms=(time.perf_counter() - began) * 1000,
+        first_line=first if ok else 0,
+        last_line=last if ok else 0,
+    )
+    return Answered({**found}, entry)
+
+
+def _with_hits_of_qmd(entry: RecallEntry, answer: SearchAnswer) -> RecallEntry:
+    """`entry` with the hits that went out, by QMD's ranks and scores; of its index nothing is known that would last."""
+    from memory_tui.recalls.recall_log import LoggedHit
+
+    clamped = answer.get("clamped")
+    last = len(answer["results"]) if clamped and clamped["cut"] else 0
+    hits = tuple(
+        LoggedHit(
+            hit["path"],
+            hit["startLine"],
+            hit["endLine"],
+            hit["score"],
+            0.0,
+            0.0,
+            cut=place == last,
+            rank=hit.get("rank", place),
+        )
+        for place, hit in enumerate(answer["results"], 1)
+    )
+    ranked = len(hits) + (clamped["dropped"] if clamped else 0)
+    outcome = "" if hits else "QMD found nothing."
+    return replace(entry, provider="qmd", model="qmd", hits=hits, ranked=ranked, outcome=outcome)

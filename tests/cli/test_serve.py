@@ -1,0 +1,241 @@
+"""The app in a browser: who may see it, what a tab is, that no process is left; once in a real browser."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from memory_tui.cli import main, serve
+from memory_tui.tui import signals
+from tests.support.browser import Browser, chromium, page
+from tests.support.tui import sample
+from tests.support.waiting import LONG
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the app in a browser needs POSIX signals")
+
+P = ParamSpec("P")
+
+ECHO = """
+import os, sys
+os.write(1, b"__GANGLION__\\n")
+def say(data): os.write(1, b"D" + len(data).to_bytes(4, "big") + data)
+say(str(os.getpid()).encode() + b" " + os.environ["COLUMNS"].encode() + b"x" + os.environ["ROWS"].encode())
+while head := sys.stdin.buffer.read(5):
+    data = sys.stdin.buffer.read(int.from_bytes(head[1:], "big"))
+    if b"quit" in data and "deaf" not in sys.argv:
+        break
+    say(data)
+while "deaf" in sys.argv:
+    import time; time.sleep(60)
+"""
+"""Speaks as Textual's web driver does, and says what it hears."""
+
+
+def in_loop(test: Callable[P, Coroutine[None, None, None]]) -> Callable[P, None]:
+    @wraps(test)
+    def run(*arguments: P.args, **named: P.kwargs) -> None:
+        asyncio.run(test(*arguments, **named))
+
+    return run
+
+
+@asynccontextmanager
+async def served(*words: str) -> AsyncIterator[tuple[serve.AppServer, aiohttp.ClientSession]]:
+    with serve._listening(0) as listening:
+        made = serve.AppServer([sys.executable, "-c", *(words or (ECHO,))], listening.getsockname()[1])
+        runner = web.AppRunner(made.application(), access_log=None)
+        await runner.setup()
+        await web.SockSite(runner, listening).start()
+        async with aiohttp.ClientSession() as session:
+            yield made, session
+        await runner.cleanup()
+
+
+async def said(socket: aiohttp.ClientWebSocketResponse) -> bytes:
+    data = (await socket.receive(LONG)).data
+    assert isinstance(data, bytes)
+    return data
+
+
+async def gone(process: int) -> None:
+    async with asyncio.timeout(LONG):
+        with suppress(ProcessLookupError):
+            while True:
+                os.kill(process, 0)
+                await asyncio.sleep(0.01)
+
+
+REFUSED: list[tuple[str, dict[str, str]]] = [
+    ("/", {}),
+    ("/ws", {}),
+    ("/wrong/", {}),
+    ("/wrong/ws", {"Origin": "{here}", "Upgrade": "websocket", "Connection": "Upgrade"}),
+    ("/wrong/static/js/textual.js", {}),
+    ("{token}/", {"Host": "rebound.example:{port}"}),
+    ("{token}/", {"Host": "127.0.0.1:1"}),
+    ("{token}/", {"Origin": "http://rebound.example"}),
+    ("{token}/ws", {"Origin": "http://rebound.example:{port}"}),
+    ("{token}/ws", {"Origin": "null"}),
+    ("{token}/ws", {}),
+]
+
+
+@in_loop
+async def test_without_the_token_or_from_elsewhere_nothing_is_served() -> None:
+    async with served() as (server, session):
+        here, _, token = server.address.rstrip("/").rpartition("/")
+        port = here.rpartition(":")[2]
+        for path, headers in REFUSED:
+            fitted = {name: value.format(here=here, port=port) for name, value in headers.items()}
+            async with session.get(here + path.format(token=f"/{token}"), headers=fitted) as answer:
+                assert answer.status == 403, (path, headers)
+                assert token not in await answer.text()
+
+
+@in_loop
+async def test_the_page_holds_no_word_of_the_environment_and_takes_nothing_from_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    async with served() as (server, session):
+        for host in ("127.0.0.1", "localhost"):
+            async with session.get(server.address.replace("127.0.0.1", host)) as answer:
+                text, rules = await answer.text(), answer.headers["Content-Security-Policy"]
+                assert answer.headers["Referrer-Policy"] == "no-referrer"
+            assert f"ws://{host}:" in text
+            assert "secret" not in text
+            assert "http" not in text
+            assert "default-src 'none'" in rules
+        for file in ("js/textual.js", "css/xterm.css", "fonts/RobotoMono-VariableFont_wght.ttf"):
+            async with session.get(f"{server.address}static/{file}") as answer:
+                assert answer.status == 200
+
+
+@in_loop
+async def test_a_tab_is_a_process_that_ends_with_it() -> None:
+    async with served() as (server, session):
+        origin = server.address.rpartition("/")[0].rpartition("/")[0]
+        place = f"{server.address}ws?width=100&height=99999"
+        async with session.ws_connect(place, origin=origin) as tab, session.ws_connect(place, origin=origin) as other:
+            process, size = (await said(tab)).split()
+            second = int((await said(other)).split()[0])
+            assert size == b"100x1000"
+            await tab.send_str("nonsense")
+            await tab.send_str('["resize", {"width": "x"}]')
+            await tab.send_str('["stdin", "ä"]')
+            assert await said(tab) == "ä".encode()
+            await tab.send_str('["resize", {"width": 70, "height": 20}]')
+            assert json.loads(await said(tab)) == {"type": "resize", "width": 70, "height": 20}
+            await tab.close()
+            await gone(int(process))
+            await other.send_str('["stdin", "here"]')
+            assert await said(other) == b"here"
+    await gone(second)
+
+
+@in_loop
+async def test_a_tab_whose_app_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "PATIENCE", 0.1)
+    async with served(ECHO, "deaf") as (server, session):
+        origin = server.address.rpartition("/")[0].rpartition("/")[0]
+        async with session.ws_connect(f"{server.address}ws", origin=origin) as tab:
+            process = int((await said(tab)).split()[0])
+    await gone(process)
+
+
+@in_loop
+async def test_an_app_that_cannot_start_says_why_in_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    async with served("import sys; sys.exit('memory-tui: it is \x1b]0;evil\x07 broken')") as (server, session):
+        origin = server.address.rpartition("/")[0].rpartition("/")[0]
+        async with session.ws_connect(f"{server.address}ws", origin=origin) as tab:
+            text = (await said(tab)).decode()
+            assert (await tab.receive(LONG)).type is aiohttp.WSMsgType.CLOSE
+    assert text.startswith("memory-tui: it is")
+    assert "\x1b" not in text + capsys.readouterr().err
+
+
+def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed() -> None:
+    def command(*words: str) -> list[str]:
+        return serve.command_of(main._parsed(["serve", *words]))[5:]
+
+    assert command() == ["--read-only"]
+    assert command("notes", "--query", "-x y", "--port", "8000") == ["--workspace=notes", "--query=-x y", "--read-only"]
+    words = ["--profile=openclaw-2026.3", "--set=query.minScore=.2", "--set=mmr=on", "--codex", "--extra=a", "--json"]
+    assert sorted(command(*words, "--allow-write")) == sorted(words[:-1])
+    assert command("--allow-write", "--read-only") == ["--read-only"]
+    assert isinstance(main._parsed(["open", *command("notes")]), argparse.Namespace)
+
+
+def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main.main(["serve", str(tmp_path), "--port", port]) == 2
+    assert f"Port {port} is in use.\n  Give another one" in capsys.readouterr().err
+    assert main.main(["serve", "--port", "0"]) == 2
+
+
+def test_without_the_extra_serve_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serve, "find_spec", lambda _name: None)
+    assert main.main(["serve"]) == 1
+    assert "pip install 'memory-tui[serve]'" in capsys.readouterr().err
+
+
+def test_a_served_app_knows_when_its_server_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    with os.fdopen(read) as keys:
+        monkeypatch.setattr(sys, "__stdin__", keys)
+        assert not signals.has_terminal()
+        monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
+        assert signals.has_terminal()
+        os.close(write)
+        assert not signals.has_terminal()
+
+
+@in_loop
+async def test_a_real_browser_shows_the_app_that_answers(tmp_path: Path) -> None:
+    chromium()
+    sample(tmp_path / "notes")
+    names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+    words = ["serve", "notes", "--json", "--provider", "none", "--index", str(tmp_path / "index")]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "memory_tui", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **{name: str(tmp_path / name) for name in names}},
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        address = json.loads(server.stdout.readline())["url"]
+        with Browser(tmp_path / "browser") as browser:
+            async with page(browser, address) as tab:
+                await tab.until("1 Notes  2 Search .*fresh  read-only")
+                await tab.type("/omada vlan")
+                shown = await tab.until(r"Recalled \d+ of")
+                assert "VLANs on the" in shown
+        server.send_signal(signal.SIGINT)
+        _, told = server.communicate(timeout=LONG)
+    finally:
+        server.kill()
+    assert server.returncode == 130
+    assert told == "memory-tui: stopped by ctrl+c.\n"
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(tmp_path) not in running

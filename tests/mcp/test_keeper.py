@@ -1,0 +1,495 @@
+"""The keeper answers for other processes what they would say by themselves, and nobody needs it to answer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.core import locks
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled, QueryError
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp import keeper, keeper_socket
+from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.mcp.keeper import KeeperClient
+from memory_tui.mcp.keeper_socket import KeeperRefusal, KeeperReply, KeeperSocket, ask, socket_path
+from memory_tui.mcp.questions import AgentQuestion, Answered, answered
+from memory_tui.plan import Options, plan
+from memory_tui.recalls import recall_log
+from tests.support.mcp import Wire, end_all
+from tests.support.waiting import LONG
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="sockets have no files here")
+NOW = 1_795_000_000.0
+SEARCHED = (
+    "omada router",
+    "Which router?",
+    "printer vlan",
+    "zebra",
+    "",
+    "décembre 日本",
+    'say "quoted" \\ \ud83d',
+    "x" * 3000,
+)
+
+
+@pytest.fixture
+def near() -> Iterator[Path]:
+    """A folder whose path is short enough for a socket, however long the name of the test is."""
+    with tempfile.TemporaryDirectory(prefix="k") as name:
+        yield Path(name)
+
+
+@pytest.fixture(autouse=True)
+def _near_state(near: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(near))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n- Printer: Brother, VLAN 20\n")
+    (folder / "memory" / "2026-11-10.md").write_text("# Log\nMoved the printer to VLAN 20\nThe router was slow\n")
+    (folder / "memory" / "日本.md").write_text("# 日本\nルーター Omada \u202e\n")
+    return folder
+
+
+def until(fact: Callable[[], object]) -> None:
+    """Wait for a fact."""
+    end = time.monotonic() + LONG
+    while not fact():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def options(workspace: Path, **more: Any) -> Options:
+    return Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), now=NOW, **more)
+
+
+def client(workspace: Path, **more: Any) -> KeeperClient:
+    return KeeperClient(plan(options(workspace, **more)))
+
+
+@pytest.fixture
+def kept(workspace: Path) -> Iterator[Engine]:
+    """An engine that keeps the index and answers others."""
+    with Engine.open(options(workspace)) as engine:
+        engine.indexer.sync()
+        keeper.serve(engine)
+        engine.start()
+        here = client(workspace)
+        until(lambda: isinstance(here.greet(), KeeperReply))
+        yield engine
+
+
+# --- the same answers ----------------------------------------------------------------------------------------------
+
+
+def outcome(run: Callable[[], Answered | KeeperRefusal]) -> tuple[object, ...]:
+    """What came of a question: the answer as JSON, and what would be logged, without the moments."""
+    try:
+        found = run()
+    except QueryError as error:
+        return type(error), error.message, error.next_step
+    assert isinstance(found, Answered), found
+    said = found.as_dict()
+    if said["entry"] is not None:
+        assert said["entry"].pop("ms") > 0
+        assert abs(said["entry"].pop("at") - time.time()) < LONG
+    return (json.dumps(said),)
+
+
+def test_the_keeper_says_to_the_digit_what_a_process_says_by_itself(kept: Engine, workspace: Path) -> None:
+    asked = [
+        AgentQuestion("memory_search", {"query": query, **more}, "some agent 1", log=log, **how)
+        for query in SEARCHED
+        for more, log, how in (
+            ({}, True, {}),
+            ({"maxResults": 2, "minScore": 0.1, "maxCharacters": 0}, False, {"citations": "on"}),
+            ({"corpus": "memory", "nearest": True}, True, {"late": True, "most_characters": 40}),
+            ({"corpus": "sessions", "maxResults": "many"}, None, {"session_key": "agent:main:telegram:group:1"}),
+        )
+    ]
+    asked += [
+        AgentQuestion("memory_get", given, log=True)
+        for given in (
+            {"path": "MEMORY.md"},
+            {"path": "memory/日本.md", "from": 2, "lines": 1},
+            {"path": "memory/none.md"},
+            {"path": "../secret.md"},
+            {"path": "MEMORY.md", "from": "no number"},
+        )
+    ]
+    asked += [
+        AgentQuestion("memory-tui/search", {"query": "router", "lexicalOnly": True}),
+        AgentQuestion("memory-tui/search", {"query": "router", "sources": ["memory"]}),
+        AgentQuestion("memory-tui/entries", {"with": "triggers"}),
+        AgentQuestion("memory-tui/entries", {"with": "nothing"}),
+        AgentQuestion("memory-tui/status", {}),
+    ]
+    theirs = client(workspace)
+    with Engine.open(options(workspace)) as own:
+        for question in asked:
+            by_keeper = outcome(lambda question=question: theirs.ask(question, Stop()))
+            assert by_keeper == outcome(lambda question=question: answered(own, question, Stop())), question
+
+
+def test_who_works_with_other_settings_answers_by_itself(
+    kept: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each thing that an answer depends on is told apart, and named."""
+
+    def refused(**more: Any) -> str:
+        found = client(workspace, **more).greet()
+        assert isinstance(found, KeeperRefusal)
+        assert found.code == "settings"
+        return found.detail
+
+    assert isinstance(client(workspace).greet(), KeeperReply)
+    assert "settings" in refused(changes=(("query.minScore", "0.2"),))
+    assert "settings" in refused(changes=(("profile", "openclaw-2026.3"),))
+    assert "options" in refused(provider="scripted")
+    assert "notes" in refused(projects=("house",))
+    assert "notes" in refused(extra=(str(workspace.parent),))
+    assert "options" in refused(read_only=True)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    assert refused() == "provider"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert refused() == "environment"
+
+
+def test_a_configuration_that_was_written_since_is_another_one(kept: Engine, workspace: Path, tmp_path: Path) -> None:
+    written = Path(os.environ["XDG_CONFIG_HOME"]) / "memory-tui" / "config.json"
+    written.parent.mkdir(exist_ok=True)
+    written.write_text('{"recall": {"log": true}}')
+    found = client(workspace).greet()
+    assert isinstance(found, KeeperRefusal)
+    assert found.code == "settings"
+    assert "configuration" in found.detail
+
+
+def test_trouble_of_the_keeper_alone_is_no_answer(kept: Engine, workspace: Path) -> None:
+    from memory_tui.core.errors import IndexUnavailable
+    from memory_tui.index.index_notices import IndexNotUsed
+
+    kept.indexer.opener.notices.append(IndexNotUsed.of("i", IndexUnavailable("It was full.")))
+    found = client(workspace).ask(AgentQuestion("memory_search", {"query": "router"}), Stop())
+    assert isinstance(found, KeeperRefusal)
+    assert found.code == "unwell"
+
+
+# --- the host of a server ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def light(workspace: Path) -> Iterator[ServedMemory]:
+    """A server's host that may ask a keeper."""
+    made = ServedMemory(
+        lambda: Engine.open(options(workspace)), ServerOptions(log=True), lambda: plan(options(workspace))
+    )
+    yield made
+    made.close()
+
+
+def logged(workspace: Path) -> list[tuple[str, str]]:
+    return [(one.query, one.client) for one in recall_log.read(recall_log.recall_log_path(workspace)).entries]
+
+
+def test_a_server_opens_no_memory_while_a_keeper_answers(kept: Engine, light: ServedMemory, workspace: Path) -> None:
+    found = light.search({"query": "omada router"}, "", "agent 1", Stop())
+    assert found["results"][0]["path"] == "MEMORY.md"
+    assert light.get({"path": "MEMORY.md"}, "agent 1")["status"] == "ok"
+    assert light.profile() == "recommended"
+    assert light.citations() == "auto"
+    assert light._memory is None
+    assert logged(workspace) == [("omada router", "agent 1"), ("MEMORY.md", "agent 1")]
+
+
+def test_without_a_keeper_a_server_answers_by_itself(light: ServedMemory, workspace: Path) -> None:
+    found = light.search({"query": "omada router"}, "", "agent 1", Stop())
+    assert found["results"][0]["path"] == "MEMORY.md"
+    assert light._memory is not None
+    until(lambda: isinstance(client(workspace).greet(), KeeperReply))
+
+
+HANGING = """
+import sys, time
+from memory_tui.core.locks import WriterLock
+from memory_tui.mcp import keeper
+from memory_tui.mcp.keeper_socket import KeeperSocket
+from memory_tui.plan import Options, plan
+chosen = plan(Options(workspace=sys.argv[1], index=sys.argv[2], now=float(sys.argv[3])))
+held = WriterLock.acquire(chosen.index, "keeper")
+def answer(question, stop):
+    if not question:
+        return {}
+    print("asked", flush=True)
+    time.sleep(600)
+listening = KeeperSocket(keeper.path_of(chosen), keeper.VERSION, keeper.effective(chosen), answer)
+listening.listen()
+print("listening", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def hanging(workspace: Path) -> Iterator[subprocess.Popen[str]]:
+    """A keeper in another process that takes every question and answers none."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", HANGING, str(workspace), str(workspace.parent / "i.sqlite"), str(NOW)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "listening\n"
+    yield child
+    child.kill()
+    child.communicate()
+
+
+def test_a_keeper_that_is_killed_in_the_middle_of_a_question_costs_no_answer(
+    hanging: subprocess.Popen[str], light: ServedMemory, workspace: Path
+) -> None:
+    answers: list[Any] = []
+    asking = threading.Thread(
+        target=lambda: answers.append(light.search({"query": "omada router"}, "", "agent 1", Stop()))
+    )
+    asking.start()
+    assert hanging.stdout is not None
+    assert hanging.stdout.readline() == "asked\n"
+    hanging.send_signal(signal.SIGKILL)
+    asking.join(LONG)
+    assert answers[0]["results"][0]["path"] == "MEMORY.md"
+    assert logged(workspace) == [("omada router", "agent 1")]
+    # What it left behind is in nobody's way.
+    until(lambda: isinstance(client(workspace).greet(), KeeperReply))
+
+
+def test_who_waits_for_a_keeper_can_be_stopped_and_waits_for_a_bounded_time(
+    hanging: subprocess.Popen[str], workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, question = client(workspace), AgentQuestion("memory_search", {"query": "router"})
+    with monkeypatch.context() as hurried:
+        hurried.setattr(keeper, "ANSWER_SECONDS", 0.1)
+        assert theirs.ask(question, Stop()) == KeeperRefusal("late")
+    stop = Stop()
+    assert hanging.stdout is not None
+    assert hanging.stdout.readline() == "asked\n"
+    threading.Thread(target=lambda: (hanging.stdout.readline(), stop.set())).start()
+    with pytest.raises(Cancelled):
+        client(workspace).ask(question, stop)
+
+
+def test_a_frozen_keeper_is_not_waited_for(
+    hanging: subprocess.Popen[str], workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper_socket, "TAKEN_SECONDS", 0.1)
+    hanging.send_signal(signal.SIGSTOP)
+    assert client(workspace).greet() == KeeperRefusal("silent")
+
+
+def test_two_servers_share_one_memory_and_the_second_takes_over(workspace: Path) -> None:
+    """As processes: one memory is opened for both, both answer the same, and the index is kept when the first dies."""
+    words = ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite")]
+    words += ["--now", "2026-11-20T12:00:00Z"]
+    try:
+        first, second = Wire(words), Wire(words)
+        first.greet()
+        alone = first.search(1)["result"]
+        index = workspace.parent / "i.sqlite"
+        until(lambda: (who := locks.living(index, "keeper")) is not None and who.pid == first.process.pid)
+        second.greet()
+        assert second.search(1)["result"] == alone
+        if sys.platform == "linux":
+            assert "numpy" in Path(f"/proc/{first.process.pid}/maps").read_text()
+            assert "numpy" not in Path(f"/proc/{second.process.pid}/maps").read_text()
+        first.process.kill()
+        first.process.wait()
+        until(lambda: (who := locks.living(index, "keeper")) is not None and who.pid == second.process.pid)
+        assert second.search(2)["result"] == alone
+        second.end()
+    finally:
+        end_all()
+
+
+# --- the socket ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def listening(near: Path) -> Iterator[KeeperSocket]:
+    """A socket that echoes, and fails when it is asked to."""
+
+    def answer(question: Any, stop: Stop) -> Any:
+        if question.get("wait"):
+            stop.wait(LONG)
+            stop.check()
+        if question.get("fail"):
+            raise QueryError("query required", "Say it.")
+        return {"echo": question}
+
+    path = socket_path(near / "index", "1", near)
+    assert path is not None
+    made = KeeperSocket(path, "1", {"a": "1", "b": "2"}, answer)
+    made.listen()
+    yield made
+    made.close()
+
+
+def put(made: KeeperSocket, question: dict[str, Any], version: str = "1", **settings: str) -> Any:
+    return ask(made.path, version, {"a": "1", "b": "2", **settings}, question, LONG, Stop())
+
+
+def test_the_socket_is_for_its_user_alone(listening: KeeperSocket) -> None:
+    assert stat.S_IMODE(listening.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(listening.path.parent.stat().st_mode) == 0o700
+
+
+def test_questions_answers_errors_and_refusals_come_back_as_they_are(listening: KeeperSocket) -> None:
+    asked = {"float": 0.1 + 0.2, "half": "\ud83d", "list": [None, True, -1], "日本": {"": ""}}
+    assert put(listening, asked) == KeeperReply(os.getpid(), {"echo": asked})
+    failed = {"name": "QueryError", "message": "query required", "nextStep": "Say it."}
+    assert put(listening, {"fail": True}).value == {"error": failed}
+    assert put(listening, {}, version="2") == KeeperRefusal("version")
+    assert put(listening, {}, b="3", c="4") == KeeperRefusal("settings", "b, c")
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"no JSON\n", "malformed"),
+        (b"[1]\n", "malformed"),
+        (b"[" * 100_000 + b"\n", "malformed"),
+        (b'{"version": "0"}\n', "version"),
+        (b'{"version": "1", "settings": 3, "question": {}}\n', "malformed"),
+        (b'{"version": "1", "settings": {"a": "1"', "malformed"),
+        (b"\xff\xfe\n", "malformed"),
+        (b'{"x": "' + b"y" * (keeper_socket.REQUEST_BYTES + 100_000), "malformed"),
+        (b"", "malformed"),
+    ],
+    ids=["words", "list", "deep", "old", "types", "cut", "bytes", "huge", "empty"],
+)
+def test_hostile_lines_are_refused_and_harm_nobody(listening: KeeperSocket, sent: bytes, code: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bare:
+        bare.settimeout(LONG)
+        bare.connect(str(listening.path))
+        with contextlib.suppress(OSError):
+            bare.sendall(sent)
+            bare.shutdown(socket.SHUT_WR)
+        assert json.loads(bare.recv(1 << 16))["refused"] == code
+    assert put(listening, {"q": 1}).value == {"echo": {"q": 1}}
+
+
+def test_who_sends_nothing_is_let_go(listening: KeeperSocket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper_socket, "_LINE_SECONDS", 0.05)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as slow:
+        slow.settimeout(LONG)
+        slow.connect(str(listening.path))
+        assert slow.recv(1) == b""
+    assert put(listening, {}).value == {"echo": {}}
+
+
+def test_too_many_are_told_so(listening: KeeperSocket) -> None:
+    with contextlib.ExitStack() as held:
+        for _ in range(keeper_socket._MOST_CONNECTIONS):
+            one = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            one.connect(str(listening.path))
+        assert put(listening, {}) == KeeperRefusal("busy")
+    until(lambda: isinstance(put(listening, {}), KeeperReply))
+
+
+def test_a_keeper_that_ends_tells_who_waits_and_ends_at_once(listening: KeeperSocket) -> None:
+    found: list[Any] = []
+    waiting = threading.Thread(target=lambda: found.append(put(listening, {"wait": True})))
+    waiting.start()
+    until(lambda: listening._running._value < keeper_socket._MOST_RUNNING)  # type: ignore[attr-defined]
+    began = time.monotonic()
+    listening.close()
+    assert time.monotonic() - began < 0.5
+    waiting.join(LONG)
+    assert found[0].code in ("closing", "gone")
+    assert not listening.path.exists()
+    assert put(listening, {}) == KeeperRefusal("absent")
+
+
+def test_what_a_killed_keeper_left_is_replaced_and_what_is_no_socket_stays(near: Path) -> None:
+    path, other = (socket_path(near / "index", version, near) for version in "12")
+    assert path is not None
+    assert other is not None
+    path.parent.mkdir(mode=0o700)
+    for stale in (path, other):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
+            dead.bind(str(stale))
+    made = KeeperSocket(path, "1", {}, lambda question, _: question)
+    made.listen()
+    assert not other.exists()
+    assert ask(path, "1", {}, {"q": 1}, LONG, Stop()) == KeeperReply(os.getpid(), {"q": 1})
+    # Another keeper, which has the lock now, made its own: that stays.
+    path.unlink()
+    path.write_text("not a socket")
+    made.close()
+    assert path.read_text() == "not a socket"
+    again = KeeperSocket(path, "1", {}, lambda question, _: question)
+    with pytest.raises(OSError, match="in use"):
+        again.listen()
+    again.close()
+    assert path.read_text() == "not a socket"
+
+
+def test_a_folder_that_is_open_to_others_gets_no_socket(near: Path) -> None:
+    path = socket_path(near / "index", "1", near)
+    assert path is not None
+    path.parent.mkdir()
+    path.parent.chmod(0o755)
+    made = KeeperSocket(path, "1", {}, lambda question, _: question)
+    with pytest.raises(PermissionError):
+        made.listen()
+    made.close()
+
+
+def test_a_path_too_long_goes_to_the_runtime_folder_or_nowhere(near: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = near / ("deep" * 20) / ("deeper" * 10)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert socket_path("index", "1", far) is None
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1")
+    found = socket_path("index", "1", far)
+    assert found is not None
+    assert found.parent == Path("/run/user/1/memory-tui")
+    assert found != socket_path("index", "1", far / "another")
+    monkeypatch.delattr(socket, "AF_UNIX")
+    assert socket_path("index", "1", near) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the superuser can be another user")
+def test_another_user_is_refused(near: Path) -> None:
+    path = near / "keeper" / "i-1.sock"
+    made = KeeperSocket(path, "1", {}, lambda question, _: question)
+    made.listen()
+    try:
+        for folder in (near, path.parent):
+            folder.chmod(0o755)
+        path.chmod(0o666)
+        connect = (
+            "import os, socket, sys\nos.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\n"
+            "s.connect(sys.argv[1]); print(s.recv(1000).decode())\n"
+        )
+        done = subprocess.run([sys.executable, "-c", connect, str(path)], capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout)["refused"] == "foreign"
+    finally:
+        made.close()
