@@ -144,7 +144,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long runs are for those who ask for them: pytest -m soak."""
+    """Long runs are for those who ask: pytest -m soak. Tests of real hosts, which take minutes, come first."""
+    items.sort(key=lambda item: item.get_closest_marker("real_host") is None)
     if "soak" in config.option.markexpr:
         return
     long = [item for item in items if item.get_closest_marker("soak")]

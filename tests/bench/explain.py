@@ -63,7 +63,9 @@ def under(engine: Engine, title: str, settings: Settings, count: int) -> None:
     for question in questions(count):
         evidence = engine.queries.gather(question)
         near = evidence.nearest
-        for row in (7, evidence.chunks // 2, int(near[3]), int(near[60]), int(near[150])):
+        # Of few notes the farthest there are.
+        candidates = (int(near[min(place, len(near) - 1)]) for place in (3, 60, 150))
+        for row in (7, evidence.chunks // 2, *candidates):
             ref = evidence.refs[row]
             pairs.append(once(partial(explained, engine, evidence, settings, row)))
             whys.append(milliseconds(partial(engine.queries.why, evidence, ref.path, ref.start_line, settings)))

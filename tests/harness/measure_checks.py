@@ -206,16 +206,18 @@ class TuneCase(Case):
     other: Settings | None = None
     metric: str = "ndcg@10"
     name: str = ""
+    known: dict[int, tuple[Settings, dict[str, metrics.Scores]]] = field(default_factory=dict)
+    """By the identity of settings, which stay: their scores."""
 
     def scores(self, settings: Settings) -> dict[str, metrics.Scores]:
         """By question, by whole rankings."""
-        engine = self.world.engine
-        return {
-            one.query.text: metrics.measure(
-                one.query, [hit.chunk for hit in rank(engine.queries.gather(one.query.text), settings).recalled]
-            )
-            for one in self.cases
-        }
+        if id(settings) not in self.known:
+            engine, found = self.world.engine, {}
+            for one in self.cases:
+                trace = rank(engine.queries.gather(one.query.text), settings)
+                found[one.query.text] = metrics.measure(one.query, [hit.chunk for hit in trace.recalled])
+            self.known[id(settings)] = settings, found
+        return self.known[id(settings)][1]
 
     def mean(self, settings: Settings, name: str, part: Any = None) -> float:
         scores = self.scores(settings)

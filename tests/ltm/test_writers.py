@@ -17,9 +17,12 @@ import random, sys
 from pathlib import Path
 from memory_tui import plan
 from memory_tui.approval import Approvals
+from memory_tui.ltm import entry_journal
 from memory_tui.ltm.memories import Memories
 from memory_tui.plan import Options
 
+# Nobody is turned away, however busy the machine is: what counts is that each waits for the others.
+entry_journal._LOCK_SECONDS = 600
 place, texts, seed = sys.argv[1], Path(sys.argv[2]).read_text("utf-8").split("\\n"), int(sys.argv[3])
 random.Random(seed).shuffle(texts)
 choices = plan.choose(Options(workspace=str(Path(place).parent), memories=place))

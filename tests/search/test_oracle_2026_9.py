@@ -122,14 +122,18 @@ def rewrite(index: Path, places: Roots, paths: list[str]) -> None:
     with closing(Store.open(index)) as store:
         recipe = store.recipe()
         assert recipe is not None
-        for path in dict.fromkeys(paths):
-            new = cut(roots.read(found[path]), "memory", recipe, time.time())
-            hashes = [chunk.hash for chunk in new.chunks]
-            index_write.replace_files(store, [new], recipe.identity.model, store.cached(recipe.identity, hashes))
+        new = [cut(roots.read(found[path]), "memory", recipe, time.time()) for path in dict.fromkeys(paths)]
+        hashes = [chunk.hash for one in new for chunk in one.chunks]
+        index_write.replace_files(store, new, recipe.identity.model, store.cached(recipe.identity, hashes))
 
 
-def in_their_order(evidence: Evidence, corpus: Corpus, store: Store) -> Evidence:
-    """`evidence` with the 200 nearest as sqlite-vec 0.1.9 gives them."""
+def total(products: np.ndarray) -> np.ndarray:
+    """The sums of rows, added up one by one in single precision as sqlite-vec does."""
+    return np.add.accumulate(products, axis=-1, dtype=np.float32)[..., -1]
+
+
+def in_their_order(evidence: Evidence, corpus: Corpus, squares: np.ndarray, store: Store) -> Evidence:
+    """`evidence` with the 200 nearest as sqlite-vec 0.1.9 gives them; `squares` are those of lengths in `corpus`."""
     matrix = corpus.matrix
     if evidence.cosine is None:
         return evidence
@@ -138,13 +142,10 @@ def in_their_order(evidence: Evidence, corpus: Corpus, store: Store) -> Evidence
         return replace(evidence, nearest=evidence.nearest[:0])
     query = hash_vector(evidence.query.strip())
 
-    def total(products: np.ndarray) -> np.ndarray:
-        return np.add.accumulate(products, axis=-1, dtype=np.float32)[..., -1]
-
     apart = np.sqrt(total((matrix - query) ** 2)).astype(np.float32)
     rows = np.arange(len(matrix))
     by_l2 = np.lexsort((-rows, rows // 1024, apart))[:1600]
-    lengths = np.sqrt(total(matrix * matrix).astype(np.float64)) * np.sqrt(total(query * query).astype(np.float64))
+    lengths = np.sqrt(squares) * np.sqrt(total(query * query).astype(np.float64))
     distance = (1.0 - total(matrix * query).astype(np.float64) / lengths).astype(np.float32)
     nearest = by_l2[np.argsort(distance[by_l2], kind="stable")][:200]
     more = store.texts([rowid for rowid in corpus.rowids[nearest].tolist() if rowid not in evidence.texts])
@@ -216,9 +217,11 @@ def test_answers_are_those_of_the_real_program(name: str, workspaces: Mapping[st
         closing(Store.open(tmp_path / "index.sqlite", read_only=True)) as store,
     ):
         corpus = Corpus.load(store)
+        matrix = corpus.matrix
+        squares = total(matrix * matrix).astype(np.float64) if matrix.size else np.zeros(len(matrix))
         for item in lines(RELEASE / name / "queries.jsonl"):
             evidence = engine.queries.gather(item["query"], by_words=bool(recorded["options"].get("lexicalOnly")))
-            trace = engine.queries.rank(in_their_order(evidence, corpus, store), engine.plan.settings)
+            trace = engine.queries.rank(in_their_order(evidence, corpus, squares, store), engine.plan.settings)
             ours = [result(hit, trace) for hit in trace.recalled]
             if found := differs(ours, [expected(hit, texts, mtimes) for hit in item["results"]]):
                 wrong.append((item["id"], item["query"][:60], found))

@@ -40,6 +40,15 @@ async function until(fact) {
   while (!fact()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
+/** Return when the server runs and takes questions, so that what is timed is no start of a process. */
+async function running(memory, asked) {
+  const caller = new AbortController();
+  const waiting = memory.request("hello", {}, { signal: caller.signal, timeoutMs: 60_000 });
+  await until(() => asked().some(({ method }) => method === "hello"));
+  caller.abort();
+  await assert.rejects(waiting, { kind: "aborted" });
+}
+
 const calls = (asked) => asked().filter(({ method }) => method === "tools/call");
 const dataOf = (result) => JSON.parse(result.content[0].text);
 
@@ -95,20 +104,22 @@ test("a Python environment that is gone is said with its last words", async (t) 
 test("a server that hangs is stopped in time, and the next question starts another", async (t) => {
   const { memory, settings, asked } = memoryOf(t, "deaf", { timeoutSeconds: 1 });
   const search = tool(SEARCH, memory, settings);
+  await running(memory, asked);
   const first = dataOf(await search.execute("1", { query: "x" }));
   assert.match(first.error, /did not answer within .* seconds and was stopped/);
   assert.match(first.action, /the next question starts it anew/);
   await search.execute("2", { query: "x" });
-  assert.equal(asked().filter((line) => line.started).length, 2);
+  await until(() => asked().filter((line) => line.started).length === 2);
 });
 
 test("a server that is slow but alive is left alone", async (t) => {
   const { memory, settings, asked } = memoryOf(t, "silent", { timeoutSeconds: 1 });
   const search = tool(SEARCH, memory, settings);
+  await running(memory, asked);
   assert.match(dataOf(await search.execute("1", { query: "x" })).error, /still at work/);
   await search.execute("2", { query: "x" });
   assert.equal(asked().filter((line) => line.started).length, 1);
-  await until(() => asked().filter(({ method }) => method === "notifications/cancelled").length === 2);
+  await until(() => asked().filter(({ method }) => method === "notifications/cancelled").length === 3);
 });
 
 test("a question that is given up is cancelled at the server", async (t) => {
