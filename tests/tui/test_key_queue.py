@@ -240,7 +240,7 @@ def test_a_judgement_is_of_the_hit_that_was_asked_about(app: MemoryApp) -> None:
         results.go(results.cursor + 2)
         assert results.hit is not hit
         await press(pilot, "y")
-        await until(lambda: "Marked" in said(app))
+        await until(lambda: "Judged" in said(app))
         assert hit.chunk.path in said(app)
         view = app.screen
         assert isinstance(view, SearchView)
