@@ -24,13 +24,13 @@ NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 QUESTION = "how is the omada vlan set up"
 SHOTS = {
     "browse-120x36": ((120, 36), "", ()),
-    "promote-120x36": ((120, 36), "", ("g", "t", "tab", "down", "down", "down", "p")),
+    "promote-120x36": ((120, 36), "", ("g", "t", "tab", "G", "k", "p")),
     "search-120x36": ((120, 36), QUESTION, ("escape", "down", "down")),
     "why-120x36": ((120, 36), QUESTION, ("escape", *"jjjjjjj", "w")),
-    "sides-120x36": ((120, 36), QUESTION, ("escape", "c")),
+    "sides-120x36": ((120, 36), "Why could nobody print after the wireless change?", ("escape", "c")),
     "noise-120x36": ((120, 36), QUESTION, ("escape", "t", "k", "l", "escape", "z", "n")),
     "search-80x24": ((80, 24), QUESTION, ("escape", "down")),
-    "tune-120x36": ((120, 36), QUESTION, ("escape", "t", "l", "j", "j", *"lllllllll")),
+    "tune-120x36": ((120, 36), QUESTION, ("escape", "t", "l", "j", "j", *"lllll")),
     "index-120x36": ((120, 36), "", ("3",)),
     "inbox-120x36": ((120, 36), "", ("4",)),
 }
@@ -51,7 +51,7 @@ async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:
     size, query, keys = SHOTS[name]
 
     def opener(listener):  # noqa: ANN001, ANN202
-        options = Options(workspace=str(workspace), index=str(index), now=NOON, changes=(("sync.watch", "off"),))
+        options = Options(workspace=str(workspace), index=str(index), now=NOON)
         return Engine.open(options, listener)
 
     app = MemoryApp(opener, name="demo", query=query)
@@ -66,11 +66,15 @@ async def take(workspace: Path, index: Path, name: str, folder: Path) -> None:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
     with tempfile.TemporaryDirectory() as place:
-        os.environ["XDG_CONFIG_HOME"] = str(Path(place) / "config")
-        workspace = demo.materialize(Path(place) / "demo", TODAY)
+        for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+            os.environ[name] = str(Path(place) / name)
+        workspace = demo.materialize(Path(place) / "HOME" / "notes", TODAY, more=True)
+        index = Path(place) / "HOME" / ".cache" / "memory-tui" / "index.sqlite"
         keep_labels(workspace)
+        # The first one loads the model, which the time that it shows would say.
+        asyncio.run(take(workspace, index, "search-80x24", folder))
         for name in SHOTS:
-            asyncio.run(take(workspace, Path(place) / "index.sqlite", name, folder))
+            asyncio.run(take(workspace, index, name, folder))
             print(folder / f"{name}.svg")
 
 

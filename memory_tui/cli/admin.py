@@ -115,8 +115,10 @@ def _doctor(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         engine.indexer.catch_up()
+        with as_text.waiting("Examining"):
+            examined = list(runner.examine(engine, deadline=given.deadline))
         results = sorted(
-            runner.examine(engine, deadline=given.deadline),
+            examined,
             key=lambda result: [check.key for check in runner.checks_of(engine)].index(result.check.key),
         )
     code = runner.verdict(results)

@@ -115,12 +115,14 @@ def _synced(engine: Engine, *, accepts: bool, force: bool) -> SyncReport:
 
 
 def _status(given: argparse.Namespace) -> int:
+    from memory_tui.mcp import keeper
     from memory_tui.render import as_text, status_text
 
     with opened(given) as engine:
         first = hasattr(given, "sync")
         error = _synced(engine, accepts=False, force=False).error if first else ""
-        status_text.status(engine.status(deep=first or hasattr(given, "deep")), as_json=hasattr(given, "json"))
+        now = engine.status(deep=first or hasattr(given, "deep"))
+        status_text.status(now, keeper.answering(engine.plan), as_json=hasattr(given, "json"))
         if error:
             as_text.problem(error)
     return 1 if error else 0
@@ -221,13 +223,14 @@ def _compare_index(given: argparse.Namespace) -> int:
 
     from memory_tui import plan as plans
     from memory_tui.openclaw import compare
-    from memory_tui.render import host_text
+    from memory_tui.render import as_text, host_text
 
     plan = plans.plan(options(given))
     path = Path(given.db).expanduser() if hasattr(given, "db") else None
     if hasattr(given, "query"):
         return _own_answer(given, path or compare.database(plan.config))
-    outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
+    with as_text.waiting("Reading OpenClaw's index"):
+        outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
     host_text.comparison(outcome, as_json=hasattr(given, "json"))
     return {"ok": 0, "missing": 2}.get(outcome.state, 1)
 

@@ -151,9 +151,11 @@ def _question(given: argparse.Namespace, made: HostConnection) -> str:
 def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof:
     """Start what the host starts, ask it. Raises NoAnswer."""
     from memory_tui.hosts.proof import NoAnswer, prove
+    from memory_tui.render import as_text
 
     try:
-        return prove(made.start, _question(given, made))
+        with as_text.waiting("Asking the server"):
+            return prove(made.start, _question(given, made))
     except NoAnswer as error:
         raise NoAnswer(
             f"{title} is connected, but the server that it starts gives no answer: {error.message}",

@@ -49,12 +49,15 @@ def _inbox(given: argparse.Namespace) -> int:
         )
     if acts and (given.do == "edit") != hasattr(given, "text"):
         raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
+    from memory_tui.render import as_text
+
     kind = _kind(given.kind) if hasattr(given, "kind") else None
     with opened(given) as engine:
         engine.indexer.catch_up()
         if acts and given.do == "reopen":
             return _reopen(given, engine)
-        found = engine.inbox.examine()
+        with as_text.waiting("Examining the notes"):
+            found = engine.inbox.examine()
         if acts:
             chosen = [_named(found, given.id)] if named else [one for one in found if one.kind == kind]
             return _do(given, engine, chosen)

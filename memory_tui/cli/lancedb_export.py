@@ -42,9 +42,11 @@ def _exported(given: argparse.Namespace) -> int:
             since = int(given.since) if hasattr(given, "since") else None
             with engine.queries.reader() as store:
                 workspace = os.path.realpath(engine.plan.workspace)
-                reports.append(export.export_chunks(store, replace(place, table="chunks"), workspace, since))
+                with as_text.waiting("Exporting the chunks"):
+                    reports.append(export.export_chunks(store, replace(place, table="chunks"), workspace, since))
         if "memories" in names:
-            reports.append(export.export_entries(engine.memories, replace(place, table="memories")))
+            with as_text.waiting("Exporting the memories"):
+                reports.append(export.export_entries(engine.memories, replace(place, table="memories")))
     if hasattr(given, "json"):
         as_text.data({"place": place.shown, "tables": [asdict(one) for one in reports]})
     else:

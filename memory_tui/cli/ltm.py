@@ -69,7 +69,8 @@ def _ltm(given: argparse.Namespace) -> int:
     with _opened(given) as memories:
         if writes and not hasattr(given, "list"):
             _agree(given, memories)
-        data, lines, status = run(memories, given)
+        with as_text.waiting("Working on the memories"):
+            data, lines, status = run(memories, given)
         if hasattr(given, "json"):
             as_text.data(data)
         else:

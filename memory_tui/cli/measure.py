@@ -107,11 +107,14 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     absent = judgments.absent(found, engine.notes.read)
     if hasattr(given, "write_qrels"):
         _write_qrels(given.write_qrels, found)
-    cases = evaluate.collect(engine.queries.gather, found)
-    card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases), absent)
-    compared = _compared(given, engine, card, cases)
+    with as_text.waiting("Asking the labelled queries") as tell:
+        cases = evaluate.collect(engine.queries.gather, found, tell)
+    with as_text.waiting("Measuring"):
+        card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases), absent)
+        compared = _compared(given, engine, card, cases)
     levels = _levels(engine, cases)
-    table = evaluate.rivals(cases, engine.plan.settings, engine.plan.with_profile)
+    with as_text.waiting("Measuring the profiles"):
+        table = evaluate.rivals(cases, engine.plan.settings, engine.plan.with_profile)
     short = evaluate.shortfalls(card.mean, floors)
     if compared is not None and hasattr(given, "baseline"):
         short += evaluate.regressions(compared, given.tolerance)
@@ -141,8 +144,11 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.tune import evaluate, knob_search
 
     _known(given.metric)
-    cases = evaluate.collect(engine.queries.gather, _notebook(given, engine))
-    found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed, presets=hasattr(given, "presets"))
+    notebook, presets = _notebook(given, engine), hasattr(given, "presets")
+    with as_text.waiting("Asking the labelled queries") as tell:
+        cases = evaluate.collect(engine.queries.gather, notebook, tell)
+    with as_text.waiting("Searching the knobs"):
+        found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed, presets=presets)
     levels = _levels(engine, cases)
     if hasattr(given, "json"):
         told = {"metric": given.metric, "questions": len(cases), "levels": as_text.plain_levels(levels)}
@@ -157,10 +163,12 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
 def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
     """How often the level of an answer misleads; no knob of the ranking changes it."""
     from memory_tui.explain import noise
+    from memory_tui.render import as_text
     from memory_tui.tune import evaluate
 
-    asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
-    engine.queries.unrelated.keep(asked, engine.plan.settings)
+    with as_text.waiting("Asking unrelated questions") as tell:
+        asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases), tell)
+    engine.queries.unrelated.keep(asked.nonsense, engine.plan.settings)
     return noise.level_rates(asked, engine.plan.settings)
 
 
@@ -170,9 +178,11 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.tune import evaluate
 
     found = _notebook(given, engine)
-    cases = evaluate.collect(engine.queries.gather, found) if found.judged else ()
-    asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases))
-    engine.queries.unrelated.keep(asked, engine.plan.settings)
+    with as_text.waiting("Asking the labelled queries") as tell:
+        cases = evaluate.collect(engine.queries.gather, found, tell) if found.judged else ()
+    with as_text.waiting("Asking unrelated questions") as tell:
+        asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases), tell)
+    engine.queries.unrelated.keep(asked.nonsense, engine.plan.settings)
     floor = noise.measure(asked, engine.plan.settings)
     query = query_of(given)
     hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []

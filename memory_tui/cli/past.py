@@ -154,7 +154,8 @@ def _why_never(given: argparse.Namespace) -> int:
         engine.indexer.catch_up()
         asked = past_questions.past_questions(engine, _now(given), getattr(given, "days", MONTH))
         if not hasattr(given, "place"):
-            found = past_questions.unreached(engine, asked)
+            with as_text.waiting("Reading what was asked"):
+                found = past_questions.unreached(engine, asked)
             if hasattr(given, "json"):
                 as_text.data(past_text.unreached_data(found))
             else:
@@ -162,7 +163,8 @@ def _why_never(given: argparse.Namespace) -> int:
             return 0
         with engine.queries.reader() as store:
             place = why_not.named(engine.plan.roots, store, given.place)
-        told = past_questions.never_of(engine, asked, *place)
+        with as_text.waiting("Asking past questions") as tell:
+            told = past_questions.never_of(engine, asked, *place, tell)
     if hasattr(given, "json"):
         as_text.data({**past_text.never_data(told), "leftOut": asked.left_out})
     else:
@@ -183,13 +185,14 @@ def _replay(given: argparse.Namespace) -> int:
         engine.indexer.catch_up()
         now = _now(given)
         asked = past_questions.past_questions(engine, now, getattr(given, "days", WEEK))
-        if hasattr(given, "with_note"):
-            found = edit_trials.replay_with_texts(engine, asked, _texts(given), now)
-        elif hasattr(given, "model"):
-            with past_questions.other_model(options(given), given.model) as other:
-                found = past_questions.replay_between(engine, other, asked)
-        else:
-            found = past_questions.replay_under(engine, asked, _after(given, engine), _ahead(given, now))
+        with as_text.waiting("Asking past questions") as tell:
+            if hasattr(given, "with_note"):
+                found = edit_trials.replay_with_texts(engine, asked, _texts(given), now)
+            elif hasattr(given, "model"):
+                with past_questions.other_model(options(given), given.model) as other:
+                    found = past_questions.replay_between(engine, other, asked, tell)
+            else:
+                found = past_questions.replay_under(engine, asked, _after(given, engine), _ahead(given, now), tell)
     if hasattr(given, "json"):
         as_text.data({**past_text.replay_data(found), "leftOut": asked.left_out})
     else:

@@ -52,7 +52,8 @@ def _provider(given: argparse.Namespace) -> int:
         approved = (
             embedding.approve(given.approve, "provider --approve", sync=False) if hasattr(given, "approve") else None
         )
-        tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
+        with as_text.waiting("Asking the provider"):
+            tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
         approvals, who = embedding.approvals.every(), embedding.who()
         links = tuple(as_recorded(link, who) for link in embedding.members())
         if hasattr(given, "json"):

@@ -214,7 +214,8 @@ def _compare(given: argparse.Namespace) -> int:
             from memory_tui.engine.compare_qmd import compare_their_index
             from memory_tui.render import qmd_text
 
-            found = compare_their_index(engine, given.their_index)
+            with as_text.waiting("Reading QMD's index"):
+                found = compare_their_index(engine, given.their_index)
             if as_json:
                 as_text.data(qmd_text.their_index_data(found))
             else:
@@ -237,7 +238,8 @@ def _both(engine: Engine, questions: list[tuple[str, dict[str, set[int]]]], *, a
     whole = len(questions) == 1 or not labelled
     rows, failed = [], 0
     for query, right in questions:
-        found = compare(engine, query, explained=whole)
+        with as_text.waiting(f"Asking both: {query}"):
+            found = compare(engine, query, explained=whole)
         ours.add(found.builtin, right)
         if not found.failure:
             theirs.add(found.qmd_hits, right)

@@ -39,10 +39,11 @@ def _report(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         engine.indexer.catch_up()
-        evidence = engine.queries.gather(query)
-        trace = engine.queries.rank(evidence, engine.plan.settings)
         workspace = engine.plan.roots.workspace.name
-        sides, checks = _profiles(engine, evidence, trace), _checks(engine)
+        with as_text.waiting("Asking, comparing the profiles, examining"):
+            evidence = engine.queries.gather(query)
+            trace = engine.queries.rank(evidence, engine.plan.settings)
+            sides, checks = _profiles(engine, evidence, trace), _checks(engine)
     head = report.heading(trace, workspace)
     found = report.sections(trace, evidence, sides, checks, with_text=hasattr(given, "with_text"))
     if out is None:

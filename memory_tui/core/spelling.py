@@ -7,6 +7,11 @@ or neither in one note and lose it in the next, so that "pihole", "Pi-hole" and 
 are left alone: their compounds and endings are an edit apart and mean other things (560 words of 1,190 questions would
 have been changed).
 
+A name in another script than the one that is asked in is found by how it is spelled, letter by letter: "Moskva" and
+"Москва". That needs no dictionary, and knows none: "Moscow" is left as it is. Of Chinese, Japanese and Korean a name of
+two characters finds its Latin form ("北京", "Beijing"), not the reverse, as the index has no words of these; a Japanese
+one is read as Chinese.
+
 Optimal string alignment, a restricted form of Damerau (1964).
 """
 
@@ -25,6 +30,7 @@ from memory_tui.core import tokens
 FEWEST_LETTERS = 4
 TWO_EDITS_FROM = 8
 _WORD = re.compile(r"[^\W\d_]+")
+_OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2,}")
 _LINKED = re.compile(r"(?<!\w)([^\W_]{2,})(-| )(?=([^\W_]{2,})(?!\w))")
 GERMAN, ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
 
@@ -62,6 +68,20 @@ class Vocabulary:
         german, english = (sum(self.chunks_of.get(word, 0) for word in words) for words in (GERMAN, ENGLISH))
         return german > english
 
+    @cached_property
+    def _by_sound(self) -> Mapping[str, str]:
+        """The words in other scripts than the Latin one by their spelling in it; of equal ones the most frequent."""
+        other = (word for word in self.chunks_of if not word.isascii() and _OTHER_SCRIPT.fullmatch(word))
+        foreign = [word for word in other if not tokens.is_cjk(word)]
+        return {_in_latin(word): word for word in sorted(foreign, key=self.chunks_of.__getitem__)} if foreign else {}
+
+    def in_another_script(self, word: str) -> str:
+        """The word that is spelled as `word` is, in another script; empty where none is."""
+        if _OTHER_SCRIPT.fullmatch(word):
+            spelled = _in_latin(word)
+            return spelled if len(spelled) >= FEWEST_LETTERS and spelled in self.chunks_of else ""
+        return self._by_sound.get(word.lower(), "") if len(word) >= FEWEST_LETTERS else ""
+
     def nearest(self, word: str) -> str:
         """The word that was meant; empty where none is near enough."""
         if word not in self.known:
@@ -83,6 +103,13 @@ class Vocabulary:
                 if edits <= own_most and (best is None or (edits, -self.chunks_of[words[at]], words[at]) < best):
                     best = edits, -self.chunks_of[words[at]], words[at]
         return best[2] if best else ""
+
+
+def _in_latin(word: str) -> str:
+    # Its tables are read when the first such word is met.
+    from anyascii import anyascii
+
+    return anyascii(word).lower()
 
 
 def _letters(word: str) -> int:
@@ -125,10 +152,13 @@ def corrections(
     if found and vocabulary().is_german:
         return ()
     for word in kept:
-        if frequency(word) or len(word) < FEWEST_LETTERS or not _WORD.fullmatch(word) or tokens.is_cjk(word):
+        if not _WORD.fullmatch(word) or (word.isascii() and len(word) < FEWEST_LETTERS) or frequency(word):
             continue
         words = vocabulary()
-        if words.is_german or is_word(word):
+        if same := words.in_another_script(word):
+            found.append(Correction(word, (same,)))
+            continue
+        if len(word) < FEWEST_LETTERS or tokens.is_cjk(word) or words.is_german or is_word(word):
             continue
         if parts := _parts(word, words, frequency):
             found.append(Correction(word, parts))

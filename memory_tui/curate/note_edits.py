@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from memory_tui.core import tokens
@@ -29,6 +29,7 @@ class NoteEdit:
 
     `words` are what it adds; those of `words_at` stand on that line of the note already, 0 for words of the question.
     `size` is how many characters it adds, takes away or moves. `moved` lines go to another note, (0, 0) for none.
+    Of a pair `first` is the edit that is made before, in the same step: the words behind the line.
     """
 
     kind: EditKind
@@ -40,6 +41,7 @@ class NoteEdit:
     size: int
     was: Place
     moved: tuple[int, int] = (0, 0)
+    first: NoteEdit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,41 @@ def candidates(wanted: EditedLine, current: Callable[[str], bytes | None]) -> li
     `current` gives the bytes of a note by its stored path, None where there is none. Raises EditRefused for a note
     that is not edited line by line.
     """
+    made = _edits_of(wanted)
+    if made is None:
+        return []
+    return sorted([*made.aliases(), *made.others(current)], key=lambda one: one.size)
+
+
+def pairs(wanted: EditedLine, current: Callable[[str], bytes | None]) -> list[NoteEdit]:
+    """Two of those edits in one step, smallest first: words behind the line, and where it stands or what is above it.
+
+    Raises EditRefused, as `candidates` does.
+    """
+    made, found = _edits_of(wanted), []
+    for alias in made.aliases() if made is not None else ():
+        after = _edits_of(replace(wanted, data=alias.change.files[0].after or b""))
+        if made is not None and after is not None:
+            # A heading and a name are of what the line says, not of what was just put behind it.
+            after.own = made.own
+            found += [_both(alias, then, wanted) for then in after.others(current)]
+    return sorted(found, key=lambda one: one.size)
+
+
+def _both(first: NoteEdit, then: NoteEdit, wanted: EditedLine) -> NoteEdit:
+    """`then`, which was made of the note after `first`, as one change of the note as it is."""
+    files = tuple(replace(file, before=wanted.data) if file.path == wanted.path else file for file in then.change.files)
+    title = f"{first.change.title}, and {then.change.title[0].lower()}{then.change.title[1:]}"
+    change = Change("edit", title, files, (*first.change.notes, *then.change.notes))
+    return replace(then, change=change, size=first.size + then.size, first=first)
+
+
+def _edits_of(wanted: EditedLine) -> _Edits | None:
     note = Lines.of(wanted.data, wanted.path)
     texts = note.texts()
     if not 1 <= wanted.line <= len(texts) or not texts[wanted.line - 1].strip():
-        return []
-    made = _Edits(wanted, note, texts)
-    found = [*made.aliases(), *made.headings(), *made.own_note(current), *made.of_day(current)]
-    return sorted(found, key=lambda one: one.size)
+        return None
+    return _Edits(wanted, note, texts)
 
 
 class _Edits:
@@ -95,6 +125,10 @@ class _Edits:
         lines[at - 1] = f"{body.rstrip()}{added}{end}"
         title = f"Add {added.strip()} to line {at} of {self.wanted.path}"
         return self._edit("alias", title, Lines(self.note.bom, tuple(lines)), at, words, 0, len(added))
+
+    def others(self, current: Callable[[str], bytes | None]) -> list[NoteEdit]:
+        """Every edit that leaves the words of the line as they are."""
+        return [*self.headings(), *self.own_note(current), *self.of_day(current)]
 
     def headings(self) -> list[NoteEdit]:
         """A heading above the block of the line: of its own words that are asked, of its own words, of all asked."""
@@ -212,6 +246,8 @@ def origins(change: Change, edit: NoteEdit | None = None) -> dict[Place, Place]:
             if last - first == end - start:
                 found |= {(file.path, start + i + 1): (file.path, first + i + 1) for i in range(last - first)}
             at = last
+    if edit is not None:
+        found[edit.path, edit.line] = edit.was
     if edit is not None and edit.moved[0]:
         source, line = edit.was
         first, last = edit.moved

@@ -43,6 +43,7 @@ class EditRemedy:
     Of the `lost` questions of the line that lose it now it is recalled for `mended`. `comes_in` and `drops_out` are the
     other hits of the question that was asked that come and go. Of `asked` other questions `broken` lose a right line,
     or their only hits, and `moved` have other hits. `without_vector` new texts were judged by their words alone.
+    A pair of edits is given where none of the edits `alone` gets the line recalled.
     """
 
     edit: NoteEdit
@@ -55,11 +56,12 @@ class EditRemedy:
     broken: tuple[str, ...]
     moved: int
     without_vector: int
+    alone: tuple[NoteEdit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NoEdit:
-    """None of the edits `tried` gets the line recalled for the question that was asked."""
+    """None of the edits `tried`, pairs among them, gets the line recalled for the question that was asked."""
 
     tried: tuple[NoteEdit, ...]
 
@@ -146,8 +148,10 @@ class _Trials:
 def remedies(
     engine: Engine, answer: WhyNot, asked: PastQuestions | None, progress: Progress | None = None
 ) -> EditsFound | None:
-    """The smallest edits of the note that get the line of `answer` recalled; None for one that needs none, or that has
-    no note to edit. `asked` are the other questions that the edits are measured on.
+    """The smallest edits of the note that get the line of `answer` recalled, or the smallest pair where none does.
+
+    None for a line that needs none, or that has no note to edit. `asked` are the other questions that the edits are
+    measured on.
 
     Raises IndexUnavailable, EditRefused, ProviderError, QueryError, Cancelled.
     """
@@ -173,14 +177,24 @@ def remedies(
         trials = _Trials(engine, store, known, [*own, *others], answer.evidence.now, ask_on)
         search = _Search(trials, answer.trace.settings, len(own), len(others), asked.notebook if asked else None)
         search.questions = [*own, *others]
-        found: list[EditRemedy] = []
-        for done, edit in enumerate(tried, 1):
-            remedy = search.tried(replace(edit, change=curator.plan.with_trust(edit.change)))
-            found += [remedy] if remedy is not None else []
-            if progress is not None:
-                progress(done, len(tried))
-            if len(found) == WANTED:
-                break
+
+        def recalled_by(edits: Sequence[NoteEdit], most: int) -> Iterator[EditRemedy]:
+            nonlocal done
+            for edit in edits:
+                done += 1
+                remedy = search.tried(replace(edit, change=curator.plan.with_trust(edit.change)))
+                ask_on()
+                if remedy is not None:
+                    yield remedy
+                    most -= 1
+                if not most:
+                    return
+
+        found = list(recalled_by(tried, WANTED))
+        if not found:
+            single, two = tuple(tried), note_edits.pairs(wanted, curator.read)
+            tried += two
+            found = [replace(one, alone=single) for one in recalled_by(two, 1)]
     return EditsFound(tuple(found), None if found else NoEdit(tuple(tried)))
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.curator import Curator
     from memory_tui.curate.restore import Version
     from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
+    from memory_tui.engine.unrelated_memory import UnrelatedUpkeep
     from memory_tui.inbox.decisions import Decisions
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import Tell
@@ -253,6 +254,12 @@ class Engine:
 
         return Memories(self.plan, self.providers.approvals, self.providers.chain)
 
+    @cached_property
+    def _unrelated(self) -> UnrelatedUpkeep:
+        from memory_tui.engine.unrelated_memory import UnrelatedUpkeep
+
+        return UnrelatedUpkeep(self.queries.measure_unrelated, self.indexer.writer.closing)
+
     # --- opening and closing ---------------------------------------------------------------------------------------
 
     @classmethod
@@ -374,6 +381,8 @@ class Engine:
 
         if isinstance(event, SyncFinished) and event.indexed + event.removed:
             self.backend.notes_changed()
+        if isinstance(event, SyncFinished) and self.indexer.batches.resident:
+            self._unrelated.request()
         if self._listener is not None:
             self._listener(event)
 

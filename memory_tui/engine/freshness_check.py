@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -85,6 +86,7 @@ class FreshnessCheck:
         """Whether the provider that an index would be made with does not answer."""
         self._at = 0.0
         self._cost = 0.0
+        self._comparing = threading.Lock()
 
     @property
     def age(self) -> float:
@@ -140,9 +142,13 @@ class FreshnessCheck:
 
     def compare_if_cheap(self, store: Store) -> bool:
         """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
-        if self._plan.once or self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
+        if self._plan.once:
             return False
-        return bool(self.compare(store).pending)
+        # Who comes while another compares takes what that finds: it is young.
+        with self._comparing:
+            if self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
+                return False
+            return bool(self.compare(store).pending)
 
     def notices(self) -> tuple[Notice, ...]:
         """What a person has to decide, or should know, about index and disk."""

@@ -38,6 +38,8 @@ Outcome = TypeVar("Outcome")
 
 _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
+_BETWEEN_SECONDS = 0.02
+"""Between two questions that nobody waits for."""
 
 
 def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tuple[Notice, ...]:
@@ -79,6 +81,30 @@ class Queries:
         from memory_tui.engine.unrelated_memory import UnrelatedMemory
 
         return UnrelatedMemory(self._plan.roots.workspace, writes=not self._plan.read_only)
+
+    def measure_unrelated(self, cancel: Stop) -> bool:
+        """Measure what unrelated questions reach where that is due; whether it was.
+
+        It is due once notes are indexed, and again when there are half as many chunks more or fewer. No question leaves
+        the machine: a remote provider is asked for them by a person alone. Raises Cancelled, IndexUnavailable,
+        QueryError.
+        """
+        with self.reader_or_none() as store:
+            if store is None:
+                return False
+            identity, uuid, chunks = store.identity(), store.uuid(), store.counts().chunks
+        settings = self._plan.settings
+        if (identity is not None and not embeds_here(identity)) or not self.unrelated.is_due(uuid, chunks, settings):
+            return False
+
+        def ask(question: str) -> Evidence:
+            # What people wait for goes first.
+            cancel.wait(_BETWEEN_SECONDS)
+            cancel.check()
+            return self.gather(question, cancel)
+
+        self.unrelated.measure(ask, settings)
+        return True
 
     @cached_property
     def _waiting(self) -> UnindexedTexts:

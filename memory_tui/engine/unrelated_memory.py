@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.core import state_db
-from memory_tui.core.errors import StateUnavailable
+from memory_tui.core import profiles, state_db
+from memory_tui.core.errors import MemoryTuiError, StateUnavailable
 from memory_tui.search.answer_level import WEIGHTS, UnrelatedEvidence, is_cjk
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
-    from memory_tui.explain.noise import Probes
+    from memory_tui.explain.noise import NoiseQuery
+    from memory_tui.search.evidence import Evidence
 
 _UNRELATED = state_db.Table("unrelated_evidence")
 _KEYS = {False: "words", True: "pairs"}
+_GROWN = 1.5
+"""A note more or less hardly moves what unrelated questions reach."""
+_LATER_SECONDS = 5.0
 
 
 class UnrelatedMemory:
     """What unrelated questions reach in one workspace, for the levels of answers; for any number of threads.
 
-    It is kept in the state database for each script of questions, with the index and the generation that it was
-    measured at, and serves until the index is made anew or measured again: a note more or less hardly moves it.
+    It is kept in the state database for each script of questions, with the index, the generation and the number of
+    chunks that it was measured at. It serves until the index is made anew or measured again.
     """
 
     def __init__(self, workspace: Path, *, writes: bool = True, path: Path | None = None) -> None:
@@ -37,7 +43,19 @@ class UnrelatedMemory:
 
     def of(self, query: str, uuid: str) -> UnrelatedEvidence | None:
         """What was measured for the script of `query` in the index `uuid`; None where nothing was."""
-        key = _KEYS[is_cjk(query)]
+        return self._found(_KEYS[is_cjk(query)], uuid)
+
+    def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
+        """Whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
+
+        Never under a profile that tells no levels.
+        """
+        if not profiles.get(settings.word("profile")).second_stage:
+            return False
+        measured = [one.chunks for key in _KEYS.values() if (one := self._found(key, uuid)) is not None]
+        return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
+
+    def _found(self, key: str, uuid: str) -> UnrelatedEvidence | None:
         if (here := self._here.get((uuid, key))) is not None:
             return here
         try:
@@ -51,21 +69,53 @@ class UnrelatedMemory:
         if not isinstance(found, dict) or found.get("uuid") != uuid or found.get("weights") != list(WEIGHTS):
             return None
         try:
-            return UnrelatedEvidence(float(found["mean"]), int(found["questions"]), int(found["generation"]))
+            mean, *counts = (found[name] for name in ("mean", "questions", "generation", "chunks"))
+            return UnrelatedEvidence(float(mean), *map(int, counts))
         except (KeyError, TypeError, ValueError):
             return None
 
-    def keep(self, probes: Probes, settings: Settings) -> None:
-        """Keep what the unrelated questions of `probes` reach; nothing where no second stage looked into chunks."""
+    def measure(self, ask: Callable[[str], Evidence], settings: Settings) -> None:
+        """Ask the unrelated questions, and keep what they reach. Raises what `ask` raises."""
+        from memory_tui.explain.noise import ask_unrelated
+
+        self.keep(tuple(ask_unrelated(ask)), settings)
+
+    def keep(self, asked: Sequence[NoiseQuery], settings: Settings) -> None:
+        """Keep what the unrelated questions `asked` reach; nothing where no second stage looked into chunks."""
         from memory_tui.explain.noise import unrelated_evidence
 
-        found = unrelated_evidence(probes, settings)
+        found = unrelated_evidence(asked, settings)
         if found is None:
             return
-        first = probes.nonsense[0].evidence
+        first = asked[0].evidence
         key = _KEYS[is_cjk(first.query)]
         self._here[first.uuid, key] = found
         if self._writes:
             # Without it, other processes go by the usual values, which each level says.
             with suppress(StateUnavailable):
                 self._records.put(key, {**asdict(found), "uuid": first.uuid, "weights": WEIGHTS})
+
+
+class UnrelatedUpkeep:
+    """Has `measure` called in the background, some seconds after it is requested; nobody waits for it."""
+
+    def __init__(self, measure: Callable[[Stop], object], stop: Stop) -> None:
+        self._measure, self._stop = measure, stop
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def request(self) -> None:
+        """Measure some seconds from now, unless that is about to be done."""
+        with self._lock:
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(target=self._later, name="engine-unrelated", daemon=True)
+                self._thread.start()
+
+    def _later(self) -> None:
+        stopped = self._stop.wait(_LATER_SECONDS)
+        with self._lock:
+            self._thread = None
+        if not stopped:
+            # Whoever asks next meets the same and says it; until then a level says that it goes by the usual values.
+            with suppress(MemoryTuiError):
+                self._measure(self._stop)

@@ -151,6 +151,14 @@ class NoPair:
 
 
 @dataclass(frozen=True, slots=True)
+class NoRephrasing:
+    """The question with one of `words` of the chunk added does not recall it, nor does `shorter`, empty for none."""
+
+    words: tuple[str, ...]
+    shorter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class WordsLeftOut:
     """Words of the question that were not searched for, and why: they stand in over half of the chunks, say nothing."""
 
@@ -158,7 +166,7 @@ class WordsLeftOut:
     reason: LeftOutReason
 
 
-LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | NoPair | WordsLeftOut
+LineClaim = StoppedByAlone | StillLostWithout | NoSingleKnob | NoPair | NoRephrasing | WordsLeftOut
 """The claims about a line, besides its verdict."""
 
 GATE_SWITCHES: Mapping[SwitchedGate, str] = MappingProxyType(

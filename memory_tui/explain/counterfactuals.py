@@ -15,7 +15,7 @@ from itertools import chain, combinations, islice, zip_longest
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 from memory_tui.explain.claims import NoPair, NoSingleKnob, SearchedRange
-from memory_tui.explain.reranking import Reranking, Standing
+from memory_tui.explain.reranking import Reranking, Standing, kept_reranking
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
@@ -167,11 +167,16 @@ def one_by_one(
     evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, saved: Saved | None = None
 ) -> Iterator[Flips]:
     """What `flips` finds, told anew after each knob, for those who show it as it comes; the last is the whole."""
-    search = _Search(evidence, settings, row, with_profile, saved)
+    with kept_reranking(evidence, row) as replay:
+        yield from _one_by_one(_Search(evidence, settings, row, with_profile, saved, replay))
+
+
+def _one_by_one(search: _Search) -> Iterator[Flips]:
+    evidence, settings = search.evidence, search.settings
     found: list[Flip] = []
     alone: list[NotAlone] = []
     searched: list[SearchedRange] = []
-    told = Flips(evidence.refs[row], search.now.recalled, (), ())
+    told = Flips(evidence.refs[search.row], search.now.recalled, (), ())
     for key in TUNE_KEYS:
         outcome = search.along(BY_KEY[key]) if key != TEXT else None
         searched += _ranges_of(BY_KEY[key], evidence, settings) if key != TEXT else []
@@ -252,10 +257,16 @@ class _Search:
     """One chunk under one evidence, and where it stands now."""
 
     def __init__(
-        self, evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, saved: Saved | None
+        self,
+        evidence: Evidence,
+        settings: Settings,
+        row: int,
+        with_profile: WithProfile,
+        saved: Saved | None,
+        replay: Reranking,
     ) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
-        self.replay = Reranking(evidence, [row])
+        self.replay = replay
         self.now = self.replay.standings(row, [settings])[0]
         self.before = set(self.replay.recalled(settings))
         self._saved = saved

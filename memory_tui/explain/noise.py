@@ -97,17 +97,19 @@ def ask_all(
 
     About fifty searches; with a remote provider each of them embeds a question.
     """
-    first = ask(UNRELATED[0])
-    chinese = _mostly_cjk(first.texts.values())
-    questions = UNRELATED_CHINESE if chinese else UNRELATED
-    found, sample = [], dict(first.texts)
-    total = len(questions) + (0 if labelled else _KNOWN_ITEMS)
-    for question in questions:
+    sample: dict[int, str] = {}
+    found = []
+
+    def keeping(question: str) -> Evidence:
         evidence = ask(question)
         sample.update(evidence.texts)
-        found.append(NoiseQuery(subset(evidence)[0]))
+        return evidence
+
+    for probe in ask_unrelated(keeping):
+        found.append(probe)
         if progress is not None:
-            progress(len(found), total)
+            progress(len(found), len(UNRELATED) + (0 if labelled else _KNOWN_ITEMS))
+    total = len(found) + (0 if labelled else _KNOWN_ITEMS)
     related = list(labelled)
     if not labelled:
         for rowid, question in known_items(sample):
@@ -115,6 +117,13 @@ def ask_all(
             if progress is not None:
                 progress(len(found) + len(related), total)
     return Probes(tuple(found), tuple(related), bool(labelled))
+
+
+def ask_unrelated(ask: Ask) -> Iterator[NoiseQuery]:
+    """Ask the unrelated questions, in Chinese where the notes mostly are; one more search than there are of them."""
+    chinese = _mostly_cjk(ask(UNRELATED[0]).texts.values())
+    for question in UNRELATED_CHINESE if chinese else UNRELATED:
+        yield NoiseQuery(subset(ask(question))[0])
 
 
 def known_items(texts: dict[int, str]) -> list[tuple[int, str]]:
@@ -289,16 +298,19 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
     )
 
 
-def unrelated_evidence(probes: Probes, settings: Settings) -> UnrelatedEvidence | None:
-    """What the unrelated questions reach; None where no second stage looks into chunks."""
-    levels = [rank(probe.evidence, settings).level for probe in probes.nonsense]
+def unrelated_evidence(asked: Sequence[NoiseQuery], settings: Settings) -> UnrelatedEvidence | None:
+    """What the unrelated questions that were `asked` reach; None where no second stage looks into chunks."""
+    levels = [rank(probe.evidence, settings).level for probe in asked]
     found = [level.signals.evidence for level in levels if level is not None]
-    return UnrelatedEvidence.of(found, probes.nonsense[0].evidence.generation) if found else None
+    if not found:
+        return None
+    first = asked[0].evidence
+    return UnrelatedEvidence.of(found, first.generation, first.indexed)
 
 
 def level_rates(probes: Probes, settings: Settings) -> LevelRates | None:
     """How often levels mislead, by what the unrelated questions reach; None where answers have none."""
-    here = unrelated_evidence(probes, settings)
+    here = unrelated_evidence(probes.nonsense, settings)
     if here is None:
         return None
     found = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
+from memory_tui.explain.claims import NoRephrasing
 from memory_tui.explain.counterfactuals import Flips, Saved, WithProfile, flips
 from memory_tui.explain.verdicts import NotMatched
 from memory_tui.explain.why_not import WhyNot
@@ -36,6 +37,14 @@ class Rephrased:
     line: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Rephrasings:
+    """The questions that recall a chunk; else which changes of the question were tried, None where there was none."""
+
+    found: tuple[Rephrased, ...] = ()
+    none: NoRephrasing | None = None
+
+
 def rephrase(
     ask: Callable[[str], Evidence],
     evidence: Evidence,
@@ -45,7 +54,7 @@ def rephrase(
     absent: tuple[str, ...] = (),
     first: int = 1,
     line: int | None = None,
-) -> tuple[Rephrased, ...]:
+) -> Rephrasings:
     """Questions that recall the chunk `rowid`, of which `text` is the text; the shortest change first.
 
     Words of `line` are tried before others of the chunk, which begins at line `first` of its note. `ask` gathers
@@ -57,9 +66,9 @@ def rephrase(
     own = lines[line - first] if line is not None and first <= line < first + len(lines) else set()
     words = salient(text, evidence)
     words = list(dict.fromkeys([*[word for word in words if word in own][: TRIES // 2], *words]))
-    tries = ["", *words] if shorter else words
+    tries = (["", *words] if shorter else words)[:TRIES]
     found: list[Rephrased] = []
-    for word in tries[:TRIES]:
+    for word in tries:
         query = f"{evidence.query} {word}" if word else shorter
         trace = rank(ask(query), settings)
         place = next((i for i, c in enumerate(trace.recalled, 1) if c.chunk.rowid == rowid), None)
@@ -68,14 +77,15 @@ def rephrase(
             found.append(Rephrased(query, word, () if word else absent, place, (line or 0) if word in own else at))
         if len(found) == WANTED:
             break
-    return tuple(found)
+    none = None if found or not tries else NoRephrasing(tuple(filter(None, tries)), shorter)
+    return Rephrasings(tuple(found), none)
 
 
-def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> tuple[Rephrased, ...]:
+def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
     """Questions that recall the chunk that speaks in `answer`; none for one that is recalled already."""
     best = answer.best
     if best is None or best.recalled:
-        return ()
+        return Rephrasings()
     gate = getattr(best.fate, "text", best.fate)
     absent = gate.absent if isinstance(gate, NotMatched) and gate.join == "AND" else ()
     where = best.chunk.start_line, answer.place.line
@@ -84,7 +94,7 @@ def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> tuple[Rephrased
 
 def remedies(
     answer: WhyNot, settings: Settings, with_profile: WithProfile, ask: Callable[[str], Evidence], saved: Saved | None
-) -> tuple[Flips | None, tuple[Rephrased, ...]]:
+) -> tuple[Flips | None, Rephrasings]:
     """The settings and the words that would change what `answer` says; no settings where no chunk speaks.
 
     Raises QueryError, ProviderError and what else `ask` raises.

@@ -7,7 +7,8 @@ Components, scores and gate are those of ranking, for all values together; the o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -144,6 +145,7 @@ class Reranking:
     """Rankings of `evidence`; `rows` are told apart even where no setting makes them candidates."""
 
     def __init__(self, evidence: Evidence, rows: Sequence[int] = ()) -> None:
+        self.rows = tuple(rows)
         self._small, kept = why_not.subset(evidence, rows)
         self._own = {row: i for i, row in enumerate(kept.tolist())}
         self._rows = kept
@@ -151,6 +153,11 @@ class Reranking:
         self._words = partial(mmr_words, evidence)
         self._likeness: dict[tuple[str, bool], _Likeness] = {}
         self._known: dict[tuple[object, ...], Standing] = {}
+
+    @property
+    def standings_known(self) -> int:
+        """How many standings it remembers."""
+        return len(self._known)
 
     def standings(self, row: int, settings: Sequence[Settings]) -> list[Standing]:
         """Where `row` stands under each of `settings`."""
@@ -250,6 +257,28 @@ class Reranking:
             Standing(0 < place <= rule.results, place, rule.results, total)
             for place, rule, total in zip(places.tolist(), rules, batch.scores[:, at].tolist(), strict=True)
         ]
+
+
+_MOST_STANDINGS = 50_000
+"""Standings beyond which a reranking is made anew, at 200 bytes each."""
+
+
+@contextmanager
+def kept_reranking(evidence: Evidence, row: int) -> Iterator[Reranking]:
+    """A reranking of `evidence` that tells `row` apart, with what the one before worked out where that was for `row`.
+
+    The next knob asks for most of it again. Who comes while another thread has it gets one of its own.
+    """
+    known: Reranking | None = evidence.kept.pop(_KEPT, None)
+    found = known if known is not None and known.rows == (row,) else Reranking(evidence, [row])
+    try:
+        yield found
+    finally:
+        if found.standings_known <= _MOST_STANDINGS:
+            evidence.kept[_KEPT] = found
+
+
+_KEPT = "reranking"
 
 
 class _Batch:

@@ -18,7 +18,7 @@ from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
 if TYPE_CHECKING:
     from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips, SavedEffect
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.search.excerpts import Excerpt
 
@@ -134,7 +134,7 @@ def _account(value: Account) -> dict[str, Any]:
     return {"chunk": chunk(value.chunk), "components": {"proposed": value.proposed, **numbers} if numbers else None}
 
 
-def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephrased] = ()) -> dict[str, Any]:
+def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> dict[str, Any]:
     """Why a line was, or was not, recalled, what would change it, and which questions recall it."""
     best = _account(value.best) if value.best is not None else {"chunk": None, "components": None}
     return {
@@ -143,7 +143,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
         "line": value.place.line,
         "recalled": value.recalled,
         "verdict": verdict(value.fate),
-        "claims": [claim(one) for one in _claims(value, changes)],
+        "claims": [claim(one) for one in _claims(value, changes, questions)],
         **best,
         "remark": value.place.remark,
         "profile": value.trace.profile,
@@ -156,7 +156,9 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephras
         "notAlone": [{**plain(found), "sentence": wording.not_alone(found)} for found in changes.not_alone]
         if changes
         else [],
-        "questions": [{**plain(found), "sentence": wording.rephrased(found)} for found in questions],
+        "questions": [{**plain(found), "sentence": wording.rephrased(found)} for found in questions.found]
+        if questions
+        else [],
     }
 
 
@@ -165,12 +167,14 @@ def claim(value: WordClaim | LineClaim) -> dict[str, Any]:
     return {**tagged(value), "sentence": wording.claim(value)}
 
 
-def _claims(value: WhyNot, changes: Flips | None) -> Iterator[LineClaim]:
+def _claims(value: WhyNot, changes: Flips | None, questions: Rephrasings | None) -> Iterator[LineClaim]:
     """The claims about a line, besides its verdict."""
     if value.without is not None:
         yield value.without
     if changes is not None:
         yield from (one for one in (changes.none, changes.no_pair) if one is not None)
+    if questions is not None and questions.none is not None:
+        yield questions.none
     yield from left_out(value.trace.plan, value.trace.profile)
 
 

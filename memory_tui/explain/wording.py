@@ -17,6 +17,7 @@ from memory_tui.explain.claims import (
     NoChunkHoldsAll,
     NoChunkMatches,
     NoPair,
+    NoRephrasing,
     NoSingleKnob,
     NotLookedThrough,
     SearchedRange,
@@ -354,8 +355,8 @@ def no_single_knob(claim: NoSingleKnob) -> str:
     return f"{no_flip(recalled=claim.recalled)}. Tried: {', '.join(map(_range, claim.ranges))}."
 
 
-NO_PAIR = "No two settings together recall it either"
-"""That pairs were tried, and none does."""
+NO_PAIR = "No two settings that were tried recall it together either"
+"""That none of some pairs does."""
 
 
 def no_pair(claim: NoPair) -> str:
@@ -431,6 +432,18 @@ def rephrased(found: Rephrased) -> str:
     at = f" of line {found.line}" if found.line else ""
     change = f'add "{found.word}"{at}' if found.word else f"leave out {_listed(found.left_out)}"
     return f"{change} ({ordinal(found.place)})"
+
+
+def no_rephrasing(claim: NoRephrasing) -> str:
+    """Which words and which shorter question do not recall a chunk, as a sentence."""
+    added = f"Adding one of these words of the chunk does not recall it: {', '.join(claim.words)}"
+    if not claim.shorter:
+        return f"{added}."
+    return (
+        f'{added}; nor does the question "{claim.shorter}".'
+        if claim.words
+        else (f'The question "{claim.shorter}" does not recall it.')
+    )
 
 
 def doubt(found: Doubt) -> str:
@@ -513,6 +526,8 @@ def claim(said: WordClaim | LineClaim) -> str:
             return no_single_knob(said)
         case NoPair():
             return no_pair(said)
+        case NoRephrasing():
+            return no_rephrasing(said)
         case WordsLeftOut():
             return f"Not searched for: {left_out(said, said.words)}."
         case _:

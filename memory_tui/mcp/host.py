@@ -161,11 +161,12 @@ class ServedMemory:
             # A remote provider is not paid for a question that nobody has asked.
             question = "" if registry.sends(memory.plan.provider) else "memory"
             try:
-                evidence = memory.queries.gather(question)
+                # As written: where no note holds the word, every word of the index would be read to correct it.
+                evidence = memory.queries.gather(question, as_written=True)
             except IndexUnavailable:
                 # The first index is being made.
                 memory.indexer.writer.wait_idle(_FIRST_INDEX_SECONDS)
-                evidence = memory.queries.gather(question)
+                evidence = memory.queries.gather(question, as_written=True)
             memory.queries.rank(evidence, memory.plan.settings)
         except Cancelled:
             return

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from memory_tui.mcp import keeper_socket
 from memory_tui.mcp.keeper_socket import KeeperRefusal, KeeperReply, KeeperSocket
 from memory_tui.mcp.questions import AgentQuestion, Answered, answered
 from memory_tui.providers import registry
-from memory_tui.providers.provider_options import Secret
+from memory_tui.providers.provider_options import ProviderSettings, Secret
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -59,7 +59,8 @@ def path_of(plan: Plan) -> Path | None:
 
 def effective(plan: Plan) -> dict[str, str]:
     """Everything that an answer under `plan` depends on beside the notes and the clock, as a digest for each part."""
-    config, provider = plan.config, plans.settings(plan, Approvals(plan.workspace))
+    config, approvals = plan.config, Approvals(plan.workspace)
+    provider, approved = plans.settings(plan, approvals), [(one.provider, one.host) for one in approvals.every()]
     package = Path(__file__).parent.parent
     found: dict[str, object] = {
         "program": (VERSION, str(package), sys.version, sys.prefix, sys.getfilesystemencoding()),
@@ -75,8 +76,14 @@ def effective(plan: Plan) -> dict[str, str]:
         ),
         "provider": (
             provider,
+            approved,
             [(row.name, provider.shared(row.name)) for row in registry.rows()],
-            [(name, provider.env(name)) for row in registry.rows() for name in row.variables],
+            [
+                (name, provider.env(name))
+                for row in registry.rows()
+                if _may_be_asked(row.name, provider, {plan.provider, provider.fallback, *(one for one, _ in approved)})
+                for name in row.variables
+            ],
         ),
         "environment": (
             [(name, os.environ.get(name)) for name in _VARIABLES],
@@ -84,6 +91,12 @@ def effective(plan: Plan) -> dict[str, str]:
         ),
     }
     return {part: hashlib.sha256(json.dumps(_plain(value)).encode()).hexdigest()[:32] for part, value in found.items()}
+
+
+def _may_be_asked(name: str, settings: ProviderSettings, named: Collection[str]) -> bool:
+    """Whether the provider `name` may embed a question, so that its key counts: of most no person ever approved."""
+    # At an address of this machine it needs no approval.
+    return name in named or bool(settings.base_url or settings.shared(name).base_url)
 
 
 def _plain(value: object) -> object:
@@ -140,6 +153,19 @@ class KeeperClient:
         if self._path is None or not self._path.exists():
             return KeeperRefusal("absent")
         return keeper_socket.ask(self._path, VERSION, self._settings, question, seconds, stop)
+
+
+def answering(plan: Plan) -> dict[str, Any]:
+    """Which process answers the questions of servers with the settings of `plan`, JSON-ready, with a sentence."""
+    found = KeeperClient(plan).greet()
+    if isinstance(found, KeeperReply):
+        return {
+            "by": "keeper",
+            "pid": found.pid,
+            "sentence": f"of servers with these settings process {found.pid} answers",
+        }
+    why = f"{found.sentence[:1].lower()}{found.sentence[1:]}".rstrip(".")
+    return {"by": "itself", "code": found.code, "sentence": f"each server answers by itself: {why}"}
 
 
 def _error(failed: Mapping[str, Any]) -> MemoryTuiError:

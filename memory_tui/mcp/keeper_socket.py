@@ -77,7 +77,8 @@ class KeeperRefusal:
     @property
     def sentence(self) -> str:
         """Why, for a person."""
-        return f"{SENTENCES[self.code]}{f' ({self.detail})' if self.detail else ''}"
+        said = SENTENCES[self.code]
+        return f"{said.rstrip('.')} ({self.detail})." if self.detail else said
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ in; a piece that holds several entries carries none, because triggers of one say
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -119,7 +120,12 @@ def status(memory: Engine) -> dict[str, Any]:
             **({"dims": now.vector.dims} if now.vector.dims else {}),
         },
         **({"fallback": {"from": fallback["from"], "reason": fallback["reason"]}} if fallback else {}),
-        "custom": {"profile": now.profile, "profileOrigin": now.profile_origin, "agentId": now.agent_id},
+        "custom": {
+            "profile": now.profile,
+            "profileOrigin": now.profile_origin,
+            "agentId": now.agent_id,
+            "answeredBy": os.getpid(),
+        },
     }
 
 

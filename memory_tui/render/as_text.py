@@ -10,7 +10,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.status import FileVerdict, NoteLines
     from memory_tui.explain.counterfactuals import ChangeSet, Flips
     from memory_tui.explain.noise import LevelRates, NoiseFloor
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.score_lines import ScoreLine
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.index.sync import SyncReport
@@ -38,7 +39,7 @@ SHOWN = 3
 """Side effects named on a line; the others are counted."""
 
 
-def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Rephrased] = ()) -> Iterator[str]:
+def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> Iterator[str]:
     """The verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
     from memory_tui.explain import wording
 
@@ -51,8 +52,10 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Sequence[Reph
         yield from (f"    {line}" for line in sums(value.best, value.trace))
     if changes is not None:
         yield from _changes(changes)
-    if questions:
-        yield f"Query: {'   or '.join(wording.rephrased(found) for found in questions)}"
+    if questions is not None and questions.found:
+        yield f"Query: {'   or '.join(wording.rephrased(found) for found in questions.found)}"
+    elif questions is not None and questions.none is not None:
+        yield wording.claim(questions.none)
     for other in value.others:
         yield f"Also holds the line: {other.chunk.citation}  {wording.label(other.fate)}"
     if value.more:
@@ -242,7 +245,8 @@ class CommandProgress:
 
     def __init__(self, each_file: bool = False) -> None:
         self._each_file = each_file
-        self._live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self.live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        """Whether somebody sees it."""
         self._since = time.monotonic()
         self._drawn = 0.0
 
@@ -267,12 +271,12 @@ class CommandProgress:
                     f"{event.detail and ', '}{one_line(event.detail)}"
                 )
             case SyncProgress():
-                self._draw(progress(event))
+                self.draw(progress(event))
             case VectorsMade():
                 pace = f", {event.pace}" if event.pace else ""
-                self._draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
+                self.draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
             case ModelFetching():
-                self._draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
+                self.draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
             case SyncFinished():
                 self.clear()
             case FileIndexed() if self._each_file:
@@ -288,9 +292,10 @@ class CommandProgress:
         self.clear()
         _warn(one_line(line))
 
-    def _draw(self, line: str) -> None:
+    def draw(self, line: str) -> None:
+        """Show `line` in place of the one before."""
         now = time.monotonic()
-        if self._live and now - self._since > QUIET and now - self._drawn > REDRAWN:
+        if self.live and now - self._since > QUIET and now - self._drawn > REDRAWN:
             self._drawn = now
             width = shutil.get_terminal_size().columns - 1
             sys.stderr.write(f"\r{one_line(line)[:width]}\x1b[K")
@@ -302,6 +307,36 @@ class CommandProgress:
             self._drawn = 0.0
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Say on a terminal's stderr that `what` is under way, and for how long; what it yields hears done and total.
+
+    Nothing is said in the first moment, and to a pipe never.
+    """
+    from threading import Event as Over
+    from threading import Thread
+
+    shown, over, began, words = CommandProgress(), Over(), time.monotonic(), [what]
+
+    def tell(done: int, total: int) -> None:
+        words[0] = f"{what}: {done:,} of {total:,}"
+
+    def draw() -> None:
+        while not over.wait(QUIET / 2):
+            shown.draw(f"{words[0]}, {time.monotonic() - began:.0f} s; ctrl+c stops")
+
+    thread = Thread(target=draw, daemon=True, name="progress")
+    if shown.live:
+        thread.start()
+    try:
+        yield tell
+    finally:
+        over.set()
+        if shown.live:
+            thread.join()
+            shown.clear()
 
 
 def progress(event: SyncProgress) -> str:

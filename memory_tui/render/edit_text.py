@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 from memory_tui.core.formatting import plural
 from memory_tui.curate import diff
+from memory_tui.curate.note_edits import NoteEdit
 from memory_tui.engine.edit_trials import EditRemedy, EditsFound, NoEdit
 from memory_tui.explain import trace_json, wording
 
@@ -21,9 +22,9 @@ def remedy(found: EditRemedy) -> str:
 
 def details(found: EditRemedy) -> Iterator[str]:
     """What else is to be known of an edit, a clause each."""
-    if found.edit.kind != "day":
-        at = found.edit.words_at
-        yield f"the words stand on line {at:,} already" if at else "the words are those of the question"
+    yield from _words(found.edit)
+    if found.alone:
+        yield f"none of {plural(len(found.alone), 'single edit')} that were tried gets the line recalled"
     for verb, refs in (("brings in", found.comes_in), ("pushes out", found.drops_out)):
         if refs:
             yield f"{verb} {_few([ref.citation for ref in refs])}"
@@ -42,6 +43,22 @@ def details(found: EditRemedy) -> Iterator[str]:
         )
 
 
+def _words(edit: NoteEdit) -> Iterator[str]:
+    """Whose words an edit adds; of a pair those behind the line, and those above it or of the name."""
+    if edit.kind == "day" and edit.first is None:
+        return
+    own = f"stand on line {edit.words_at:,} already" if edit.words_at else "are those of the question"
+    if edit.first is None:
+        yield f"the words {own}"
+        return
+    if edit.kind == "heading" and not edit.words_at:
+        yield "the words of both are those of the question"
+        return
+    yield "the words behind the line are those of the question"
+    if edit.kind != "day":
+        yield f"the words of the {'heading' if edit.kind == 'heading' else 'name'} {own}"
+
+
 def _few(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return f"{', '.join(names[:_NAMED])}{more}"
@@ -53,7 +70,10 @@ def claim(said: EditRemedy | NoEdit) -> str:
         case EditRemedy():
             return f"{'; '.join([remedy(said), *details(said)])}."
         case NoEdit():
-            return f"None of {plural(len(said.tried), 'edit')} of the note that were tried gets the line recalled."
+            two = sum(edit.first is not None for edit in said.tried)
+            pairs = f", nor of {plural(two, 'pair')} of them," if two else ""
+            single = plural(len(said.tried) - two, "edit")
+            return f"None of {single} of the note that were tried{pairs} gets the line recalled."
         case _ as never:
             assert_never(never)
 
@@ -80,6 +100,7 @@ def data(found: EditsFound) -> dict[str, Any]:
                 "words": list(one.edit.words),
                 "wordsAt": one.edit.words_at or None,
                 "characters": one.edit.size,
+                "pairWith": list(one.edit.first.words) if one.edit.first else None,
                 "place": one.place,
                 "mended": list(one.mended),
                 "lost": one.lost,

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memory_tui.core.formatting import plural
 from memory_tui.core.settings import Settings
 
 Level = Literal["found", "nearby only", "nothing holds these words"]
@@ -75,18 +76,20 @@ _TOUCHED = 0.2
 class UnrelatedEvidence:
     """What unrelated questions reach in some notes: the mean of their evidence.
 
-    It was measured with so many `questions` at a `generation` of the index; 0 questions are the usual values.
+    It was measured with so many `questions`, at a `generation` of the index, when that had so many `chunks`; 0
+    questions are the usual values.
     """
 
     mean: float
     questions: int = 0
     generation: int = 0
+    chunks: int = 0
 
     @classmethod
-    def of(cls, evidence: Sequence[float], generation: int) -> UnrelatedEvidence:
+    def of(cls, evidence: Sequence[float], generation: int, chunks: int) -> UnrelatedEvidence:
         """What was reached by some questions, at least one; the fifth of them that reached most is left out."""
         lower = sorted(evidence)[: math.ceil((1 - _TOUCHED) * len(evidence))]
-        return cls(sum(lower) / len(lower), len(evidence), generation)
+        return cls(sum(lower) / len(lower), len(evidence), generation, chunks)
 
 
 _USUAL, _USUAL_WORDS, _USUAL_PAIRS = UnrelatedEvidence(5.2), UnrelatedEvidence(2.0), UnrelatedEvidence(0.9)
@@ -147,7 +150,8 @@ class AnswerLevel:
         """The sum behind the likelihood, as figures that add up."""
         found, than = self.signals, self.unrelated
         cosine = _USUAL_COSINE if found.cosine is None else found.cosine
-        measured = f"{than.questions} asked here" if than.questions else "usual; memory-tui noise measures yours"
+        asked = f"{than.questions} asked here, over {plural(than.chunks, 'chunk')}"
+        measured = asked if than.questions else "usual; memory-tui noise measures yours"
         return (
             f"evidence {found.evidence:.2f} = {_WINDOW:g} x window words {found.window:.3f} + {_CLOSENESS:g} x words "
             f"or like ones {found.closeness:.3f} + {_MEANING:g} x {found.closeness:.3f} x cosine {cosine:.3f} + "

@@ -60,6 +60,10 @@ class ChunkIds:
         self._more.extend(ids)
 
 
+_AT_ONCE = 4
+"""Rows that BLAS multiplies at once; it takes two or one of the last rows where no more are left."""
+
+
 @dataclass(slots=True)
 class Block:
     """Rows in the order of their rowids, some of them dead; append-only, the first `used` ones are in use."""
@@ -333,7 +337,21 @@ class Corpus:
         return array[: self._used] if len(self._slots) == self._used else array[self._slots]
 
     def _scores(self, query: Vectors) -> Vectors:
-        return self._pick(self._block.matrix[: self._used] @ query)
+        return self._pick(products(self._block.matrix[: self._used], query))
+
+
+def products(rows: Vectors, vector: Vectors) -> Vectors:
+    """Float32 array (rows,): each of `rows` times `vector`, to the last digit whatever stands beside it.
+
+    BLAS takes rows by fours, and sums those that are left over in another order: they get empty rows beside them. So
+    two processes agree, although one of them read the rows anew and the other added them one by one.
+    """
+    whole = len(rows) // _AT_ONCE * _AT_ONCE
+    if whole == len(rows):
+        return rows @ vector
+    rest = np.zeros((_AT_ONCE, rows.shape[1]), np.float32)
+    rest[: len(rows) - whole] = rows[whole:]
+    return np.concatenate([rows[:whole] @ vector, (rest @ vector)[: len(rows) - whole]])
 
 
 def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:

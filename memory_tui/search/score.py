@@ -324,7 +324,7 @@ def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
     """The second stage of the last ranking of `evidence` in `mode`; None where none ran."""
     stages = (
         one
-        for key, one in evidence.kept.items()
+        for key, one in tuple(evidence.kept.items())
         if isinstance(one, SecondStage) and isinstance(key, tuple) and mode in key
     )
     return next(stages, None)

@@ -61,9 +61,12 @@ class Context:
     """It is about something that can be merged, moved or renamed."""
 
 
+READ_ONLY = "Opened with --read-only: nothing is written but the index."
+
 RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "engine": ("ready", "The index is still being opened."),
+        "changes": ("not read_only", READ_ONLY),
         "found": ("found", f"No search text yet. Press {key_of('find')} in the reader to find text."),
         "foldable": ("foldable", "Nothing in this note can be folded: OpenClaw's dreaming wrote nothing into it."),
         "hit": ("hit", f"No hit is read here. Press {key_of('ask')} and ask, then enter on a hit."),

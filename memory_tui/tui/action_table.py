@@ -8,6 +8,7 @@ from memory_tui.tui.navigation import OVERLAYS
 ENGINE = ("engine",)
 NOTE = ("note",)
 ANSWER = ("answer",)
+OWN = ("changes", "engine")
 WRITABLE = ("writable", "engine")
 CHANGE = ("writable", "note")
 MARKED = ("writable", "note or marks")
@@ -201,9 +202,16 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     ),
     Action("accept", "do", "index", "forget the notes that vanished (asks first)", "", ("shrink",)),
     *opening("index", "go tables", "compare", "go flush"),
-    Action("open", "do", "providers", "approve the provider that needs it (asks first)", "Approve", ("proposal",)),
     Action(
-        "revoke", "remove", "providers", "withdraw this workspace's approvals (asks first)", "Revoke", ("approved",)
+        "open", "do", "providers", "approve the provider that needs it (asks first)", "Approve", ("changes", "proposal")
+    ),
+    Action(
+        "revoke",
+        "remove",
+        "providers",
+        "withdraw this workspace's approvals (asks first)",
+        "Revoke",
+        ("changes", "approved"),
     ),
     Action(
         "open",
@@ -216,11 +224,11 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     ),
     Action("open", "do", "memories", "show the whole text, or less of it", "Text", ENGINE, palette=False),
     Action("search_entries", "ask", "memories", "search the long-term memories", "Search", ENGINE),
-    Action("more", "more", "memories", "this memory is more important", "Important", ENGINE, palette=False),
-    Action("less", "less", "memories", "this memory is less important", "", ENGINE, palette=False),
-    Action("edit_entry", "write", "memories", "edit this memory; it is embedded again", "Edit", ENGINE),
-    Action("forget", "remove", "memories", "forget this memory", "Forget", ENGINE),
-    Action("undo", "undo", "memories", "undo the last change of memories", "Undo", ENGINE),
+    Action("more", "more", "memories", "this memory is more important", "Important", OWN, palette=False),
+    Action("less", "less", "memories", "this memory is less important", "", OWN, palette=False),
+    Action("edit_entry", "write", "memories", "edit this memory; it is embedded again", "Edit", OWN),
+    Action("forget", "remove", "memories", "forget this memory", "Forget", OWN),
+    Action("undo", "undo", "memories", "undo the last change of memories", "Undo", OWN),
     Action("promote", "promote", "memories", "copy this memory to MEMORY.md, after a preview", "Promote", WRITABLE),
     Action("pairs", "compare", "memories", "memories that repeat each other, or all again", "Pairs", ENGINE),
     Action("filter", "find", "memories", "show only memories that hold what you type", "Filter", ENGINE),
@@ -309,6 +317,11 @@ NOTE_ACTIONS: tuple[Action, ...] = (
     Action("redo", "redo", "reading", "redo it", "", WRITABLE),
     Action("save", "save", "editor", "save the note; other writers' lines stay", "Save", WRITABLE),
     Action("watch_question", "watch", "editor", "watch how your edit changes the hits of a query", "Watch"),
+    Action("find_text", "find text", "editor", "find text in this note", "Find"),
+    Action("next_match", "do", "finding", "next place", "Next", palette=False),
+    Action("next_match", "find text", "finding", "next place", palette=False),
+    Action("next_match", "down", "finding", "next place", palette=False),
+    Action("previous_match", "up", "finding", "place before", "Previous", palette=False),
     Action("to_writing", "do", "watched", "back to the text", "Text", palette=False),
     Action("to_writing", "down", "watched", "back to the text", palette=False),
     Action(
@@ -369,9 +382,9 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         "search",
         "judge this hit: right, helpful or wrong",
         "Judge",
-        ("answer", "note"),
+        ("changes", "answer", "note"),
     ),
-    Action("save", "save", "search", "save this query", "", ANSWER),
+    Action("save", "save", "search", "save this query", "", ("changes", *ANSWER)),
     Action(
         "promote",
         "promote",
@@ -445,7 +458,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("undo", "undo", "write", "undo the last write of this view", "Undo", ("written",), palette=False),
     Action("apply", "do", "knob_search", "apply the settings found, as one step", "Apply"),
     Action("open", "do", "saved_queries", "ask this query", "Ask", palette=False),
-    Action("forget", "remove", "saved_queries", "delete this saved query (asks first)", "Forget"),
+    Action("forget", "remove", "saved_queries", "delete this saved query (asks first)", "Forget", OWN),
     Action("next_knob", "down", "tune", "next knob", "Knob", palette=False),
     Action("previous_knob", "up", "tune", "previous knob", palette=False),
     Action("less", "less", "tune", "a step less", "Less", palette=False),
@@ -469,7 +482,7 @@ AGENT_ACTIONS: tuple[Action, ...] = (
     Action("open", "do", "agents", "connect this agent: shows the difference of its files first", "Connect", ENGINE),
     Action("disconnect", "remove", "agents", "disconnect this agent: shows the difference first", "Disconnect", ENGINE),
     Action("again", "look again", "agents", "ask the server of each connected agent", "Ask", ENGINE, palette=False),
-    Action("write", "do", "connection", "write this difference, with a backup of each file", "Write", ENGINE),
+    Action("write", "do", "connection", "write this difference, with a backup of each file", "Write", OWN),
 )
 
 ACTIONS: tuple[Action, ...] = (

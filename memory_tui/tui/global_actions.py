@@ -19,6 +19,7 @@ from memory_tui.tui.workers import alive, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
+    from memory_tui.qmd.client import QmdClient
     from memory_tui.tui.key_queue import KeyQueue
     from memory_tui.tui.state import Facts
     from memory_tui.tui.tuning import Tuning
@@ -135,6 +136,8 @@ class GlobalActions(App[int]):
         """Write down the part of the width that the first pane of the view at `place` was given."""
         from memory_tui.tui.widgets.panes import SCOPE, SHARES
 
+        if self.engine is not None and self.engine.plan.read_only:
+            return
         share = round(self.shares[place], 4)
         await self.jobs.write(lambda _: SHARES.of(SCOPE).put(place, share))
 
@@ -237,12 +240,17 @@ class GlobalActions(App[int]):
         from memory_tui.tui.views.dialogs import Confirm
 
         def answered(_yes: bool) -> None:
-            client.approve("the app")
-            engine.backend.recovered()
-            self._use_qmd()
+            self._approve_qmd(client)
 
         asked = f"{client.options.named_by} asks to run this program:\n\n{found.line}"
         Confirm("Run QMD?", asked, "Run it").ask(self, answered)
+
+    @task("write", exclusive=False)
+    async def _approve_qmd(self, client: QmdClient) -> None:
+        await self.jobs.write(lambda _engine: client.approve("the app"))
+        if self.engine is not None:
+            self.engine.backend.recovered()
+            self._use_qmd()
 
     def _use_qmd(self) -> None:
         if self.engine is not None:
@@ -477,10 +485,8 @@ class GlobalActions(App[int]):
         tuned = self.tuning.turned if self.tuning is not None else {}
         question = self.question if self.current_mode == "search" else ""
         found = external.forms(places, question, str(engine.plan.roots.workspace), tuned)
-
-        Picker("Copy as" if len(places) == 1 else f"Copy {len(places)} places as", list(found)).ask(
-            self, lambda name: self._copy(found[name], name)
-        )
+        title = "Copy as" if len(places) == 1 else f"Copy {len(places)} places as"
+        Picker(title, list(found)).ask(self, lambda name: self._copy(found[name], name))
 
     def _copy(self, text: str, what: str) -> None:
         from memory_tui.core.sanitize import safe

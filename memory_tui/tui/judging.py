@@ -300,7 +300,7 @@ def measure_noise(
 
         asked = known or noise.ask_all(ask, evaluate.probes(cases), progress)
         if known is None:
-            engine.queries.unrelated.keep(asked, settings)
+            engine.queries.unrelated.keep(asked.nonsense, settings)
         return Noise(noise.measure(asked, settings), asked)
 
     return run

@@ -36,6 +36,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "find": "Find box",
         "about": "About the note",
         "editor": "Editor",
+        "finding": "Find in the editor",
         "watched": "Watched query",
         "repair": "Repair",
         **_titles(_group("notes")),
@@ -74,7 +75,7 @@ def find(name: str, where: Iterable[str]) -> Action:
     return same[0]
 
 
-TYPING = frozenset({"query", "filter", "find", "editor", "watched"})
+TYPING = frozenset({"query", "filter", "find", "editor", "finding", "watched"})
 """Places where letters are text."""
 
 

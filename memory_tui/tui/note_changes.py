@@ -255,23 +255,35 @@ def standing(engine: Engine, path: str, before: bytes | None, text: str) -> list
     return said
 
 
-def outside(engine: Engine, path: str, before: bytes | None) -> str:
-    """Which lines another program changed in the note since it was `before`; empty where it changed none."""
+@dataclass(frozen=True, slots=True)
+class OutsideChange:
+    """What another program did to a note meanwhile: a sentence, and the rows (from 0) of the text being typed where."""
+
+    words: str = ""
+    rows: frozenset[int] = frozenset()
+
+
+def outside(engine: Engine, path: str, before: bytes | None, text: str) -> OutsideChange:
+    """What another program changed in the note since it was `before`, for the `text` being typed."""
     from difflib import SequenceMatcher
 
     from memory_tui.curate.changes import shown
 
     now = engine.notes.curator.read(path)
     if now == before:
-        return ""
+        return OutsideChange()
     if now is None:
-        return "another program took the note away"
+        return OutsideChange("another program took the note away")
     old, new = (shown(data, path).split("\n") for data in (before, now))
     moves = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
     # From the first to the last line that differs, as they stand on disk; a line that is gone has only its place.
     first, last = moves[0][3] + 1 if moves else 1, max([moves[-1][4], moves[0][3] + 1]) if moves else 1
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
-    return f"another program wrote {lines}"
+    # Where lines came in, the one above them is marked.
+    changed = {row for _, start, end, _, _ in moves for row in (range(start, end) or (max(start - 1, 0),))}
+    same = SequenceMatcher(None, old, text.split("\n"), autojunk=False).get_matching_blocks()
+    rows = frozenset(here + row - start for start, here, size in same for row in changed if start <= row < start + size)
+    return OutsideChange(f"another program wrote {lines}", rows)
 
 
 def impact(engine: Engine, path: str, before: bytes | None, text: str, query: str) -> Effect:

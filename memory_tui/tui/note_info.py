@@ -390,7 +390,7 @@ class Marking:
 
     def writing(self, engine: Engine) -> Callable[[], str] | None:
         """What writes the last answer down, for a worker thread; it returns what went wrong. None where not wanted."""
-        if not engine.plan.settings.on("recall.marks"):
+        if engine.plan.read_only or not engine.plan.settings.on("recall.marks"):
             return None
         workspace, spans, at = engine.plan.roots.workspace, self._last, engine.now()
         return lambda: _write(workspace, spans, at)

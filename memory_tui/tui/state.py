@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memory_tui.core import profiles
 from memory_tui.core.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
 from memory_tui.search.trace import Mode
+from memory_tui.tui.action import READ_ONLY
 from memory_tui.workspace import root_state
 from memory_tui.workspace.notes import note_date
 from memory_tui.workspace.root_state import RootState
@@ -248,7 +249,7 @@ def gather(engine: Engine) -> Facts:
 
 def _unwritable(status: Status) -> str:
     if status.read_only:
-        return "Opened with --read-only: notes are not edited."
+        return READ_ONLY
     return "" if os.access(status.workspace_dir, os.W_OK) else "You may not write to the folder of the notes."
 
 

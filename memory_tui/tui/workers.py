@@ -19,6 +19,7 @@ from textual.worker import Worker
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.events import Event
+from memory_tui.tui.action import READ_ONLY
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -321,8 +322,15 @@ class WorkerJobs:
         return await self.attempt(lambda engine: work(engine, stop), stop=stop.set)
 
     async def write(self, work: Callable[[Engine], T]) -> T:
-        """Do `work` as `run` does, to its end, whether or not somebody still waits for it."""
+        """Do `work`, which writes, as `run` does, to its end, whether or not somebody still waits for it.
+
+        Raises ReadOnly where nothing may be written.
+        """
         engine = self._opened()
+        if engine.plan.read_only:
+            from memory_tui.curate.changes import ReadOnly
+
+            raise ReadOnly(READ_ONLY)
         with self._wanted(Stop()):
             return await asyncio.shield(self._thread(lambda: work(engine)))
 

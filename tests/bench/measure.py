@@ -107,9 +107,14 @@ class Watched:
 
     def memory(self) -> tuple[float, float]:
         """MB of resident memory, and of those that no other process shares and no file backs."""
-        found = self._process.memory_full_info()
-        mapped = sum(int(line.split()[1]) for line in self._rollup() if line.startswith("Private_Dirty"))
-        return found.rss / 1e6, mapped / 1000
+        return self._process.memory_info().rss / 1e6, self._private("Private_Dirty")
+
+    def unshared(self) -> float:
+        """MB that no other process shares, files among them."""
+        return self._private("Private_")
+
+    def _private(self, kind: str) -> float:
+        return sum(int(line.split()[1]) for line in self._rollup() if line.startswith(kind)) / 1000
 
     def _rollup(self) -> list[str]:
         path = Path(f"/proc/{self._process.pid}/smaps_rollup")

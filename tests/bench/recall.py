@@ -105,7 +105,7 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 # One labelled question, so that no lines out of the notes are asked.
                 related = [noise.NoiseQuery(engine.queries.gather(queries[0]["question"]))]
                 probes = noise.ask_all(engine.queries.gather, related)
-                engine.queries.unrelated.keep(probes, engine.plan.settings)
+                engine.queries.unrelated.keep(probes.nonsense, engine.plan.settings)
                 for query in queries:
                     trace = ask(query["question"])
                     found.answers.append(_judged(judge, folder, query, rows(list(trace.recalled))))

@@ -100,6 +100,34 @@ def test_what_no_note_holds_is_searched_as_it_was_meant(
     assert " ".join(searched) in notice.message
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "asked", "searched"),
+    [
+        ("flights to Moskva", "Мы летим в город Москва весной.\n", "moskva", "москва"),
+        ("когда Москва", "We fly to Moskva in spring.\n", "москва", "moskva"),
+        ("北京 hotels", "The hotels in Beijing are good.\n", "北京", "beijing"),
+        ("Wann war ich in Athina", "Ich war nicht in Αθήνα, und die Insel war der Traum.\n", "athina", "αθήνα"),
+    ],
+)
+def test_a_name_is_found_in_another_script(
+    ask: Callable[..., Trace], question: str, text: str, asked: str, searched: str
+) -> None:
+    trace = ask(question, text)
+    assert [(one.asked.lower(), one.searched) for one in trace.plan.corrections] == [(asked, (searched,))]
+    assert trace.recalled
+    assert not ask(question, text, spelling_enabled="false").plan.corrections
+
+
+@pytest.mark.parametrize("form", ["Pi-hole", "pihole", "Pi hole"])
+@pytest.mark.parametrize("question", ["Pi-hole", "pihole", "Pi hole"])
+def test_each_way_to_write_a_compound_finds_the_others(ask: Callable[..., Trace], form: str, question: str) -> None:
+    text = f"The {form} runs on the old server.\n"
+    trace = ask(question, text)
+    assert trace.funnel.text_matches
+    assert trace.level is not None
+    assert trace.level.level == "found"
+
+
 @pytest.mark.parametrize("question", ["where is the Pi-hole", "guitar lessons", "restic", "the cat", "喜欢什么书"])
 def test_what_is_held_or_is_a_word_is_left_alone(ask: Callable[..., Trace], question: str) -> None:
     assert not ask(question).plan.corrections

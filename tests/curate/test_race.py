@@ -13,8 +13,9 @@ from memory_tui.curate import journal, note_bytes
 from memory_tui.curate import note_write as curating
 from memory_tui.curate.journal import left
 from memory_tui.tui.views.notes.browse import BrowseView
-from memory_tui.tui.views.notes.edit import EditArea, EditView
+from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.notes.resolve import Resolve
+from memory_tui.tui.widgets.edit_area import EditArea
 from tests.harness.race import CLOCK, LOG, WAYS, Desk, Writer, lines_of
 from tests.support.curate import curator, hidden, put, workspace
 from tests.support.tui import TODAY, drive, make_app, said, sample, strike, until

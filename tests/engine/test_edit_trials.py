@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from memory_tui.core.errors import Cancelled
+from memory_tui.curate import note_edits
+from memory_tui.curate.note_edits import EditedLine
 from memory_tui.engine import edit_trials, past_questions
 from memory_tui.engine.edit_trials import EditsFound, NoEdit
 from memory_tui.engine.past_questions import PastQuestions
@@ -85,6 +88,44 @@ def test_words_of_an_edit_come_from_the_line_where_they_can_and_a_line_can_move(
         report.check(claim, case)
     assert report.untrue == []
     assert "day" in {claim.edit.kind for claim in found.found}, [edit_text.claim(one) for one in found.claims]
+
+
+def test_the_smallest_pair_is_given_where_no_single_edit_helps_and_is_one_step(world: World) -> None:
+    asked = past("plumber at noon", "bell of floor 0")
+    found, case = found_for(world, "lift of floor 1", "MEMORY.md", 3, asked, 1)
+    (pair,) = found.found
+    assert pair.edit.first is not None
+    assert {edit.first for edit in pair.alone} == {None}
+    report = Report()
+    report.check(pair, case)
+    report.check(dataclasses.replace(pair, alone=()), case)
+    report.check(dataclasses.replace(pair, alone=(*pair.alone, pair.edit)), case)
+    assert len(report.untrue) == 2, report.untrue
+    assert "none of 7 single edits that were tried gets the line recalled" in edit_text.claim(pair)
+    curator, notes = world.engine.notes.curator, world.folder / "MEMORY.md"
+    was = notes.read_bytes()
+    done = curator.apply(pair.edit.change)
+    world.engine.indexer.sync()
+    hits = [one.chunk for one in world.engine.queries.search(case.evidence.query, case.settings).recalled]
+    assert edits.place_of(hits, pair.edit.path, pair.edit.line) == pair.place
+    curator.undo(done.entry.id)
+    assert notes.read_bytes() == was
+
+
+def test_a_pair_also_moves_a_line_with_words_behind_it(world: World) -> None:
+    data = (world.folder / "MEMORY.md").read_bytes()
+    wanted = EditedLine("MEMORY.md", data, 3, ("gateway", "router"), dt.date(2026, 3, 4))
+    every = note_edits.pairs(wanted, world.engine.notes.curator.read)
+    assert {edit.kind for edit in every} == {"heading", "own note", "day"}
+    assert [edit.size for edit in every] == sorted(edit.size for edit in every)
+    for edit in every:
+        texts = {file.path: (file.after or b"").decode().split("\n") for file in edit.change.files}
+        assert texts[edit.path][edit.line - 1] == "- The router is an Omada ER605 (gateway)"
+        assert {file.path: file.before for file in edit.change.files}["MEMORY.md"] == data
+        origin = note_edits.origins(edit.change, edit)
+        assert origin[edit.path, edit.line] == ("MEMORY.md", 3)
+        anna = texts["MEMORY.md"].index("- Anna likes tea") + 1
+        assert origin["MEMORY.md", anna] == ("MEMORY.md", 4)
 
 
 def test_where_no_edit_helps_all_that_were_tried_are_named(world: World) -> None:

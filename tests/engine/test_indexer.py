@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.index import integrity
 from memory_tui.index.index_file import rebuild_of
+from memory_tui.index.store import Store
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
 from tests.engine.test_engine import Heard
@@ -267,6 +269,44 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(
 def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper: subprocess.Popen[str]) -> None:
     assert engine.indexer.sync(force=True).rebuilt
     assert engine.status().freshness.fresh == 12
+
+
+def test_questions_that_come_together_compare_disk_and_index_once(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory_tui.engine import freshness_check
+
+    engine.indexer.sync()
+    check = engine.indexer.freshness_check
+    monkeypatch.setattr(freshness_check, "_YOUNG_SECONDS", LONG)
+    monkeypatch.setattr(check, "_at", -2 * LONG)
+    inside, both, compared, compare, lock = threading.Event(), threading.Event(), [], check.compare, check._comparing
+
+    class Counted:
+        """The lock, which tells that the second one waits."""
+
+        def __enter__(self) -> None:
+            if inside.is_set():
+                both.set()
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+
+    def slow(store: Store) -> object:
+        compared.append(store)
+        inside.set()
+        assert both.wait(LONG)
+        return compare(store)
+
+    monkeypatch.setattr(check, "compare", slow)
+    monkeypatch.setattr(check, "_comparing", Counted())
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(engine.queries.search, "gardens")
+        assert inside.wait(LONG)
+        second = pool.submit(engine.queries.search, "gardens")
+        assert first.result(LONG).unsearchable == second.result(LONG).unsearchable == ()
+    assert len(compared) == 1
 
 
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(

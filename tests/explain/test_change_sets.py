@@ -79,7 +79,9 @@ def test_no_pair_names_what_was_tried_and_none_of_it_does() -> None:
         changes = {k: v for key, value in pair for k, v in turned(BY_KEY[key], value).items()}
         assert pair[0][0] == pair[1][0] or place(found, settings.update(changes, "test"), 120) is None, pair
     said = wording.no_pair(answer.no_pair)
-    assert said.startswith("No two settings together recall it either. Tried: weights 0 0.25 0.5 0.75 1, ")
+    assert said.startswith(
+        "No two settings that were tried recall it together either. Tried: weights 0 0.25 0.5 0.75 1, "
+    )
 
 
 def test_saved_questions_tell_the_less_harmful_set_first_of_equal_steps() -> None:

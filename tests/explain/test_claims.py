@@ -305,6 +305,8 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
         dataclasses.replace(flip, comes_in=(lost.chunk,)),
         dataclasses.replace(flip, accepted=(flip.accepted[0], flip.accepted[0])),
         claims.NoPair((("query.maxResults", 50), ("query.minScore", 0.0))),
+        claims.NoRephrasing(("giraffe",)),
+        claims.NoRephrasing((), "router giraffe"),
     ]
     report = Report()
     case.path = "MEMORY.md"

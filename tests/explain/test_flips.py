@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -103,6 +104,15 @@ def test_every_flip_of_every_chunk_of_the_sample(engine: Engine, variant: str) -
             kinds.update(flip.key for flip in answer.found)
     print(variant, dict(kinds))
     assert len(kinds) >= 3
+
+
+def test_what_flips_of_other_settings_worked_out_changes_none(engine: Engine) -> None:
+    found = engine.queries.gather(demo.labelled_queries(dt.date(2026, 11, 20))[0].query)
+    one = engine.plan.settings
+    other = one.update({HALF_LIFE: 15, "query.minScore": 0.6}, "test")
+    flips(found, one, 1, with_profile)
+    for settings, row in ((other, 1), (one, 2)):
+        assert flips(found, settings, row, with_profile) == flips(replace(found), settings, row, with_profile)
 
 
 @hypothesis_settings(max_examples=25, deadline=None)

@@ -10,7 +10,7 @@ import pytest
 from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.explain.rephrase import TRIES, WANTED, of_answer, salient
+from memory_tui.explain.rephrase import TRIES, WANTED, Rephrasings, of_answer, salient
 from memory_tui.plan import Options
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -37,7 +37,7 @@ def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> Non
         answer = engine.queries.why(evidence, path, None, settings)
         assert not answer.recalled
         assert answer.best is not None
-        for found in of_answer(engine.queries.gather, answer):
+        for found in of_answer(engine.queries.gather, answer).found:
             suggested += 1
             trace = engine.queries.search(found.query, settings)
             assert trace.recalled[found.place - 1].chunk == answer.best.chunk
@@ -52,14 +52,14 @@ def test_a_recalled_chunk_needs_no_other_question(engine: Engine) -> None:
     asked: list[str] = []
     answer = engine.queries.why(evidence, top.path, top.start_line)
     assert answer.recalled
-    assert of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer) == ()
+    assert of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer) == Rephrasings()
     assert asked == []
 
 
 def test_few_questions_are_asked(engine: Engine) -> None:
     asked: list[str] = []
     answer = engine.queries.why(engine.queries.gather("zzz qqq"), "memory/people.md")
-    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer)
+    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer).found
     assert len(asked) <= TRIES
     assert len(found) <= WANTED
 
@@ -72,7 +72,7 @@ def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Eng
         engine.queries.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings
     )
     assert not answer.recalled
-    found = of_answer(engine.queries.gather, answer)
+    found = of_answer(engine.queries.gather, answer).found
     assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found
 
 
@@ -88,7 +88,7 @@ def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_st
     line = next(at for at, text in enumerate(lines, 1) if text.startswith("- ") and at > 5)
     answer = engine.queries.why(evidence, "memory/people.md", line)
     asked: list[str] = []
-    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer)
+    found = of_answer(lambda query: asked.append(query) or engine.queries.gather(query), answer).found
     assert asked[0].split()[-1] in lines[line - 1].lower()
     assert found
     for one in found:

@@ -652,6 +652,17 @@ def _rephrased(claim: Rephrased, case: Case) -> None:
         assert claim.word in case.text.split("\n")[claim.line - case.chunk.start_line].lower()
 
 
+@checks(claims.NoRephrasing)
+def _no_rephrasing(claim: claims.NoRephrasing, case: Case) -> None:
+    query = case.evidence.query
+    assert claim.words or claim.shorter
+    for word in claim.words:
+        assert word in case.text.lower(), word
+    assert not claim.shorter or set(tokens.WORD.findall(claim.shorter)) < set(tokens.WORD.findall(query))
+    for asked in (*(f"{query} {word}" for word in claim.words), *([claim.shorter] if claim.shorter else [])):
+        assert case.place(rank(case.world.engine.queries.gather(asked), case.settings)) is None, asked
+
+
 # --- what minScore can do --------------------------------------------------------------------------------------------
 
 
@@ -760,7 +771,8 @@ def check_line(case: Case, answer: WhyNot, report: Report, *, with_flips: bool) 
             if change.saved is not None:
                 report.check(change.saved, replace(own, changed=change.settings))
         said = [*found.found, *found.not_alone, *found.sets, *(one for one in (found.none, found.no_pair) if one)]
-        said += of_answer(case.world.engine.queries.gather, answer)
+        asked = of_answer(case.world.engine.queries.gather, answer)
+        said += [*asked.found, *([asked.none] if asked.none else [])]
         for claim in said:
             report.check(claim, own)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -70,9 +71,21 @@ def others(refs: Sequence[ChunkRef], edit: NoteEdit) -> set[str]:
     return {ref.citation for ref in refs if ref.path not in edit.change.paths}
 
 
+def check_pair(claim: EditRemedy, case: EditCase) -> None:
+    """A pair stands only where no single edit does, its first one among them."""
+    first = claim.edit.first
+    assert bool(claim.alone) == (first is not None)
+    if first is not None:
+        assert all(one.first is None for one in claim.alone)
+        assert first.change.title in {one.change.title for one in claim.alone}
+        assert set(first.words) <= set(re.findall(r"\w+", case.evidence.query.lower()))
+        _none(NoEdit(claim.alone), case)
+
+
 @checks(EditRemedy)
 def _remedy(claim: EditRemedy, case: EditCase) -> None:
     edit = claim.edit
+    check_pair(claim, case)
     rest = [one.text for one in case.asked.questions if one.text != case.evidence.query]
     texts = [case.evidence.query, *rest]
     before, after = case.answers([edit.change], texts)

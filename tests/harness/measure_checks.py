@@ -184,7 +184,7 @@ def _no_suggestion(claim: noise.NoSuggestion, case: Measured) -> None:
 def _rates(claim: noise.LevelRates, case: Measured) -> None:
     assert case.asked is not None
     opened = case.settings.update({"query.minScore": 0.0, "query.hybrid.mmr.enabled": False}, "harness")
-    here = noise.unrelated_evidence(case.asked, opened)
+    here = noise.unrelated_evidence(case.asked.nonsense, opened)
     counts = []
     for part in (case.asked.nonsense, case.asked.related):
         levels = [rank(replace(one.evidence, unrelated=here), opened).level for one in part]

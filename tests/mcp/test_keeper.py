@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 import os
 import signal
@@ -17,8 +18,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from memory_tui.cli.main import main
 from memory_tui.core import locks
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, QueryError
@@ -30,6 +33,7 @@ from memory_tui.mcp.keeper_socket import KeeperRefusal, KeeperReply, KeeperSocke
 from memory_tui.mcp.questions import AgentQuestion, Answered, answered
 from memory_tui.plan import Options, plan
 from memory_tui.recalls import recall_log
+from memory_tui.search.corpus import products
 from tests.support.mcp import Wire, end_all
 from tests.support.waiting import LONG
 
@@ -143,10 +147,39 @@ def test_the_keeper_says_to_the_digit_what_a_process_says_by_itself(kept: Engine
         AgentQuestion("memory-tui/status", {}),
     ]
     theirs = client(workspace)
+    # Rows that are added one by one lie elsewhere than those that a process reads at once.
+    for number in range(7):
+        (workspace / "memory" / f"2026-11-0{number + 1}.md").write_text(f"# Log\nThe router is number {number}\n")
+        kept.queries.search("router")
+        kept.indexer.sync()
     with Engine.open(options(workspace)) as own:
         for question in asked:
             by_keeper = outcome(lambda question=question: theirs.ask(question, Stop()))
             assert by_keeper == outcome(lambda question=question: answered(own, question, Stop())), question
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems bring other libraries for products")
+def test_a_product_is_the_same_to_the_digit_wherever_its_row_stands() -> None:
+    generator = np.random.default_rng(7)
+    for dims in (8, 256, 384):
+        rows = generator.standard_normal((23, dims)).astype(np.float32)
+        vector = generator.standard_normal(dims).astype(np.float32)
+        whole = products(rows, vector)
+        for first in range(9):
+            for last in range(first, 24):
+                assert (products(rows[first:last].copy(), vector) == whole[first:last]).all()
+
+
+def test_status_says_which_process_answers(kept: Engine, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def status(moment: float, *words: str) -> str:
+        now = dt.datetime.fromtimestamp(moment, dt.UTC).isoformat()
+        index = str(workspace.parent / "i.sqlite")
+        assert main(["status", "--workspace", str(workspace), "--index", index, "--now", now, *words]) == 0
+        return capsys.readouterr().out
+
+    assert f"of servers with these settings process {os.getpid()} answers" in status(NOW)
+    assert json.loads(status(NOW, "--json"))["questions"]["by"] == "keeper"
+    assert "each server answers by itself: the keeper works with other settings (options)" in status(NOW + 60)
 
 
 def test_who_works_with_other_settings_answers_by_itself(
@@ -167,9 +200,15 @@ def test_who_works_with_other_settings_answers_by_itself(
     assert "notes" in refused(projects=("house",))
     assert "notes" in refused(extra=(str(workspace.parent),))
     assert "options" in refused(read_only=True)
+    # A key counts where the provider may be asked; of one that nobody approved it changes nothing.
+    chosen = plan(options(workspace, provider="openai"))
+    before = keeper.effective(chosen)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    assert isinstance(client(workspace).greet(), KeeperReply)
+    assert {part for part, digest in keeper.effective(chosen).items() if digest != before[part]} == {"provider"}
+    kept.providers.approvals.approve("openai", "api.openai.com", "test")
     assert refused() == "provider"
-    monkeypatch.delenv("OPENAI_API_KEY")
+    kept.providers.approvals.revoke()
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert refused() == "environment"
 
@@ -312,6 +351,8 @@ def test_two_servers_share_one_memory_and_the_second_takes_over(workspace: Path)
     try:
         first, second = Wire(words), Wire(words)
         first.greet()
+        # Its first answer may come while notes are being indexed, and then says so.
+        until(lambda: "stale" not in first.search(1)["result"]["structuredContent"])
         alone = first.search(1)["result"]
         index = workspace.parent / "i.sqlite"
         until(lambda: (who := locks.living(index, "keeper")) is not None and who.pid == first.process.pid)

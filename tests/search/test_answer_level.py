@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.unrelated_memory import UnrelatedMemory
+from memory_tui.engine.queries import Queries
+from memory_tui.engine.unrelated_memory import UnrelatedMemory, UnrelatedUpkeep
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
@@ -47,7 +50,7 @@ def test_more_of_any_signal_never_makes_an_answer_less_likely(
 @given(st.lists(st.floats(0, 20), min_size=1, max_size=24), st.floats(-5, 5))
 def test_the_likelihood_goes_by_the_distance_from_unrelated_questions(reached: list[float], shift: float) -> None:
     asked = signals(0.3, 0.4, 0.5)
-    here, elsewhere = (UnrelatedEvidence.of([one + by for one in reached], 1) for by in (0.0, shift))
+    here, elsewhere = (UnrelatedEvidence.of([one + by for one in reached], 1, 9) for by in (0.0, shift))
     assert elsewhere.mean - here.mean == pytest.approx(shift)
     assert (likelihood(asked, elsewhere) <= likelihood(asked, here) + 1e-12) == (shift >= 0 or shift > -1e-9)
 
@@ -55,10 +58,10 @@ def test_the_likelihood_goes_by_the_distance_from_unrelated_questions(reached: l
 def test_a_few_unrelated_questions_that_the_notes_answer_move_nothing() -> None:
     nothing_held = [2.0] * 20
     assert (
-        UnrelatedEvidence.of([*nothing_held, 14.0, 15.0, 16.0, 17.0], 1).mean
-        == UnrelatedEvidence.of(nothing_held, 1).mean
+        UnrelatedEvidence.of([*nothing_held, 14.0, 15.0, 16.0, 17.0], 1, 9).mean
+        == UnrelatedEvidence.of(nothing_held, 1, 9).mean
     )
-    assert UnrelatedEvidence.of([4.0], 1).mean == 4.0
+    assert UnrelatedEvidence.of([4.0], 1, 9).mean == 4.0
 
 
 def test_so_many_points_above_unrelated_questions_are_as_likely_as_not() -> None:
@@ -155,10 +158,10 @@ def test_levels_go_by_what_was_measured_here_once_it_was(engine: Engine) -> None
     assert before.unrelated == usual(before.signals)
     probes = noise.ask_all(engine.queries.gather)
     settings = engine.plan.with_profile("recommended")
-    engine.queries.unrelated.keep(probes, settings)
+    engine.queries.unrelated.keep(probes.nonsense, settings)
     found = asked(engine, "omada er605").level
     assert found is not None
-    assert found.unrelated == noise.unrelated_evidence(probes, settings)
+    assert found.unrelated == noise.unrelated_evidence(probes.nonsense, settings)
     assert found.unrelated.questions == len(UNRELATED)
     assert found.level == "found"
     floor = noise.measure(probes, settings)
@@ -174,12 +177,60 @@ def test_another_process_reads_what_was_measured(engine: Engine, tmp_path: Path)
     uuid = probes.nonsense[0].evidence.uuid
     elsewhere = UnrelatedMemory(workspace, path=state)
     assert elsewhere.of("omada", uuid) is None
-    UnrelatedMemory(workspace, writes=False, path=state).keep(probes, settings)
+    UnrelatedMemory(workspace, writes=False, path=state).keep(probes.nonsense, settings)
     assert not state.exists(), "who may not write keeps it to itself"
-    UnrelatedMemory(workspace, path=state).keep(probes, settings)
-    assert elsewhere.of("omada", uuid) == noise.unrelated_evidence(probes, settings)
+    UnrelatedMemory(workspace, path=state).keep(probes.nonsense, settings)
+    assert elsewhere.of("omada", uuid) == noise.unrelated_evidence(probes.nonsense, settings)
     assert elsewhere.of("omada", "another index") is None
     assert elsewhere.of("喜欢什么书", uuid) is None, "it was measured in another script"
+
+
+def test_it_is_measured_again_once_the_notes_have_grown_by_half(tmp_path: Path) -> None:
+    workspace = sample(tmp_path / "notes")
+    options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), provider="builtin", now=NOW)
+    with Engine.open(replace(options, changes=(("profile", "openclaw-2026.3"),))) as opened:
+        opened.indexer.sync()
+        assert not opened.queries.measure_unrelated(Stop()), "that release knows no levels"
+    with Engine.open(replace(options, changes=(("profile", "recommended"),))) as opened:
+        opened.indexer.sync()
+        assert opened.queries.measure_unrelated(Stop())
+        found = asked(opened, "omada er605").level
+        assert found is not None
+        chunks = found.unrelated.chunks
+        assert found.unrelated.questions == len(UNRELATED)
+        assert f"{len(UNRELATED)} asked here, over {chunks} chunks" in found.explanation
+        assert not opened.queries.measure_unrelated(Stop()), "nothing has changed"
+        for more in range(chunks):
+            (workspace / "memory" / f"more-{more}.md").write_text(f"Of the {more}th kind.\n")
+        opened.indexer.sync()
+        assert opened.queries.measure_unrelated(Stop())
+
+
+def test_no_question_leaves_the_machine_unasked(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_tui.engine.queries.embeds_here", lambda _: False)
+    monkeypatch.setattr(engine.queries.unrelated, "_here", {})
+    assert not engine.queries.measure_unrelated(Stop())
+
+
+def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "index.sqlite"))
+    options = replace(options, provider="builtin", changes=(("profile", "recommended"), ("sync.watch", "false")))
+    measured = threading.Event()
+    monkeypatch.setattr("memory_tui.engine.unrelated_memory._LATER_SECONDS", 0.01)
+    monkeypatch.setattr(Queries, "measure_unrelated", lambda *_: measured.set())
+    with Engine.open(options) as engine:
+        engine.start()
+        assert measured.wait(30)
+
+
+def test_it_waits_for_nobody_who_closes() -> None:
+    stop, calls = Stop(), list[Stop]()
+    UnrelatedUpkeep(calls.append, stop).request()
+    [thread] = [one for one in threading.enumerate() if one.name == "engine-unrelated"]
+    stop.set()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert calls == []
 
 
 def test_openclaw_says_nothing_of_it(engine: Engine) -> None:

@@ -6,10 +6,12 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import platformdirs
 import pytest
 from textual.pilot import Pilot
 
 from memory_tui import manual
+from memory_tui.curate.changes import ReadOnly
 from memory_tui.tui import action as tui_action
 from memory_tui.tui import keymap
 from memory_tui.tui.action import Context
@@ -36,7 +38,7 @@ from memory_tui.tui.views.index.storage_view import StorageView
 from memory_tui.tui.views.map.map_view import CandidateActions, MapView
 from memory_tui.tui.views.notes.annotations_view import AnnotationsView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
-from memory_tui.tui.views.notes.edit import EditArea, EditView, QuestionInput
+from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.notes.history import HistoryView
 from memory_tui.tui.views.notes.note_actions import NoteActions
 from memory_tui.tui.views.notes.note_pane import NotePane
@@ -58,11 +60,12 @@ from memory_tui.tui.views.search.write_config import WriteView
 from memory_tui.tui.views.view import KnobHistory
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.calendar import Calendar
+from memory_tui.tui.widgets.edit_area import EditArea
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Attention, EventLog
 from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.plane import Plane
-from memory_tui.tui.widgets.query import FilterInput, FindInput, QueryInput
+from memory_tui.tui.widgets.query import FilterInput, FindInput, FindText, QueryInput, QuestionInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.rowlist import RowList
@@ -82,6 +85,7 @@ NODES = {
     "about": AboutPane,
     "find": FindInput,
     "editor": EditArea,
+    "finding": FindText,
     "watched": QuestionInput,
     "history": HistoryView,
     "annotations": AnnotationsView,
@@ -305,13 +309,30 @@ def test_before_a_question_the_knobs_wait(app: MemoryApp) -> None:
     drive(app, steps)
 
 
-def test_read_only_refuses_the_editor(tmp_path: Path) -> None:
+def test_read_only_writes_nothing_but_the_index(tmp_path: Path) -> None:
+    refused = "Opened with --read-only: nothing is written but the index."
     app = make_app(sample(tmp_path / "notes"), read_only=True)
+    state = platformdirs.user_state_path("memory-tui", appauthor=False)
+
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in (tmp_path / "notes", state) for path in path.rglob("*.*")}
 
     async def steps(pilot: Pilot[int]) -> None:
+        before = files()
         await press(pilot, "e")
-        assert said(app) == "Opened with --read-only: notes are not edited."
+        assert said(app) == refused
         assert "read-only" in text_of(app).splitlines()[0]
+        await press(pilot, "a")
+        assert said(app) == refused
+        await ask(pilot, "router")
+        for key in ("v", "ctrl+s"):
+            app.view._said = ""  # type: ignore[union-attr]
+            await press(pilot, key)
+            assert said(app) == refused, key
+        await press(pilot, "<")
+        with pytest.raises(ReadOnly, match=refused):
+            await app.jobs.write(lambda engine: engine.notes.curator.remember("kept"))
+        assert files() == before
 
     drive(app, steps)
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.color import Color
+from textual.command import CommandList
 from textual.css.stylesheet import Stylesheet
 from textual.events import Key
 from textual.pilot import Pilot
@@ -34,7 +35,7 @@ from memory_tui.tui.colours import (
     roles,
     theme_of,
 )
-from tests.support.tui import SMALL, drive, make_app, press, sample, settled, text_of
+from tests.support.tui import SMALL, drive, make_app, press, sample, settled, text_of, until
 
 KNOWN = {name: theme for name, theme in {**BUILTIN_THEMES, **THEMES}.items() if not theme.ansi}
 
@@ -261,3 +262,26 @@ def test_a_dialogue_keeps_what_is_behind_it_in_sight(
             await settled(pilot)
 
     drive(make_app(sample(tmp_path)), steps)
+
+
+def test_without_colour_the_palette_shows_which_row_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await pilot.press("ctrl+p")
+        await until(lambda: len(pilot.app.screen.query(CommandList)) and rows().option_count > 2)
+        await pilot.press("down")
+        await until(lambda: rows().highlighted == 1)
+        strips = [
+            [(bool(piece.style.bold), bool(piece.style.underline)) for piece in strip if piece.text.strip()]
+            for strip in rows().render_lines(rows().size.region)
+        ]
+        first, chosen = (pieces for pieces in strips[:3] if pieces)
+        assert set(first) == {(False, False)}
+        assert set(chosen) == {(True, True)}
+
+    def rows() -> CommandList:
+        return app.screen.query_one(CommandList)
+
+    app = make_app(sample(tmp_path))
+    drive(app, steps)

@@ -16,9 +16,10 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.views.dialogs import Confirm, Preview
 from memory_tui.tui.views.notes.browse import BrowseView
-from memory_tui.tui.views.notes.edit import EditArea, EditView, Moves
+from memory_tui.tui.views.notes.edit import EditView, Moves
 from memory_tui.tui.views.notes.history import Changes, HistoryView
 from memory_tui.tui.views.notes.resolve import Resolve
+from memory_tui.tui.widgets.edit_area import EditArea
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.reader import Reader
 from tests.support.tui import (
@@ -293,9 +294,53 @@ def test_the_editor_says_what_another_program_wrote_as_it_comes(app: MemoryApp, 
         assert app.engine is not None
         app.engine.indexer.request_sync()
         await until(lambda: "another program wrote line 4; ctrl+s keeps both" in str(area.border_subtitle))
+        assert underlined(area) == {2}, "the line above the new one is marked"
+        area.insert("first\n", (0, 0))
+        await until(lambda: underlined(area) == {3})
+        area.delete((0, 0), (1, 0))
         area.insert("mine\n", area.document.end)
         await press(pilot, "ctrl+s")
         await until(lambda: "- an agent was here" in note.read_text() and "mine" in note.read_text())
+
+    drive(app, steps, LARGE)
+
+
+def underlined(area: EditArea) -> set[int]:
+    """The rows that are drawn as changed by others."""
+    lines = map(area.get_line, range(area.document.line_count))
+    style = area.get_component_rich_style("row--outside", partial=True)
+    return {row for row, line in enumerate(lines) if any(span.style == style for span in line.spans)}
+
+
+def test_the_editor_colours_markdown_and_finds_text(app: MemoryApp) -> None:
+    def coloured(area: EditArea, row: int) -> dict[str, str]:
+        line, names = area.get_line(row), ("head", "code", "link", "mark", "found")
+        styles = {area.get_component_rich_style(f"row--{name}", partial=True): name for name in names}
+        return {line.plain[span.start : span.end]: styles[span.style] for span in line.spans}  # type: ignore[index]
+
+    async def steps(pilot: Pilot[int]) -> None:
+        area = await to_editor(pilot, LOG, LINE)
+        area.load_text("# Head\n- on 2026-03-20 `rm`, https://a.b\n```\n# no head\n```\nRouter, router\n")
+        await settled(pilot)
+        assert coloured(area, 0) == {"# Head": "head"}
+        assert coloured(area, 1) == {"-": "mark", "2026-03-20": "mark", "`rm`": "code", "https://a.b": "link"}
+        assert coloured(area, 3) == {"# no head": "code"}
+        area.delete((2, 0), (3, 0))
+        await settled(pilot)
+        assert coloured(area, 2) == {"# no head": "head"}
+        await press(pilot, "ctrl+z")
+        assert coloured(area, 3) == {"# no head": "code"}
+        await press(pilot, "ctrl+y", "ctrl+z", "ctrl+home", "ctrl+f", *"router")
+        assert (said(app), area.selection.start) == ("Place 1 of 2.", (5, 0))
+        assert coloured(area, 5) == {"Router": "found", "router": "found"}
+        for key, place in (("enter", (5, 8)), ("ctrl+f", (5, 0)), ("up", (5, 8)), ("up", (5, 0)), ("down", (5, 8))):
+            await press(pilot, key)
+            assert area.selection.start == place, key
+        await press(pilot, "escape", "X")
+        assert area.document.get_line(5) == "Router, X"
+        assert coloured(area, 5) == {}
+        await press(pilot, "ctrl+f", "z", "z")
+        assert said(app) == '"zz" is not in this note.'
 
     drive(app, steps, LARGE)
 
@@ -741,7 +786,7 @@ def test_read_only_refuses_every_key_that_writes(workspace: Path) -> None:
         for key in sorted(keys):
             app.screen._said = ""  # type: ignore[attr-defined]
             await press(pilot, key)
-            assert said(app) == "Opened with --read-only: notes are not edited.", key
+            assert said(app) == "Opened with --read-only: nothing is written but the index.", key
             assert isinstance(app.screen, BrowseView)
         assert files(workspace) == before
 

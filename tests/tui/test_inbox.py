@@ -339,11 +339,11 @@ def test_read_only_changes_nothing_and_says_why(workspace: Path) -> None:
         shown = queue(app)
         for key in ("enter", "d", "s", "x", "u", "ctrl+r"):
             await press(pilot, key)
-            assert said(app) == "Opened with --read-only: notes are not edited.", key
+            assert said(app) == "Opened with --read-only: nothing is written but the index.", key
         rows = app.screen.query_one(Suggestions)
         await pilot.click(rows, offset=(8, rows._tops[rows.cursor] + 1 - rows.scroll_offset.y), times=2)
         await settled(pilot)
-        assert said(app) == "Opened with --read-only: notes are not edited."
+        assert said(app) == "Opened with --read-only: nothing is written but the index."
         assert (files(workspace), queue(app)) == (before, shown)
 
     drive(app, steps)

@@ -269,10 +269,10 @@ def test_w_on_a_loser_names_a_word_that_recalls_it(workspace: Path) -> None:
         await press(pilot, "w")
         subject = app.screen.query_one(WhyPane).subject
         assert subject is not None
-        assert subject.questions
+        assert subject.questions is not None
         assert subject.changes is not None
         await press(pilot, "G")
-        found = subject.questions[0]
+        found = subject.questions.found[0]
         assert app.engine is not None
         again = app.engine.queries.rank(app.engine.queries.gather(found.query), app.engine.plan.settings).recalled
         assert again[found.place - 1].chunk == hit.chunk

@@ -55,9 +55,8 @@ class Proposals(Part):
         """Plan what `make` asks for, show it, and make it when it is wanted."""
         planned = await self.home.jobs.run(note_changes.plan_of(make))
 
-        Preview(planned, _VERBS.get(planned.change.kind, "Do it")).ask(
-            self.view.app, lambda _yes: self.apply(planned.change)
-        )
+        preview = Preview(planned, _VERBS.get(planned.change.kind, "Do it"))
+        preview.ask(self.view.app, lambda _yes: self.apply(planned.change))
 
     @task("write", exclusive=False)
     async def apply(self, change: Change) -> None:

@@ -2,6 +2,8 @@
 
 - calendar: The calendar shows a sign a day. -> Calendar
 - curves: Curves are plotted in braille. -> Curves
+- edit_area: The text of a note while it is edited: Markdown in the reader's colours, what was found, what others
+  changed. -> EditArea
 - file_tree: The file tree lists notes in groups. -> FileTree
 - first_steps: First steps: five things to do once, each ended by doing it. -> FirstSteps
 - index_lists: The lists of the index view. -> Statements

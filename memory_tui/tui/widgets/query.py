@@ -69,6 +69,24 @@ class FindInput(Box):
         self.display = False
 
 
+class FindText(Box):
+    """The text that is looked for in the editor; hidden until it is asked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("finding"))
+    PLACES: ClassVar[tuple[str, ...]] = ("finding",)
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="text to find in this note", id="find-text")
+        self.display = False
+
+
+class QuestionInput(Box):
+    """The question whose answer is watched while a note is edited."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("watched"))
+    PLACES: ClassVar[tuple[str, ...]] = ("watched",)
+
+
 class QueryInput(Box):
     """The question; up brings back earlier ones, enter and down lead to the hits."""
 

@@ -148,10 +148,10 @@ class WhyPane(RowList):
             self.post_message(self.EditChosen(edits[int(at or 0)]))
             return
         if subject is None or not subject.flips:
+            changes = subject.changes if subject is not None else None
             searching = subject is not None and subject.working
-            home.show_message(
-                "Still searching for changes." if searching else "No single setting on the strip changes this."
-            )
+            none = f"{wording.no_flip(recalled=changes.recalled)}." if changes is not None else "No change to set here."
+            home.show_message("Still searching for changes." if searching else none)
             return
         number = int(at or 0)
         if number < len(subject.flips):

@@ -22,7 +22,7 @@ from memory_tui.tui.widgets.quote import heat_rows, quote_rows
 if TYPE_CHECKING:
     from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.explain.counterfactuals import ChangeSet, Flip, Flips
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.shares import Shares
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
@@ -49,7 +49,7 @@ class Subject:
     candidate: Candidate | None
     answer: WhyNot | None = None
     changes: Flips | None = None
-    questions: tuple[Rephrased, ...] | None = None
+    questions: Rephrasings | None = None
     working: str = ""
     grade: Grade = no_grade
     shares: Shares | None = None
@@ -251,10 +251,11 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
             yield [(label, "muted"), (wording.NO_PAIR, "")], None
     alone = wording.none_alone(changes.not_alone) if changes is not None else ""
     said = [(alone, "muted")] if alone else []
-    if subject.questions:
-        said.append((f"query: {'  or '.join(one_line(wording.rephrased(q)) for q in subject.questions)}", "good"))
-    elif subject.questions is not None and changes is not None and not recalled:
-        said.append(("query: adding a word of the chunk does not recall it", "muted"))
+    asked = subject.questions
+    if asked is not None and asked.found:
+        said.append((f"query: {'  or '.join(one_line(wording.rephrased(q)) for q in asked.found)}", "good"))
+    elif asked is not None and asked.none is not None and changes is not None and not recalled:
+        said.append((one_line(wording.no_rephrasing(asked.none)), "muted"))
     if subject.working:
         said.append((f"{subject.working} ...", "muted"))
     for text, style in said:
@@ -372,7 +373,7 @@ def _json_rows(subject: Subject, width: int) -> Iterator[Row]:
 
     answer, candidate = subject.answer, subject.candidate
     if answer is not None:
-        data = trace_json.why(answer, subject.changes, subject.questions or ())
+        data = trace_json.why(answer, subject.changes, subject.questions)
         if subject.edits is not None:
             from memory_tui.render import edit_text
 

@@ -143,7 +143,7 @@ class ProvidersView(View):
     @task("consent", exclusive=False)
     async def _approve(self, change: Callable[[Engine], object]) -> None:
         """Change what a provider may get, then look at what there is now."""
-        found = await self.home.jobs.attempt(change)
+        found = await self.home.jobs.attempt(change, write=True)
         self.show_message(sentence_of(found) if isinstance(found, MemoryTuiError) else "Remembered.")
         self.listing.do_again()
 

@@ -8,9 +8,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.timer import Timer
@@ -24,11 +23,11 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.keymap import bindings
-from memory_tui.tui.note_changes import Draft, visible
+from memory_tui.tui.note_changes import Draft
 from memory_tui.tui.views.dialogs import Confirm
 from memory_tui.tui.views.view import View, sentence_of
-from memory_tui.tui.widgets.query import Box
+from memory_tui.tui.widgets.edit_area import EditArea
+from memory_tui.tui.widgets.query import FindText, QuestionInput
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
@@ -37,13 +36,6 @@ if TYPE_CHECKING:
     from memory_tui.curate.journal import Typing
     from memory_tui.curate.what_if import Effect, Move
     from memory_tui.engine.engine import Engine
-
-
-class QuestionInput(Box):
-    """The question whose answer is watched."""
-
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("watched"))
-    PLACES: ClassVar[tuple[str, ...]] = ("watched",)
 
 
 def mark(move: Move) -> tuple[str, str]:
@@ -151,38 +143,6 @@ REST = 0.6
 KEEP = 3.0
 """Seconds after which it is kept although the keys do not rest."""
 
-COLOURED = 2_000
-"""Lines up to which Markdown is coloured while typing."""
-
-
-class EditArea(TextArea):
-    """The text; letters are letters here."""
-
-    # The text area would take esc for itself.
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("editor"),
-        Binding("escape", "app.do('back')", "Back", show=False, priority=True),
-        Binding("ctrl+home", "to_start", "Start of the text", show=False),
-        Binding("ctrl+end", "to_end", "End of the text", show=False),
-    ]
-    PLACES: ClassVar[tuple[str, ...]] = ("editor",)
-
-    def __init__(self) -> None:
-        super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent", read_only=True)
-        self.cursor_blink = False
-
-    def action_to_start(self) -> None:
-        """The start of the text."""
-        self.move_cursor((0, 0))
-
-    def action_to_end(self) -> None:
-        """The end of the text."""
-        self.move_cursor(self.document.end)
-
-    def on_paste(self, event: events.Paste) -> None:
-        """What is pasted may hold control characters; they are shown, not obeyed. Then it is pasted."""
-        event.text = visible(event.text)
-
 
 class EditView(View):
     """The editor of one note, over the view below."""
@@ -202,12 +162,14 @@ class EditView(View):
         self._turn = 0
         self._kept = 0.0
         self._writing = False
+        self._others = note_changes.OutsideChange()
         self._kept_as = 0
         """The draft of the journal that holds the text of this editor, 0 for none."""
 
     def compose_view(self) -> Iterable[Widget]:
         """The text, and what saving it would do."""
         # What they show at first is given here: a view that is left at once has no children any more when it mounts.
+        yield FindText()
         yield self._area
         yield Static("", id="standing", markup=False)
         yield Impact(self.home.question)
@@ -237,9 +199,8 @@ class EditView(View):
         area = self._area
         text = found.left.text if found.left is not None else found.beginning or self._draft.text
         lines = text.count("\n") + 1
-        if lines <= COLOURED and "markdown" in area.available_languages:
-            area.language = "markdown"
         area.load_text(text)
+        area.recolour()
         area.read_only = False
         at_end = bool(found.beginning) or note_changes.goes_on_at_end(self._path, self._line)
         area.move_cursor(area.document.end if at_end else (min(self._line, lines) - 1, 0), center=True)
@@ -280,8 +241,12 @@ class EditView(View):
         """Say which lines another program wrote meanwhile."""
         if self._draft is None or self._writing:
             return
-        said = await self.home.jobs.run(partial(note_changes.outside, path=self._path, before=self._before))
-        self._area.border_subtitle = Content(f"{said}; ctrl+s keeps both" if said else "")
+        found = await self.home.jobs.run(
+            partial(note_changes.outside, path=self._path, before=self._before, text=self._area.text)
+        )
+        self._others = found
+        self._area.mark_outside(found.rows)
+        self._area.border_subtitle = Content(f"{found.words}; ctrl+s keeps both" if found.words else "")
 
     @on(Input.Changed, "#watched")
     @on(TextArea.Changed)
@@ -329,6 +294,9 @@ class EditView(View):
     def _rested(self) -> None:
         self._timer = None
         self._keep()
+        if self._others.rows:
+            # The rows that are marked may have moved.
+            self._look_outside()
         if self._draft is not None:
             self._measure(self._draft.restored(self._area.text))
         impact = self.query_one(Impact)
@@ -371,6 +339,32 @@ class EditView(View):
     def do_watch_question(self) -> None:
         """Go to the question, or back to the text."""
         self.query_one(QuestionInput).focus()
+
+    def do_find_text(self) -> None:
+        """Open the find box, with the word that is selected."""
+        box = self.query_one(FindText)
+        chosen = self._area.selected_text
+        if chosen and "\n" not in chosen:
+            box.value = chosen
+        box.display = True
+        box.focus()
+        box.action_select_all()
+        if box.value:
+            self._find()
+
+    @on(Input.Changed, "#find-text")
+    def _find(self) -> None:
+        """Mark what is found, and go to the first place from the cursor on."""
+        if said := self._area.find(self.query_one(FindText).value):
+            self.show_message(said)
+
+    def do_next_match(self) -> None:
+        """The next place."""
+        self.show_message(self._area.to_match(1))
+
+    def do_previous_match(self) -> None:
+        """The place before."""
+        self.show_message(self._area.to_match(-1))
 
     def do_to_writing(self) -> None:
         """Back to the text."""
@@ -440,6 +434,8 @@ class EditView(View):
             return True
         if self.focused is not self._area:
             self._area.focus()
+            self._area.find("")
+            self.query_one(FindText).display = False
             return True
         if not self.unsaved:
             self.app.pop_screen()

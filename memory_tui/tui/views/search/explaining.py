@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.shares import Shares
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.search.evidence import Evidence
@@ -38,7 +38,7 @@ class Inquiry:
 
     answer: WhyNot
     changes: Flips | None = None
-    questions: tuple[Rephrased, ...] | None = None
+    questions: Rephrasings | None = None
     working: str = ""
     problem: str = ""
     shares: Shares | None = None
@@ -69,10 +69,10 @@ def find_flips(
 
 def find_questions(
     engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
-) -> Callable[[Tell], tuple[Rephrased, ...]]:
+) -> Callable[[Tell], Rephrasings]:
     """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
 
-    def run(tell: Tell) -> tuple[Rephrased, ...]:
+    def run(tell: Tell) -> Rephrasings:
         from memory_tui.explain.rephrase import rephrase
         from memory_tui.explain.why_not import absent, side_of
         from memory_tui.search.evidence import later

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.edit_trials import EditRemedy
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
-    from memory_tui.explain.rephrase import Rephrased
+    from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.shares import Shares
     from memory_tui.qmd.answer import QmdHit
     from memory_tui.qmd.client import QmdAnswer
@@ -156,7 +156,7 @@ class Explainer(Part):
         self._find_questions(subject.key, find_questions(engine, answer.dated, tuning.days, tuning.settings, hit, text))
 
     @task("questions")
-    async def _find_questions(self, key: str, search: Callable[[Tell], tuple[Rephrased, ...]]) -> None:
+    async def _find_questions(self, key: str, search: Callable[[Tell], Rephrasings]) -> None:
         async for questions in self.home.jobs.parts(search):
             pane = self._pane
             if pane.subject is not None and pane.subject.key == key:
