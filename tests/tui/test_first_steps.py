@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from textual.pilot import Pilot
 
+from memory_tui import manual
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.key_meanings import is_sequence
+from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.widgets.first_steps import STEPS, FirstSteps
 from memory_tui.tui.widgets.status_bars import KeyHints, StepsPane
-from tests.support.tui import SMALL, ask, drive, make_app, matches_screen, press, said, sample, settled, text_of
+from tests.support.tui import (
+    SMALL,
+    ask,
+    drive,
+    enter,
+    make_app,
+    matches_screen,
+    press,
+    said,
+    sample,
+    settled,
+    text_of,
+    until,
+)
 
 
 def test_every_step_waits_for_its_deeds() -> None:
@@ -60,3 +77,53 @@ def test_the_steps_lead_through_the_app_and_end(tmp_path: Path) -> None:
         assert "last of the first steps" in said(app)
 
     drive(app, steps)
+
+
+def test_the_ten_tasks_take_the_keys_that_the_manual_says(tmp_path: Path) -> None:
+    table = re.search(r"<!-- tasks -->\n(.*)\n<!-- /tasks -->", manual.text("keys"), re.DOTALL)
+    assert table is not None
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table[1].splitlines()[2:]]
+    tasks = {task: (keys.replace("`", "").split(), int(presses)) for task, keys, presses in rows}
+    assert len(tasks) == 10
+    for keys, presses in tasks.values():
+        counted = [key for key in keys if key.islower() or not key.isalpha() or len(key) == 1]
+        assert sum(2 if is_sequence(key) else 1 for key in counted if key != "minScore") == presses, keys
+    app = make_app(sample(tmp_path / "notes"))
+    today = tmp_path / "notes" / "memory" / "2026-03-20.md"
+    typed = {"QUESTION": "router", "WORDS": "router", "TEXT": "the ladder is at Gareth's", "minScore": "minscore"}
+
+    async def do(pilot: Pilot[int], task: str) -> None:
+        for key in tasks[task][0]:
+            if key in typed:
+                await enter(pilot, typed[key])
+            elif key == "ROW":
+                await press(pilot, "down", "down", "down")
+            else:
+                await press(pilot, *(key if is_sequence(key) else [NAMES.get(key, key)]))
+
+    async def steps(pilot: Pilot[int]) -> None:
+        before = today.read_text("utf-8")
+        await do(pilot, "write a line into the log")
+        assert "Gareth's" in today.read_text("utf-8").removeprefix(before)
+        await do(pilot, "undo it")
+        await until(lambda: today.read_text("utf-8") == before)
+        await do(pilot, "promote a line of today's log")
+        assert "(from memory/2026-03-20.md)" in (tmp_path / "notes" / "MEMORY.md").read_text("utf-8")
+        await press(pilot, "escape")
+        await do(pilot, "why a chunk is not recalled")
+        assert "NOT RECALLED" in text_of(app)
+        await press(pilot, "escape", "escape", "1")
+        await do(pilot, "find a note by words")
+        assert isinstance(app.screen, ReaderView)
+        await press(pilot, "escape", "1")
+        await do(pilot, "set minScore")
+        assert app.tuning is not None
+        assert app.tuning.settings.number("query.minScore") > 0
+        await press(pilot, "escape", "1")
+        await do(pilot, "copy a hit as text, Markdown, JSON or command")
+        await until(lambda: "to the clipboard" in said(app))
+
+    drive(app, steps)
+
+
+NAMES = {"/": "slash", ":": "colon", "]": "right_square_bracket"}

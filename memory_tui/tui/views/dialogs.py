@@ -450,6 +450,17 @@ class Preview(Dialog[str]):
         # What is behind was not drawn yet when another dialogue has just gone.
         self.call_after_refresh(self.refresh)
 
+    def on_resize(self) -> None:
+        """Leave room for the buttons under the difference, however low the screen is."""
+        self.query_one(DiffList).styles.max_height = None
+        self.call_after_refresh(self._leave_room)
+
+    def _leave_room(self) -> None:
+        diff, buttons = self.query_one(DiffList), self.query_one("#preview Horizontal")
+        hidden = buttons.virtual_region.bottom - self.query_one("#preview").size.height
+        if hidden > 0:
+            diff.styles.max_height = max(diff.outer_size.height - hidden, 3)
+
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
         self.dismiss(None if event.button.id == "no" else str(event.button.id).removeprefix("option-"))

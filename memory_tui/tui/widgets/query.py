@@ -136,6 +136,7 @@ class QueryBox(Horizontal):
         self._timer: Timer | None = None
         self._outcome = ""
         self._answered = ""
+        self._shown = ""
 
     def compose(self) -> ComposeResult:
         """Prompt, box, what this question was answered by, outcome."""
@@ -153,17 +154,29 @@ class QueryBox(Horizontal):
         """Say in a few words what came out; the box gives way only when there is something new to say."""
         if text != self._outcome:
             self._outcome = text
-            self.query_one("#outcome", Static).update(Content(f"{text} "))
+            self.query_one("#outcome", Static).update(Content(f" {text} " if text else ""))
+            self._fit()
 
     def answered_by(self, text: str) -> None:
         """Say what this question was answered by, which can be less than what searches go by."""
-        if text != self._answered:
-            self._answered = text
+        self._answered = text
+        self._fit()
+
+    def _fit(self) -> None:
+        """Say what it was answered by as far as question and outcome leave room; how surely comes before by what."""
+        # The box has a cell for the cursor, each of the others one on either side. After a resize, its own size is old.
+        outcome = cell_len(self._outcome) + 2 if self.query_one("#outcome").display else 0
+        room = self.screen.size.width - len(" / ") - cell_len(self.input.value) - 1 - outcome
+        ways = (self._answered, self._answered.rpartition("  ")[2], "")
+        text = next(way for way in ways if not way or cell_len(way) + 2 <= room)
+        if text != self._shown:
+            self._shown = text
             self.query_one("#answered", Static).update(Content(f" {text} " if text else ""))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Ask when the typing rests."""
         event.stop()
+        self._fit()
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(REST, self._ask)

@@ -196,8 +196,8 @@ class AgentsView(View):
         )
 
 
-_WHERE = {"user": "for everything that you do with {}", "project": "for the project in this folder alone"}
-_LOGGED = (("writing down here what it asks", True), ("writing nothing down", False))
+_WHERE = {"user": "in all of {}", "project": "in this project alone"}
+_LOGGED = (("log here what it asks", True), ("log nothing", False))
 _UNLOGGED = "nothing is written down. Press enter to connect it with a log of its queries."
 
 
