@@ -115,9 +115,7 @@ def test_what_flips_of_other_settings_worked_out_changes_none(engine: Engine) ->
         assert flips(found, settings, row, with_profile) == flips(replace(found), settings, row, with_profile)
 
 
-@hypothesis_settings(max_examples=25, deadline=None)
-@given(any_evidence, any_settings, st.data())
-def test_a_flip_is_the_nearest_there_is(found: Evidence, settings: Settings, data: st.DataObject) -> None:
+def is_the_nearest(found: Evidence, settings: Settings, data: st.DataObject) -> None:
     row = data.draw(st.integers(0, found.chunks - 1))
     answer = flips(found, settings, row, with_profile)
     check(found, settings, row, answer)
@@ -135,6 +133,21 @@ def test_a_flip_is_the_nearest_there_is(found: Evidence, settings: Settings, dat
             None,
         )
         assert reported.get(key) == real, key
+
+
+@hypothesis_settings(max_examples=10, deadline=None)
+@given(any_evidence, any_settings, st.data())
+def test_a_flip_is_the_nearest_there_is(found: Evidence, settings: Settings, data: st.DataObject) -> None:
+    is_the_nearest(found, settings, data)
+
+
+@pytest.mark.soak
+@hypothesis_settings(max_examples=100, deadline=None)
+@given(any_evidence, any_settings, st.data())
+def test_of_a_hundred_each_flip_is_the_nearest_there_is(
+    found: Evidence, settings: Settings, data: st.DataObject
+) -> None:
+    is_the_nearest(found, settings, data)
 
 
 def test_half_life_is_walked_and_not_solved() -> None:
