@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 import os
@@ -443,7 +444,8 @@ def origins(engine: Engine) -> dict[str, str]:
 
 def test_a_hit_has_the_class_of_the_ledger(ledger: HostLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The class of a row goes before the path; the ledger is read again only when it changed."""
-    with Engine.open(Options(changes=(("profile", "openclaw-2026.9"),))) as engine:
+    the_day_after = dt.datetime(2026, 11, 21, 12).timestamp()
+    with Engine.open(Options(now=the_day_after, changes=(("profile", "openclaw-2026.9"),))) as engine:
         engine.indexer.sync()
         assert origins(engine) == {"MEMORY.md": "agent", "memory/2026-11-20.md": "agent"}
         row = {**(ledger.row("MEMORY.md") or {}), "originClass": "untrusted"}
