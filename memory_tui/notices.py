@@ -127,7 +127,7 @@ class SearchedOtherwise(Notice):
 
 @dataclass(frozen=True, slots=True)
 class AskedInParts(Notice):
-    """A question asks several things at once; the best notes of each part take turns."""
+    """A question asks several things at once; the best note of each part comes first."""
 
     parts: tuple[str, ...]
     code = "parts"
@@ -135,7 +135,7 @@ class AskedInParts(Notice):
     @property
     def message(self) -> str:
         """Each part."""
-        return f"Asked in {len(self.parts)} parts, whose notes take turns: {'; '.join(self.parts)}"
+        return f"Asked in {len(self.parts)} parts, the best note of each first: {'; '.join(self.parts)}"
 
     @property
     def next_step(self) -> str:

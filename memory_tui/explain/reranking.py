@@ -29,6 +29,7 @@ from memory_tui.search.score import (
     components,
     groups,
     keyword_hits,
+    leads,
     mode_by,
     score,
     side_of,
@@ -75,20 +76,24 @@ class Field:
         self.mode, self.parts, self._likeness = mode, parts, likeness
         self._evidence = evidence
         self._varied: list[int] | None = None
-        self._totals: dict[tuple[object, ...], Floats] = {}
+        self._totals: dict[tuple[object, ...], tuple[Floats, Rows]] = {}
 
     @cached_property
     def keyword(self) -> Flags:
         """Which candidates the relaxed floor takes for keyword hits; few rankings ask."""
         return keyword_hits(self._evidence, self.parts)
 
-    def totals(self, rules: Sequence[Rules]) -> Floats:
-        """The scores under each of `rules`: (rules, candidates). Each is worked out once, whatever gates are tried."""
+    def totals(self, rules: Sequence[Rules]) -> tuple[Floats, Rows]:
+        """The scores under each of `rules` and the part of the question that is answered: (rules, candidates).
+
+        Each is worked out once, whatever gates are tried.
+        """
         keys = [scoring(rule, dated=self.parts.dated) for rule in rules]
         new = {key: rule for key, rule in zip(keys, rules, strict=True) if key not in self._totals}
         if new:
-            self._totals.update(zip(new, score(self.parts, list(new.values())).total, strict=True))
-        return np.stack([self._totals[key] for key in keys])
+            scores = score(self.parts, list(new.values()))
+            self._totals.update(zip(new, zip(scores.total, scores.part, strict=True), strict=True))
+        return np.stack([self._totals[key][0] for key in keys]), np.stack([self._totals[key][1] for key in keys])
 
     def alike(self, which: Rows, others: Rows) -> Floats:
         """The similarity of each of the candidates `which` to `others`, a row of candidates for each."""
@@ -290,15 +295,17 @@ class _Batch:
         self.diverse = np.array([rule.mmr and len(field.parts.rows) > 1 for rule in rules], dtype=np.bool_)
         self.balance = column([rule.mmr_lambda for rule in rules])
         self.rules = rules
-        self.scores = field.totals(rules)
+        self.scores, part = field.totals(rules)
         gate = pass_gate(self.scores, field.parts, rules, field.mode, lambda: field.keyword)
         self.passed, self.rescued = gate.passed, gate.rescued
+        self.lead = leads(part, self.scores, self.passed)
 
     def places(self, at: int) -> Rows:
         """The place of candidate `at` among those over the gate, by each of the rules; 0 when it is not over it."""
         if self.rules[0].profile.exact_paths:
             return np.array([order.index(at) + 1 if at in order else 0 for order in self.order()])
-        scores, own = self.scores, self.scores[:, at : at + 1]
+        scores = self.scores + self.lead
+        own = scores[:, at : at + 1]
         before = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < at))
         places: Rows = 1 + np.count_nonzero(before & self.passed, axis=1)
         if self.diverse.any():
@@ -312,7 +319,7 @@ class _Batch:
         if self.rules[0].profile.exact_paths:
             return self._grouped()
         found = self.chosen(-1) if self.diverse.any() else []
-        by_score = np.argsort(np.where(self.passed, -self.scores, np.inf), axis=1, kind="stable")
+        by_score = np.argsort(np.where(self.passed, -self.scores - self.lead, np.inf), axis=1, kind="stable")
         counts = np.count_nonzero(self.passed, axis=1).tolist()
         return [
             found[i] if diverse else by_score[i, : counts[i]].tolist()
@@ -337,7 +344,7 @@ class _Batch:
         balance: Floats = self.balance[active]
         low, spread = scores.min(axis=1, keepdims=True), np.ptp(scores, axis=1, keepdims=True)
         relevance = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 1.0)
-        worth: Floats = balance * relevance
+        worth: Floats = balance * relevance + self.lead[active]
         least = self._least(active, worth, most[active], at)
         if at >= 0:
             # Where it is worth too little whatever it resembles, others fill the places.

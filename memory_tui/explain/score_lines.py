@@ -91,7 +91,8 @@ def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     places = len(score.partition(".")[2])
     shown = _added([one.points for one in part.measures], float(score), places)
-    lines = [ScoreLine("", f"answers the part: {part.asked}")] if part.asked else []
+    how = " with the highest score, so it comes before others" if part.leads else ""
+    lines = [ScoreLine("", f"answers the part{how}: {part.asked}")] if part.asked else []
     for one, points in zip(part.measures, shown, strict=True):
         if not one.points:
             lines.append(ScoreLine("", f"{one.name}: nothing"))

@@ -150,6 +150,7 @@ def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
     part = candidate.mmr
     if part is None or part.twin is None:
         return FunnelStage("MMR", ("chosen first, so there was nothing to resemble",))
+    leads = candidate.second is not None and candidate.second.leads
     balance = trace.settings.number("query.hybrid.mmr.lambda")
     value = balance * part.relevance - (1 - balance) * part.similarity
     digits = fewest(
@@ -162,5 +163,6 @@ def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:
             f"{number(balance)} x relevance {part.relevance:.{digits}f} - {number(1 - balance)} x likeness "
             f"{part.similarity:.{digits}f} = {value:.3f}",
             f"most like {part.twin.citation}",
+            *(("it has the highest score of its part of the question, so it comes before others",) if leads else ()),
         ),
     )

@@ -75,12 +75,14 @@ class MmrStep:
     nearest: int
 
 
-def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float) -> list[MmrStep]:
+def mmr(
+    scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float, lead: Floats | float = 0.0
+) -> list[MmrStep]:
     """The order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items, none cut.
 
     Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
     (1 - lambda) x similarity to the chosen; ties go to the higher score, then to the earlier item. `likeness` gives
-    the similarity of an item to each.
+    the similarity of an item to each. What has a `lead` is worth as much more.
     """
     raw = np.asarray(scores, dtype=np.float64)
     # Among equals the first is taken, so that in this order it is the one with the higher score.
@@ -88,7 +90,7 @@ def mmr(scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam
     raw = raw[items]
     low, high = float(raw[-1]), float(raw[0])
     relevance = (raw - low) / (high - low) if high > low else np.ones(len(raw))
-    worth, share = lam * relevance, 1.0 - lam
+    worth, share = lam * relevance + np.broadcast_to(lead, raw.shape)[items], 1.0 - lam
     nearness, value = np.zeros(len(raw)), worth.copy()
     order: list[int] = []
     similar: list[float] = []

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from memory_tui.search.score import (
     components,
     groups,
     keyword_hits,
+    leads,
     mode_of,
     pools,
     score,
@@ -184,11 +185,6 @@ def mmr_words(evidence: Evidence, profile: Profile) -> Callable[[int], frozenset
     return of
 
 
-def varied(parts: Components, scores: Scores, own: Rows, likeness: Similarity, rules: Rules) -> list[MmrStep]:
-    """The steps of MMR over the group `own`: by what orders exactly named notes, else by score."""
-    return formulas.mmr(_valued(parts, scores, own), lambda i: likeness.row(int(own[i]))[own], rules.mmr_lambda)
-
-
 def first_varied(
     parts: Components,
     scores: Scores,
@@ -197,7 +193,7 @@ def first_varied(
     rules: Rules,
     enough: Callable[[int], bool],
 ) -> list[MmrStep]:
-    """The first steps of `varied`, until there are `enough`."""
+    """The first steps of MMR over the group `own`, until there are `enough`."""
     items = own.tolist()
     return formulas.mmr_head(
         _valued(parts, scores, own),
@@ -362,13 +358,14 @@ class _Ranking:
         self.numbers = numbers = components(evidence, side, mode, rules)
         self.scores = scores = score(numbers, [rules])
         self.ages = age_of(evidence, rules.profile)
-        ordered = groups(numbers, scores.merit[0], scores.total[0])
+        passing = gate.pass_gate(scores.total, numbers, [rules], mode, lambda: keyword_hits(evidence, numbers))
+        self.lead = leads(scores.part, scores.total, passing.passed)[0]
+        ordered = groups(numbers, scores.merit[0] + self.lead, scores.total[0] + self.lead)
         self.order = np.concatenate([*ordered, np.empty(0, dtype=np.int64)])
         merit = np.empty(len(self.order))
         # Those over the gate stand in this order where variety changes nothing; of equal scores one is the first.
         merit[self.order] = -np.arange(len(self.order))
         self.choices: list[MmrPart | None] = [None] * len(self.order)
-        passing = gate.pass_gate(scores.total, numbers, [rules], mode, lambda: keyword_hits(evidence, numbers))
         self._is_whole = whole or not rules.profile.exact_paths
         if rules.mmr and len(self.order) > 1:
             self._diversify(ordered, passing)
@@ -434,7 +431,8 @@ class _Ranking:
 
         for own in ordered:
             if self._is_whole:
-                steps = varied(self.numbers, self.scores, own, likeness, self.rules)
+                alike, values = partial(likeness.among, own), _valued(self.numbers, self.scores, own)
+                steps = formulas.mmr(values, alike, self.rules.mmr_lambda, self.lead[own])
             else:
                 going = max(wanted) > 0
                 steps = first_varied(self.numbers, self.scores, own, likeness, self.rules, enough) if going else []
@@ -522,7 +520,7 @@ class _Ranking:
             level=int(numbers.level[i]),
             provenance=self._provenance(i, ref),
             annotations=evidence.lexical.said.get(int(numbers.rows[i]), NOTHING_SAID),
-            second=second_part(numbers, scores, i),
+            second=second_part(numbers, scores, i, leads=bool(self.lead[i])),
             first_share=float(scores.first[0, 0]),
         )
 

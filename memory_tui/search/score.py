@@ -143,6 +143,13 @@ class Scores:
     second: SecondScores | None = None
     """What the second stage gave, where one ran."""
 
+    @property
+    def part(self) -> Rows:
+        """Which part of the question each candidate answers, by its number; -1 where it was not asked in parts."""
+        if self.second is None or len(self.second.best) < 2:
+            return np.full(self.total.shape, -1, dtype=np.int64)
+        return self.second.part
+
 
 def mode_of(evidence: Evidence, settings: Settings) -> Mode:
     """Which sides can answer: by what the index has, what the query gives, and whether hybrid is on."""
@@ -443,12 +450,12 @@ def _look_into(
     # Few candidates are among the first under any of the rules: only these are measured and compared.
     used = distinct(order.ravel())
     rows = parts.rows[used].tolist()
-    # Of a question in parts a chunk answers one: each part's best has the highest score, so that they take turns.
+    # Of a question in parts a chunk answers one, that which it answers best.
     asked = parts.stages[1:] or parts.stages
     by_part = [second_stage.shares(stage.measured(rows), inside[:, used]) for stage in asked]
     given_by = np.stack([over @ stage.weights for (over, _), stage in zip(by_part, asked, strict=True)])
-    part = np.zeros(hybrid.shape, dtype=np.int64)
-    part[:, used] = np.argmax(given_by, axis=0)
+    part = np.full(hybrid.shape, -1, dtype=np.int64)
+    part[:, used] = np.where(inside[:, used], np.argmax(given_by, axis=0), -1)
     best = np.stack([own for _, own in by_part])
     score, lost = np.zeros(hybrid.shape), np.zeros(hybrid.shape)
     beside = np.full(hybrid.shape, -1, dtype=np.int64)
@@ -461,7 +468,7 @@ def _look_into(
     return SecondScores(inside, score, share * column([rule.second_weight for rule in rules]), part, best, lost, beside)
 
 
-def second_part(parts: Components, scores: Scores, i: int) -> SecondPart | None:
+def second_part(parts: Components, scores: Scores, i: int, *, leads: bool) -> SecondPart | None:
     """What the second stage made of candidate `i` by the first of the rules; None where none ran."""
     found = scores.second
     if found is None:
@@ -490,7 +497,25 @@ def second_part(parts: Components, scores: Scores, i: int) -> SecondPart | None:
         ref.start_line + seen.line,
         (ref.start_line + seen.window[0], ref.start_line + seen.window[1]),
         stage.query if len(asked) > 1 else "",
+        leads,
     )
+
+
+LEAD = 4.0
+"""More than any score or any step of variety can differ by."""
+
+
+def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
+    """LEAD for the best of each part of a question that `passed`, else 0; no score changes by it.
+
+    `part` is the number of the part that each candidate answers, -1 for none; arrays of (rules, candidates).
+    """
+    lead = np.zeros(total.shape)
+    for own in range(1 + int(part.max(initial=-1))):
+        there = passed & (part == own)
+        rules = np.flatnonzero(there.any(axis=1))
+        lead[rules, np.argmax(np.where(there, total, -np.inf), axis=1)[rules]] = LEAD
+    return lead
 
 
 def groups(parts: Components, merit: Floats, total: Floats) -> list[Rows]:
@@ -553,6 +578,10 @@ class Similarity:
         if found is None:
             found = self._known[i] = self._sets.with_each(i)
         return found
+
+    def among(self, own: Rows, i: int) -> Floats:
+        """The similarity of the `i`-th of the sets `own` to each of them."""
+        return self.row(int(own[i]))[own]
 
 
 class _Sets:

@@ -465,8 +465,8 @@ class SecondScores:
     """What the second stage gives candidates: arrays of (rules, candidates), `best` of (parts, rules, measures).
 
     `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1, of which `weight` (rules,
-    1) counts, and `part` the number of the part of the question that gives it. `beside` is the better
-    candidate for whose sake one loses `lost` points, -1 where it loses none.
+    1) counts, and `part` the number of the part of the question that gives it, -1 outside of them. `beside` is the
+    better candidate for whose sake one loses `lost` points, -1 where it loses none.
     """
 
     inside: Flags

@@ -186,6 +186,8 @@ class SecondPart:
     window: tuple[int, int] = (0, 0)
     asked: str = ""
     """The part of the question that the chunk was measured by; empty where the question is one."""
+    leads: bool = False
+    """Whether it has the highest score of its part, and so comes before others."""
 
 
 @dataclass(frozen=True, slots=True)

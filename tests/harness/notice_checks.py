@@ -167,6 +167,11 @@ def _parts(claim: notices.AskedInParts, case: NoticeCase) -> None:
         assert any(word in part.lower() for word in case.evidence.recommended.plan.words)
     inside = [hit.second for hit in case.trace.recalled if hit.second and hit.second.measures]
     assert all(one.asked in claim.parts for one in inside)
+    first = case.trace.recalled[: len(claim.parts)]
+    for part in claim.parts:
+        own = [hit for hit in case.trace.recalled if hit.second and hit.second.asked == part]
+        best = max((hit.score for hit in own), default=0.0)
+        assert not own or any(hit in first and hit.score == best for hit in own), "the best of each part comes first"
 
 
 @checks(notices.ReadAsTime)

@@ -28,6 +28,7 @@ def test_a_question_is_cut_where_another_one_begins(question: str, parts: tuple[
     assert parts_of(question) == parts
 
 
+HOW = "answers the part with the highest score, so it comes before others: "
 QUESTION = "Which vlan has the router, and where does the garlic grow?"
 
 
@@ -45,7 +46,7 @@ def engine(tmp_path):
         yield made
 
 
-def test_the_best_notes_of_each_part_take_turns(engine: Engine) -> None:
+def test_the_best_note_of_each_part_comes_first(engine: Engine) -> None:
     found = engine.queries.search(QUESTION)
     assert [notice.parts for notice in found.notices if isinstance(notice, AskedInParts)] == [
         ("Which vlan has the router", "where does the garlic grow?")
@@ -55,8 +56,12 @@ def test_the_best_notes_of_each_part_take_turns(engine: Engine) -> None:
     assert garlic.second.asked == "where does the garlic grow?"
     assert garlic.second.score == pytest.approx(1.0), "it is the best of its part"
     assert found.recalled.index(garlic) < 2
+    assert garlic.second.leads
+    assert [hit.second.asked for hit in found.recalled if hit.second and hit.second.leads] == [
+        hit.second.asked for hit in found.recalled[:2] if hit.second
+    ]
     lines = why.explain(garlic, found)
-    assert any(line.detail == "answers the part: where does the garlic grow?" for line in lines)
+    assert any(line.detail == HOW + "where does the garlic grow?" for line in lines)
     assert found.plan.readings == ("asked in 2 parts",)
 
 

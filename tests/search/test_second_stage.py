@@ -16,7 +16,7 @@ from memory_tui.search import passages, second_stage
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.second_stage import MEASURES, SecondStage
-from memory_tui.search.trace import Candidate, ChunkRef, Trace
+from memory_tui.search.trace import Candidate, ChunkRef, QuestionPart, Trace
 from tests.support import search as made
 from tests.support import second_stage as plain
 
@@ -165,6 +165,30 @@ def test_counterfactuals_rank_by_the_same_stage(given_: tuple[Evidence, Settings
     replay = Reranking(evidence)
     for one, rows in zip(knobs, replay.recalled_each(knobs), strict=True):
         assert [hit.chunk.rowid for hit in rank(evidence, one).recalled] == list(rows)
+
+
+@settings(max_examples=15, deadline=None)
+@given(searches(), st.integers(2, 4), st.sampled_from([0.0, 0.2, 0.35]), st.booleans())
+def test_the_best_of_each_part_comes_before_all_others(
+    given_: tuple[Evidence, Settings], count: int, floor: float, varied: bool
+) -> None:
+    words = ("router", "vlan", "deploy", "mutter")[:count]
+    side = given_[0].recommended
+    plan = replace(side.plan, words=words, parts=tuple(QuestionPart(word, (word,)) for word in words))
+    evidence = replace(given_[0], query=" ".join(words), recommended=replace(side, plan=plan))
+    chosen = given_[1].update({"query.minScore": floor, "query.hybrid.mmr.enabled": varied}, "test")
+    tries = [chosen.set("query.maxResults", most, "test") for most in (1, 3, 50)]
+    traces = [rank(evidence, one) for one in tries]
+    best: dict[str, float] = {}
+    for hit in traces[-1].recalled:
+        if hit.second is not None and hit.second.measures:
+            best[hit.second.asked] = max(hit.score, best.get(hit.second.asked, 0.0))
+    leading = [hit for hit in traces[-1].recalled if hit.second is not None and hit.second.leads]
+    assert {hit.second.asked: hit.score for hit in leading if hit.second} == best
+    assert list(traces[-1].recalled[: len(leading)]) == leading
+    for trace, rows in zip(traces, Reranking(evidence).recalled_each(tries), strict=True):
+        assert [hit.chunk.rowid for hit in trace.recalled] == list(rows)
+    assert {hit.chunk: hit.score for hit in every(traces[0])} == {hit.chunk: hit.score for hit in every(traces[-1])}
 
 
 def test_the_line_that_answers_beats_twenty_that_do_not() -> None:
