@@ -152,7 +152,7 @@ class _Words:
         """The numbers of `words`, of which some are new, with the parts of all words; long ones are not remembered."""
         with self._lock:
             numbers, parts = self._known
-            new = list({word for word in words if word not in numbers})
+            new = list(set(words).difference(numbers))
             short = [word for word in new if len(word) <= _LONG]
             stems, ids = (a.followed_by(b) for a, b in zip(parts[0], self._cut(short), strict=True))
             # Who knows a number finds its parts: they are there first.
