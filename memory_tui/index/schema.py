@@ -7,6 +7,7 @@ everything in it can be made again from the notes.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Sequence
@@ -154,6 +155,7 @@ class Recipe:
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
+    @functools.lru_cache(maxsize=8)
     def from_json(cls, text: str) -> Recipe:
         """The recipe that `to_json` wrote."""
         from memory_tui.providers.provider_protocol import Identity

@@ -152,7 +152,7 @@ class _Words:
         """The numbers of `words`, of which some are new, with the parts of all words; long ones are not remembered."""
         with self._lock:
             numbers, parts = self._known
-            new = list({word for word in words if word not in numbers})
+            new = list(set(words).difference(numbers))
             short = [word for word in new if len(word) <= _LONG]
             stems, ids = (a.followed_by(b) for a, b in zip(parts[0], self._cut(short), strict=True))
             # Who knows a number finds its parts: they are there first.
@@ -260,10 +260,27 @@ def gram_counts(wanted: Ids, texts: Sequence[Codes]) -> Floats:
         kinds.append((singles, doubles, own[1] * base + own[2], both, pairs[both]))
     for first, last, wanted_keys, places, keys in kinds:
         if first < last:
-            at = np.minimum(np.searchsorted(wanted_keys[first:last], keys), last - first - 1)
-            hit = wanted_keys[first:last][at] == keys
-            np.add.at(found, (first + at[hit], np.searchsorted(ends, places[hit], side="right")), 1.0)
+            at = _places_in(wanted_keys[first:last], keys, base**3)
+            hit = np.flatnonzero(at >= 0)
+            # Places rise, and so do the texts that they are in.
+            text = np.repeat(np.arange(len(texts)), np.diff(np.searchsorted(places[hit], ends), prepend=0))
+            counts = np.bincount(at[hit] * len(texts) + text, minlength=(last - first) * len(texts))
+            found[first:last] = counts.reshape(last - first, len(texts))
     return found
+
+
+_FEW_KEYS = 1 << 16
+"""Keys up to which a table of all of them is quicker than a search."""
+
+
+def _places_in(wanted: Small, keys: Small, most: int) -> Small:
+    """The place of each of `keys`, which are below `most`, among those `wanted`, which rise; -1 where it is none."""
+    if most <= _FEW_KEYS:
+        place = np.full(most, -1, np.int64)
+        place[wanted] = np.arange(len(wanted))
+        return place.take(keys)
+    at = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
+    return np.where(wanted[at] == keys, at, -1)
 
 
 def cut(texts: Sequence[str], table: TokenTable | None, window: int = WINDOW) -> list[Passages]:

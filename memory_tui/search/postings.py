@@ -32,6 +32,10 @@ _MOST_POSTINGS = 10_000_000
 """Postings that are remembered, at 5 bytes each: the words that nobody asked for longest are read again."""
 _FEW = 2_000
 """Matches of all words up to which FTS5, which goes by the rarest word, is quicker than reading frequent ones."""
+_MOST_FEW = 250
+"""Questions of which those matches are remembered."""
+_MOST_FREQUENCIES = 50_000
+"""Words whose chunks are counted, beyond which counting begins anew."""
 _MOST_CHANGES = 20_000
 """Changes that are followed; more are read anew."""
 _DEAD_SHARE, _DEAD_SPARE = 0.25, 1_000
@@ -143,6 +147,8 @@ class PostingLists:
         self._chunks = chunks or {}
         self._words = words or _Words()
         self._vocabulary: Vocabulary | None = None
+        self._frequencies: dict[tuple[Form, str], int] = {}
+        self._few: dict[tuple[Form, str], Matches] = {}
 
     @classmethod
     def of(cls, store: ChunkSource) -> PostingLists:
@@ -172,8 +178,12 @@ class PostingLists:
         if not words:
             return Matches(np.empty(0, np.int64), np.empty(0))
         if join == "all" and len(words) > 1 and not all(self._words.get((form, and_query([word]))) for word in words):
-            matches = index.match(words, form, join)
+            key = form, and_query(words)
+            matches = self._few.get(key) or index.match(words, form, join)
             if len(matches.rowids) <= _FEW:
+                if len(self._few) >= _MOST_FEW:
+                    self._few = {}
+                self._few[key] = matches
                 return matches
         chunks = self._chunks_of(index, form)
         found = {word: self._found(index, chunks, word, form, join) for word in dict.fromkeys(words)}
@@ -181,20 +191,27 @@ class PostingLists:
 
     def frequency(self, index: WordIndex, words: Sequence[str], form: Form) -> list[int]:
         """Count the chunks that hold each word: `WordIndex.frequency`."""
-        return [self._frequency(index, word, form) for word in words]
+        known, chunks = self._frequencies, self._chunks.get(form)
+        new = [word for word in dict.fromkeys(words) if (form, word) not in known]
+        counted = []
+        for word in new:
+            if chunks is not None and self._words.get((form, or_query([word]))) is not None:
+                known[form, word] = len(self._found(index, chunks, word, form, "any").slots)
+            else:
+                # Counting is ten times quicker than reading, and most words that are only counted are frequent.
+                counted.append(word)
+        if counted:
+            known.update(zip(((form, word) for word in counted), index.frequency(counted, form), strict=True))
+        if len(known) > _MOST_FREQUENCIES:
+            # Who is counting meanwhile goes on with what is known to it.
+            self._frequencies = {}
+        return [known[form, word] for word in words]
 
     def vocabulary(self, index: WordIndex) -> Vocabulary:
         """The words of the index, read when a question first needs them."""
         if self._vocabulary is None:
             self._vocabulary = Vocabulary(index.vocabulary())
         return self._vocabulary
-
-    def _frequency(self, index: WordIndex, word: str, form: Form) -> int:
-        chunks = self._chunks.get(form)
-        if chunks is None or self._words.get((form, or_query([word]))) is None:
-            # Counting is ten times quicker than reading, and most words that are only counted are frequent.
-            return index.frequency([word], form)[0]
-        return len(self._found(index, chunks, word, form, "any").slots)
 
     def _chunks_of(self, index: WordIndex, form: Form) -> _Chunks:
         if form not in self._chunks:

@@ -212,22 +212,20 @@ def measure(asked: PassageQuery, chunks: Sequence[Passages], grams: Floats, tabl
             (line_meaning, lines),
         )
     ]
-    found = []
-    for i, one in enumerate(chunks):
-        line = _best_of(line_words[lines[i] : lines[i + 1]], line_meaning[lines[i] : lines[i + 1]])
-        window = _best_of(window_words[windows[i] : windows[i + 1]], window_meaning[windows[i] : windows[i + 1]])
-        first, last = one.window_from[window], one.window_from[window + 1] - 1
-        found.append(
-            Best(
-                (*(float(values[i]) for values in best), float(letters[i])),
-                int(one.lines[line]),
-                (int(one.lines[first]), int(one.lines[last])),
-                float(coverage[i]),
-                float(closeness[i]),
-                float(rarest[i]),
-            )
+    # Of all lines and of all windows, numbered through.
+    number, window_ends = np.concatenate([one.lines for one in chunks]), np.append(window_from[1:], lines[-1])
+    window = best_of_each(window_words, window_meaning, windows, best[0])
+    return list(
+        map(
+            Best,
+            zip(*(values.tolist() for values in (*best, letters)), strict=True),
+            number[best_of_each(line_words, line_meaning, lines, best[1])].tolist(),
+            zip(number[window_from[window]].tolist(), number[window_ends[window] - 1].tolist(), strict=True),
+            coverage.tolist(),
+            closeness.tolist(),
+            rarest.tolist(),
         )
-    return found
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,22 +259,27 @@ def windows_of(
         weighed / (float(weights[: len(values)].sum()) or 1.0),
         np.concatenate([one.lines for one in chunks]),
     )
-    ends, at, found = np.append(starts[1:], len(number)), 0, []
+    bounds, at, found = np.append(starts, len(number)), 0, []
+    answers = number[best_of_each(line_words, line_meaning, bounds, by_line[0])].tolist()
     for one in chunks:
         own = []
         for _ in range(len(one.window_norm)):
-            first, last = int(starts[at]), int(ends[at]) - 1
-            line = first + _best_of(line_words[first : last + 1], line_meaning[first : last + 1])
-            own.append(Window(int(number[first]), int(number[last]), int(number[line]), float(share[at])))
+            first, last = int(bounds[at]), int(bounds[at + 1]) - 1
+            own.append(Window(int(number[first]), int(number[last]), answers[at], float(share[at])))
             at += 1
         found.append(own)
     return found
 
 
-def _best_of(words: Floats, meaning: Floats) -> int:
-    """Which passage of a chunk answers best: by words relative to the best there, and by cosine."""
-    top = float(words.max())
-    return int(np.argmax(words / top + meaning if top > 0 else meaning))
+def best_of_each(words: Floats, meaning: Floats, bounds: Rows, top: Floats) -> Rows:
+    """Which passage answers best of those from each of `bounds` to the next: by words over the best of them there,
+    which are `top`, and by cosine; of equal ones the first.
+    """
+    counts = np.diff(bounds)
+    some = np.repeat(top > 0, counts)
+    over = np.divide(words, np.repeat(top, counts), out=np.zeros_like(words), where=some) + meaning
+    best = np.flatnonzero(over == np.repeat(np.maximum.reduceat(over, bounds[:-1]), counts))
+    return np.asarray(best[np.searchsorted(best, bounds[:-1])], dtype=np.int64)
 
 
 def _words(asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows) -> tuple[Floats, Floats, Floats]:

@@ -116,6 +116,28 @@ def test_a_save_reads_the_new_chunks_of_a_word_alone(made: SqliteMade, monkeypat
         assert read == [1]
 
 
+def test_what_is_asked_again_is_read_again_only_after_a_save(made: SqliteMade, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ["rose", "garden"]
+    for number in range(3):
+        write(made, f"n{number}", "rose garden")
+    with made.reader() as store:
+        lists = PostingLists.of(store)
+        read: list[str] = []
+        for name in ("match", "frequency"):
+            real = getattr(store.words, name)
+            monkeypatch.setattr(
+                store.words, name, lambda *args, real=real, name=name: (read.append(name), real(*args))[1]
+            )
+        for chunks in (3, 4):
+            for _ in range(2):
+                assert len(lists.match(store.words, asked, "plain", "all").rowids) == chunks
+                assert lists.frequency(store.words, asked, "plain") == [chunks, chunks]
+            assert read == ["match", "frequency"]
+            read.clear()
+            write(made, "new", "a rose in the garden")
+            lists = lists.refresh(store)
+
+
 def test_the_words_asked_for_longest_ago_are_given_up(made: SqliteMade, monkeypatch: pytest.MonkeyPatch) -> None:
     write(made, "a", "rose garden oak")
     write(made, "b", "rose garden oak")

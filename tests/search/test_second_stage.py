@@ -201,6 +201,19 @@ def test_the_line_that_answers_beats_twenty_that_do_not() -> None:
     assert hits[0].second.line == hits[0].chunk.start_line + 20
 
 
+@given(st.lists(st.lists(st.tuples(*[st.sampled_from([0.0, 0.3, 0.7, 2.9])] * 2), min_size=1), min_size=1, max_size=6))
+def test_the_best_passages_of_many_chunks_are_those_of_each(chunks: list[list[tuple[float, float]]]) -> None:
+    bounds = np.cumsum([0, *map(len, chunks)])
+    words, meaning = np.array([pair for own in chunks for pair in own]).T
+    expected = []
+    for own, first in zip(chunks, bounds.tolist(), strict=False):
+        top = max(word for word, _ in own)
+        scores = [(word / top if top else 0.0) + cosine for word, cosine in own]
+        expected.append(first + scores.index(max(scores)))
+    top = np.maximum.reduceat(words, bounds[:-1])
+    assert second_stage.best_of_each(words, meaning, bounds, top).tolist() == expected
+
+
 def test_a_neighbour_of_a_better_chunk_loses_once_and_never_below_nothing() -> None:
     refs = [ChunkRef(i, "", "a.md", "memory", 1 + 3 * i, 4 + 3 * i) for i in range(4)]
     scores = np.array([[0.9, 0.8, 0.05, 0.72]])
