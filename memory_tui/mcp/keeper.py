@@ -149,8 +149,8 @@ class KeeperClient:
             return KeeperRefusal("malformed")
 
     def _send(self, question: Mapping[str, Any], seconds: float, stop: Stop) -> KeeperReply | KeeperRefusal:
-        # Where nobody listens, no socket is made.
-        if self._path is None or not self._path.exists():
+        # Where nobody listens, or this user may not ask, no socket is made.
+        if self._path is None or not os.access(self._path, os.W_OK):
             return KeeperRefusal("absent")
         return keeper_socket.ask(self._path, VERSION, self._settings, question, seconds, stop)
 

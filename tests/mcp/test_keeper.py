@@ -102,6 +102,26 @@ def kept(workspace: Path) -> Iterator[Engine]:
         yield engine
 
 
+def test_a_state_folder_that_nobody_may_read_costs_no_answer(
+    near: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the superuser, whom no mode keeps out, the folder is closed by hand."""
+
+    def closed(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Any = ".", *args: Any, **named: Any) -> Any:
+            if isinstance(path, str | os.PathLike) and near in Path(path).parents:
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *args, **named)
+
+        return call
+
+    for name in ("stat", "scandir", "listdir"):
+        monkeypatch.setattr(os, name, closed(getattr(os, name)))
+    found = client(workspace).greet()
+    assert isinstance(found, KeeperRefusal)
+    assert found.code == "absent"
+
+
 # --- the same answers ----------------------------------------------------------------------------------------------
 
 

@@ -233,6 +233,22 @@ def test_it_waits_for_nobody_who_closes() -> None:
     assert calls == []
 
 
+def test_it_measures_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_tui.engine.unrelated_memory._LATER_SECONDS", 0.0)
+    begun, done = threading.Semaphore(0), threading.Event()
+
+    def measure(_: Stop) -> None:
+        begun.release()
+        assert done.wait(30)
+
+    upkeep = UnrelatedUpkeep(measure, Stop())
+    upkeep.request()
+    assert begun.acquire(timeout=30)
+    upkeep.request()
+    assert len([one for one in threading.enumerate() if one.name == "engine-unrelated"]) == 1
+    done.set()
+
+
 def test_openclaw_says_nothing_of_it(engine: Engine) -> None:
     settings = engine.plan.with_profile("openclaw-2026.3")
     trace = engine.queries.rank(engine.queries.gather("omada"), settings)
