@@ -49,9 +49,14 @@ _VARIABLES = (
 
 
 def path_of(plan: Plan) -> Path | None:
-    """Where the keeper of the index of `plan` listens; None where it cannot, or where another program searches."""
-    # QMD is a program that each process starts, with the environment of its own.
-    return keeper_socket.socket_path(plan.index, VERSION, default_path().parent) if plan.backend == "builtin" else None
+    """Where the keeper of the index of `plan` listens; None where it cannot, for a sample, or where another program
+    searches.
+    """
+    # QMD is a program that each process starts, with the environment of its own. A sample goes with its process, so
+    # nobody would replace the socket of a demo that was killed.
+    if plan.backend != "builtin" or plan.asked.sample:
+        return None
+    return keeper_socket.socket_path(plan.index, VERSION, default_path().parent)
 
 
 # --- what the settings of a process come to ------------------------------------------------------------------------

@@ -550,6 +550,11 @@ def test_a_path_too_long_goes_to_the_runtime_folder_or_nowhere(near: Path, monke
     assert socket_path("index", "1", near) is None
 
 
+def test_a_demo_leaves_no_socket_behind(workspace: Path) -> None:
+    assert keeper.path_of(plan(options(workspace))) is not None
+    assert keeper.path_of(plan(options(workspace, sample=True))) is None
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the superuser can be another user")
 def test_another_user_is_refused(near: Path) -> None:
     path = near / "keeper" / "i-1.sock"

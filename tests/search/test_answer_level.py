@@ -191,6 +191,9 @@ def test_it_is_measured_again_once_the_notes_have_grown_by_half(tmp_path: Path) 
     with Engine.open(replace(options, changes=(("profile", "openclaw-2026.3"),))) as opened:
         opened.indexer.sync()
         assert not opened.queries.measure_unrelated(Stop()), "that release knows no levels"
+    with Engine.open(replace(options, sample=True, changes=(("profile", "recommended"),))) as opened:
+        opened.indexer.sync()
+        assert opened.queries.measure_unrelated(Stop()), "and of a sample nothing is kept"
     with Engine.open(replace(options, changes=(("profile", "recommended"),))) as opened:
         opened.indexer.sync()
         assert opened.queries.measure_unrelated(Stop())
