@@ -550,6 +550,25 @@ def test_a_path_too_long_goes_to_the_runtime_folder_or_nowhere(near: Path, monke
     assert socket_path("index", "1", near) is None
 
 
+def test_where_no_file_can_be_opened_each_answers_by_itself(
+    near: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = near / "i-1.sock"
+
+    def full(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(socket, "socketpair", full)
+    heard: list[Event] = []
+    leadership = locks.Leadership(lambda: workspace.parent / "i.sqlite", heard.append)
+    leadership.serve_with(lambda: KeeperSocket(path, "1", {}, lambda question, _: question))
+    assert leadership.leads()
+    assert "(Too many open files)" in next(event.text for event in heard if isinstance(event, Noticed))
+    leadership.close()
+    monkeypatch.setattr(socket, "socket", full)
+    assert ask(path, "1", {}, {}, 1, Stop()) == KeeperRefusal("absent", "Too many open files")
+
+
 def test_a_demo_leaves_no_socket_behind(workspace: Path) -> None:
     assert keeper.path_of(plan(options(workspace))) is not None
     assert keeper.path_of(plan(options(workspace, sample=True))) is None
