@@ -82,8 +82,13 @@ class Approvals:
         return gone
 
     def _every(self) -> Iterator[Approval]:
-        for path in self.folder.glob("*.json"):
-            made = _read(path)
+        try:
+            names = os.listdir(self.folder)
+        except OSError:
+            # What cannot be read approves nobody, as in `find`.
+            return
+        for name in names:
+            made = _read(self.folder / name) if name.endswith(".json") else None
             if made is not None and made.workspace == self._workspace:
                 yield made
 

@@ -134,7 +134,7 @@ class Tab:
                 await self._tell({"type": "resize", "width": width, "height": height})
             elif kind in ("focus", "blur"):
                 await self._tell({"type": kind})
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, RecursionError):
             return
 
     async def stop(self) -> None:
@@ -191,7 +191,8 @@ class AppServer:
         @web.middleware
         async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
             """Answer only who knows the token, and only a page of this server: any other could have been lured here."""
-            token, origin = request.path.split("/")[1], request.headers.get("Origin")
+            # Of no path at all, as in `OPTIONS *`, the token is empty.
+            token, origin = request.path.partition("/")[2].partition("/")[0], request.headers.get("Origin")
             if request.host not in self._hosts or (origin is not None and origin != f"http://{request.host}"):
                 raise web.HTTPForbidden(text="This server answers only to its own page.\n")
             if not secrets.compare_digest(token.encode(), self._token.encode()):

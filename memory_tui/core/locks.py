@@ -236,7 +236,10 @@ class Leadership:
         """Whether another process keeps the index, as last seen."""
 
     def serve_with(self, made: Callable[[], Serving]) -> None:
-        """From the next time that this engine keeps the index on, have what `made` returns serve other processes."""
+        """From the next time that this engine keeps the index on, have what `made` returns serve other processes.
+
+        `made` may raise OSError, as `listen` may.
+        """
         self._made = made
 
     def leads(self) -> bool:
@@ -278,15 +281,17 @@ class Leadership:
         self._note(held is not None)
         if held is None or self._made is None:
             return
-        serving = self._made()
+        serving = None
         try:
+            serving = self._made()
             serving.listen()
         except OSError as error:
             from memory_tui.core.events import Noticed
 
             why = f"Other processes cannot ask this one: no socket can be made ({error.strerror or error})."
             self._tell(Noticed(time.time(), f"{why} Each opens the memory by itself."))
-            serving.close()
+            if serving is not None:
+                serving.close()
         else:
             self._serving = serving
 

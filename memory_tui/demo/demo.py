@@ -178,8 +178,11 @@ def _forget_recalls(folder: Path) -> None:
     """Remove the record of the recalls in the demo below `folder`: nobody would find it again."""
     from memory_tui.recalls import recall_log, recalled_lines
 
+    place = recalled_lines.marks_path(folder / WORKSPACE)
     with suppress(OSError, IndexUnavailable):
-        recall_log.clear(recalled_lines.marks_path(folder / WORKSPACE))
+        recall_log.clear(place)
+        # Of a workspace that is gone nobody locks the record any more.
+        atomic.remove_file(locks.lock_path(place))
 
 
 def _query(fields: dict[str, Any]) -> LabelledQuery:

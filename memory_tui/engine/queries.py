@@ -80,7 +80,9 @@ class Queries:
         """What unrelated queries reach in this workspace, for the levels of answers."""
         from memory_tui.engine.unrelated_memory import UnrelatedMemory
 
-        return UnrelatedMemory(self._plan.roots.workspace, writes=not self._plan.read_only)
+        # Nobody finds again what was measured of a sample.
+        writes = not (self._plan.read_only or self._plan.asked.sample)
+        return UnrelatedMemory(self._plan.roots.workspace, writes=writes)
 
     def measure_unrelated(self, cancel: Stop) -> bool:
         """Measure what unrelated questions reach where that is due; whether it was.

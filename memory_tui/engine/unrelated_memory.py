@@ -97,7 +97,7 @@ class UnrelatedMemory:
 
 
 class UnrelatedUpkeep:
-    """Has `measure` called in the background, some seconds after it is requested; nobody waits for it."""
+    """Has `measure` called in the background, some seconds after it is requested, once at a time; nobody waits."""
 
     def __init__(self, measure: Callable[[Stop], object], stop: Stop) -> None:
         self._measure, self._stop = measure, stop
@@ -105,17 +105,18 @@ class UnrelatedUpkeep:
         self._thread: threading.Thread | None = None
 
     def request(self) -> None:
-        """Measure some seconds from now, unless that is about to be done."""
+        """Measure some seconds from now, unless that is about to be done or being done."""
         with self._lock:
             if self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(target=self._later, name="engine-unrelated", daemon=True)
                 self._thread.start()
 
     def _later(self) -> None:
-        stopped = self._stop.wait(_LATER_SECONDS)
-        with self._lock:
-            self._thread = None
-        if not stopped:
-            # Whoever asks next meets the same and says it; until then a level says that it goes by the usual values.
-            with suppress(MemoryTuiError):
-                self._measure(self._stop)
+        try:
+            if not self._stop.wait(_LATER_SECONDS):
+                # Whoever asks next meets the same and says it; until then levels go by the usual values, and say so.
+                with suppress(MemoryTuiError):
+                    self._measure(self._stop)
+        finally:
+            with self._lock:
+                self._thread = None

@@ -49,9 +49,14 @@ _VARIABLES = (
 
 
 def path_of(plan: Plan) -> Path | None:
-    """Where the keeper of the index of `plan` listens; None where it cannot, or where another program searches."""
-    # QMD is a program that each process starts, with the environment of its own.
-    return keeper_socket.socket_path(plan.index, VERSION, default_path().parent) if plan.backend == "builtin" else None
+    """Where the keeper of the index of `plan` listens; None where it cannot, for a sample, or where another program
+    searches.
+    """
+    # QMD is a program that each process starts, with the environment of its own. A sample goes with its process, so
+    # nobody would replace the socket of a demo that was killed.
+    if plan.backend != "builtin" or plan.asked.sample:
+        return None
+    return keeper_socket.socket_path(plan.index, VERSION, default_path().parent)
 
 
 # --- what the settings of a process come to ------------------------------------------------------------------------
@@ -149,8 +154,8 @@ class KeeperClient:
             return KeeperRefusal("malformed")
 
     def _send(self, question: Mapping[str, Any], seconds: float, stop: Stop) -> KeeperReply | KeeperRefusal:
-        # Where nobody listens, no socket is made.
-        if self._path is None or not self._path.exists():
+        # Where nobody listens, or this user may not ask, no socket is made.
+        if self._path is None or not os.access(self._path, os.W_OK):
             return KeeperRefusal("absent")
         return keeper_socket.ask(self._path, VERSION, self._settings, question, seconds, stop)
 

@@ -192,7 +192,11 @@ def ask(
     Where it raises a MemoryTuiError, its name, message and next step are the `error` of the answer. Raises Cancelled
     when `stop` is set meanwhile.
     """
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError as error:
+        # Too many files are open.
+        return KeeperRefusal("absent", error.strerror or "")
     with _closing(connection), stop.around(lambda: _end(connection)):
         try:
             return _asked(connection, path, {"version": version, "settings": settings, "question": question}, seconds)

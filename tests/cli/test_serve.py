@@ -105,6 +105,10 @@ async def test_without_the_token_or_from_elsewhere_nothing_is_served() -> None:
             async with session.get(here + path.format(token=f"/{token}"), headers=fitted) as answer:
                 assert answer.status == 403, (path, headers)
                 assert token not in await answer.text()
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+        writer.write(f"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
+        assert (await reader.readline()).split()[1] == b"403"
+        writer.close()
 
 
 @in_loop
@@ -136,6 +140,7 @@ async def test_a_tab_is_a_process_that_ends_with_it() -> None:
             second = int((await said(other)).split()[0])
             assert size == b"100x1000"
             await tab.send_str("nonsense")
+            await tab.send_str("[" * 100_000)
             await tab.send_str('["resize", {"width": "x"}]')
             await tab.send_str('["stdin", "ä"]')
             assert await said(tab) == "ä".encode()

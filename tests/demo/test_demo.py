@@ -348,7 +348,7 @@ def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPa
         assert old & found.days.keys(), "and one that somebody does"
         assert found.weeks("MEMORY.md", TODAY, 8)[-1], "a line of recalls in the list of notes"
     assert not activity.read(workspace).days
-    assert not list(tmp_path.rglob("*.jsonl"))
+    assert not [path for path in (tmp_path / "state").rglob("*") if path.is_file()], "nor a lock of a record"
 
 
 def test_it_holds_a_conflict_and_three_languages(opened: Engine) -> None:

@@ -102,6 +102,26 @@ def kept(workspace: Path) -> Iterator[Engine]:
         yield engine
 
 
+def test_a_state_folder_that_nobody_may_read_costs_no_answer(
+    near: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the superuser, whom no mode keeps out, the folder is closed by hand."""
+
+    def closed(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Any = ".", *args: Any, **named: Any) -> Any:
+            if isinstance(path, str | os.PathLike) and near in Path(path).parents:
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *args, **named)
+
+        return call
+
+    for name in ("stat", "scandir", "listdir"):
+        monkeypatch.setattr(os, name, closed(getattr(os, name)))
+    found = client(workspace).greet()
+    assert isinstance(found, KeeperRefusal)
+    assert found.code == "absent"
+
+
 # --- the same answers ----------------------------------------------------------------------------------------------
 
 
@@ -528,6 +548,30 @@ def test_a_path_too_long_goes_to_the_runtime_folder_or_nowhere(near: Path, monke
     assert found != socket_path("index", "1", far / "another")
     monkeypatch.delattr(socket, "AF_UNIX")
     assert socket_path("index", "1", near) is None
+
+
+def test_where_no_file_can_be_opened_each_answers_by_itself(
+    near: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = near / "i-1.sock"
+
+    def full(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(socket, "socketpair", full)
+    heard: list[Event] = []
+    leadership = locks.Leadership(lambda: workspace.parent / "i.sqlite", heard.append)
+    leadership.serve_with(lambda: KeeperSocket(path, "1", {}, lambda question, _: question))
+    assert leadership.leads()
+    assert "(Too many open files)" in next(event.text for event in heard if isinstance(event, Noticed))
+    leadership.close()
+    monkeypatch.setattr(socket, "socket", full)
+    assert ask(path, "1", {}, {}, 1, Stop()) == KeeperRefusal("absent", "Too many open files")
+
+
+def test_a_demo_leaves_no_socket_behind(workspace: Path) -> None:
+    assert keeper.path_of(plan(options(workspace))) is not None
+    assert keeper.path_of(plan(options(workspace, sample=True))) is None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the superuser can be another user")

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -236,6 +237,15 @@ def _without_last_row(path: Path) -> None:
         np.savez(path, q=data["q"][:-1], scale=data["scale"], vocabulary=data["vocabulary"])
 
 
+def _with_a_bit_turned(after: bytes, far: int) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        whole = bytearray(TABLE.read_bytes())
+        whole[whole.index(after) + far] ^= 4
+        path.write_bytes(whole)
+
+    return spoil
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -245,8 +255,11 @@ def _without_last_row(path: Path) -> None:
         lambda path: path.write_bytes(TABLE.read_bytes()[:500_000]),
         lambda path: np.savez(path, q=np.zeros(3)),
         _without_last_row,
+        # "(29524, 256)" becomes "(29524( 256)".
+        _with_a_bit_turned(b", 256)", 0),
+        _with_a_bit_turned(b"scale.npy", 1_000),
     ],
-    ids=["missing", "empty", "noise", "cut short", "other arrays", "uneven"],
+    ids=["missing", "empty", "noise", "cut short", "other arrays", "uneven", "header", "scale"],
 )
 def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path: Path) -> None:
     path = tmp_path / "table.npz"

@@ -191,6 +191,9 @@ def test_it_is_measured_again_once_the_notes_have_grown_by_half(tmp_path: Path) 
     with Engine.open(replace(options, changes=(("profile", "openclaw-2026.3"),))) as opened:
         opened.indexer.sync()
         assert not opened.queries.measure_unrelated(Stop()), "that release knows no levels"
+    with Engine.open(replace(options, sample=True, changes=(("profile", "recommended"),))) as opened:
+        opened.indexer.sync()
+        assert opened.queries.measure_unrelated(Stop()), "and of a sample nothing is kept"
     with Engine.open(replace(options, changes=(("profile", "recommended"),))) as opened:
         opened.indexer.sync()
         assert opened.queries.measure_unrelated(Stop())
@@ -231,6 +234,22 @@ def test_it_waits_for_nobody_who_closes() -> None:
     thread.join(5)
     assert not thread.is_alive()
     assert calls == []
+
+
+def test_it_measures_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_tui.engine.unrelated_memory._LATER_SECONDS", 0.0)
+    begun, done = threading.Semaphore(0), threading.Event()
+
+    def measure(_: Stop) -> None:
+        begun.release()
+        assert done.wait(30)
+
+    upkeep = UnrelatedUpkeep(measure, Stop())
+    upkeep.request()
+    assert begun.acquire(timeout=30)
+    upkeep.request()
+    assert len([one for one in threading.enumerate() if one.name == "engine-unrelated"]) == 1
+    done.set()
 
 
 def test_openclaw_says_nothing_of_it(engine: Engine) -> None:

@@ -336,6 +336,18 @@ def test_the_editor_colours_markdown_and_finds_text(app: MemoryApp) -> None:
         for key, place in (("enter", (5, 8)), ("ctrl+f", (5, 0)), ("up", (5, 8)), ("up", (5, 0)), ("down", (5, 8))):
             await press(pilot, key)
             assert area.selection.start == place, key
+        # A click leads from the box to the text, where what is found moves with what is typed.
+        area.insert("Router\n", (0, 0))
+        await settled(pilot)
+        assert coloured(area, 6) == {"Router": "found", "router": "found"}
+        await press(pilot, "down")
+        assert said(app).endswith(" of 3.")
+        area.delete((0, 0), (1, 0))
+        await settled(pilot)
+        await press(pilot, "down", "up")
+        area.move_cursor((5, 8))
+        await press(pilot, "up", "down")
+        assert area.selection.start == (5, 8)
         await press(pilot, "escape", "X")
         assert area.document.get_line(5) == "Router, X"
         assert coloured(area, 5) == {}

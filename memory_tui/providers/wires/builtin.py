@@ -155,7 +155,9 @@ class StaticTable:
 
         self._whole: npt.NDArray[np.uint8] = np.asarray(np.memmap(path, np.uint8, "r"))
         self._parts = _parts(self._whole)
-        self._checked = False
+        self._checked = set[str]()
+        # A token that has another's vector misleads one question, where no number is left every score is lost.
+        self.check("scale.npy", "vocabulary.npy")
         self.q: npt.NDArray[np.int8] = self._array("q", np.dtype(np.int8))
         self.scale: npt.NDArray[np.float32] = self._array("scale", np.dtype(np.float32))
         vocabulary = self._array("vocabulary", np.dtype(np.uint8)).tobytes().decode().split("\n")
@@ -168,27 +170,32 @@ class StaticTable:
     def _array(self, name: str, kind: np.dtype[Any]) -> npt.NDArray[Any]:
         """An array of the file, mapped where its bytes lie as they have to. Raises KeyError, ValueError."""
         import io
+        import tokenize
 
         from numpy.lib import format as npy
 
         part = self._parts[f"{name}.npy"]
         file = io.BytesIO(self._whole[part.first : part.first + _NPY_HEADER].tobytes())
         npy.read_magic(file)
-        shape, _, found = npy.read_array_header_1_0(file)
+        try:
+            shape, _, found = npy.read_array_header_1_0(file)
+        except (SyntaxError, tokenize.TokenError) as error:
+            # NumPy takes a header that is no Python for one that an old Python wrote, and lets its parser speak.
+            raise ValueError(f"{name} has no header: {error.args[0]}") from error
         if found != kind:
             raise ValueError(f"{name} holds {found}")
         data = self._whole[part.first + file.tell() : part.last]
         return (data if found.itemsize == 1 else data.copy()).view(found).reshape(shape)
 
-    def check(self) -> None:
-        """Compare what is on disk with its checksums, once. Raises ValueError."""
+    def check(self, *names: str) -> None:
+        """Compare the parts `names`, or all, with their checksums, each once. Raises ValueError, KeyError."""
         import zlib
 
-        if not self._checked:
-            for name, part in self._parts.items():
-                if zlib.crc32(self._whole[part.first : part.last].data) != part.crc:
-                    raise ValueError(f"{name} is damaged")
-            self._checked = True
+        for name in {*(names or self._parts)} - self._checked:
+            part = self._parts[name]
+            if zlib.crc32(self._whole[part.first : part.last].data) != part.crc:
+                raise ValueError(f"{name} is damaged")
+            self._checked.add(name)
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
         """Float32 array (len(ids), DIMS): the vectors of tokens."""
@@ -230,7 +237,7 @@ _loaded: dict[Path, StaticTable] = {}
 
 
 def static_table(path: Path = TABLE, *, checked: bool = False) -> StaticTable:
-    """The table at `path`, opened in about 20 ms unless somebody has it; with `checked` held against its checksums.
+    """The table at `path`, opened in about 20 ms unless somebody has it; with `checked` held against all its checksums.
 
     Raises ProviderError when it cannot be read, or is not what it was.
     """

@@ -55,6 +55,7 @@ class EditArea(TextArea):
         super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent", read_only=True)
         self.cursor_blink = False
         self._fences: list[int] = []
+        self._wanted = ""
         self._matches: Sequence[Match] = ()
         self._found: Mapping[int, Sequence[Match]] = {}
         self._outside: frozenset[int] = frozenset()
@@ -76,21 +77,27 @@ class EditArea(TextArea):
 
     @on(TextArea.Changed)
     def recolour(self) -> None:
-        """Look where blocks of code begin and end now: lines that were not typed in may belong to one."""
+        """Look where blocks of code and what was found are now: lines that were not typed in change too."""
         lines = map(self.document.get_line, range(self.document.line_count))
         fences = [row for row, line in enumerate(lines) if _FENCE.match(line)]
         if fences != self._fences:
             self._fences = fences
             self._drawn_otherwise()
+        if self._wanted:
+            self._look()
 
     def find(self, text: str) -> str:
         """Mark where `text` is, and go to the first place from the cursor on; returns what a person should know."""
-        self._matches = find_in(self.document.lines, text)
-        self._found = {row: list(found) for row, found in groupby(self._matches, itemgetter(0))}
-        self._drawn_otherwise()
+        self._wanted = text
+        self._look()
         if not self._matches:
             return f'"{text}" is not in this note.' if text else ""
         return self._to(bisect_left(self._matches, (*min(self.selection), 0)))
+
+    def _look(self) -> None:
+        self._matches = find_in(self.document.lines, self._wanted)
+        self._found = {row: list(found) for row, found in groupby(self._matches, itemgetter(0))}
+        self._drawn_otherwise()
 
     def to_match(self, direction: int) -> str:
         """Go to the next place, or with -1 to the one before; behind the last one comes the first."""
