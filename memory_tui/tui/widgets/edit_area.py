@@ -55,6 +55,7 @@ class EditArea(TextArea):
         super().__init__(id="text", soft_wrap=True, show_line_numbers=True, tab_behavior="indent", read_only=True)
         self.cursor_blink = False
         self._fences: list[int] = []
+        self._sought = ""
         self._matches: Sequence[Match] = ()
         self._found: Mapping[int, Sequence[Match]] = {}
         self._outside: frozenset[int] = frozenset()
@@ -85,20 +86,24 @@ class EditArea(TextArea):
 
     def find(self, text: str) -> str:
         """Mark where `text` is, and go to the first place from the cursor on; returns what a person should know."""
-        self._matches = find_in(self.document.lines, text)
+        self._sought, self._matches = text, find_in(self.document.lines, text)
         self._found = {row: list(found) for row, found in groupby(self._matches, itemgetter(0))}
         self._drawn_otherwise()
         if not self._matches:
-            return f'"{text}" is not in this note.' if text else ""
+            return self._not_found if text else ""
         return self._to(bisect_left(self._matches, (*min(self.selection), 0)))
 
     def to_match(self, direction: int) -> str:
         """Go to the next place, or with -1 to the one before; behind the last one comes the first."""
         if not self._matches:
-            return "Nothing is found yet: type what to find."
+            return self._not_found if self._sought else "Nothing is found yet: type what to find."
         here = bisect_left(self._matches, (*min(self.selection), 0))
         at_place = here < len(self._matches) and self._matches[here][:2] == min(self.selection)
         return self._to(here + (at_place if direction > 0 else -1))
+
+    @property
+    def _not_found(self) -> str:
+        return f'"{self._sought}" is not in this note.'
 
     def _to(self, at: int) -> str:
         at %= len(self._matches)
