@@ -464,7 +464,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("previous_knob", "up", "tune", "previous knob", palette=False),
     Action("less", "less", "tune", "a step less", "Less", palette=False),
     Action("more", "more", "tune", "a step more", "More", palette=False),
-    Action("type_value", "do", "tune", "type a value: digits, then enter", "Value", palette=False),
+    Action("type_value", "do", "tune", "type a value: digits, then enter", "Set", palette=False),
     Action("less_fine", "less fine", "tune", "a fine step less", palette=False),
     Action("more_fine", "more fine", "tune", "a fine step more", palette=False),
     Action(

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 POINT, HIT, FOCUS, QUESTION = "•", "●", "◉", "✱"
 MANY = 200
 """Points from which braille is drawn, eight points a cell."""
-COLOURS = ("$vector", "$words", "$good", "$mark", "$key", "$bad", "$body", "$quiet")
-"""Of groups, in their order."""
+COLOURS = ("$vector", "$words", "$good", "$bad", "$body", "$quiet", "$key", "$mark")
+"""Of groups, in their order; themes with one colour for vector and key, or words and mark, repeat the last two."""
 _DOTS = np.array(((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80)))
 """The bits of the dots of a braille cell, row by row."""
 TOLD = 5
