@@ -11,7 +11,8 @@ ANSWER = ("answer",)
 OWN = ("changes", "engine")
 WRITABLE = ("writable", "engine")
 CHANGE = ("writable", "note")
-MARKED = ("writable", "note or marks")
+LISTED = ("note or marks",)
+MARKED = ("writable", *LISTED)
 DECIDE = ("writable", "suggestion")
 
 
@@ -130,8 +131,8 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
         "Edit",
         ("writable", "editor", "note"),
     ),
-    Action("cite", "cite", "notes", "copy the citation: path#Lfirst-Llast", "Cite", NOTE),
-    Action("copy", "copy", "notes", "copy as: text with citation, citation, Markdown, JSON, command", "", NOTE),
+    Action("cite", "cite", "notes", "copy the citation, of all that is marked: path#Lfirst-Llast", "Cite", LISTED),
+    Action("copy", "copy", "notes", "copy as: text with citation, citation, Markdown, JSON, command", "", LISTED),
 )
 
 INBOX_ACTIONS: tuple[Action, ...] = (
@@ -463,7 +464,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("previous_knob", "up", "tune", "previous knob", palette=False),
     Action("less", "less", "tune", "a step less", "Less", palette=False),
     Action("more", "more", "tune", "a step more", "More", palette=False),
-    Action("type_value", "do", "tune", "type a value: digits, then enter", "Value", palette=False),
+    Action("type_value", "do", "tune", "type a value: digits, then enter", "Set", palette=False),
     Action("less_fine", "less fine", "tune", "a fine step less", palette=False),
     Action("more_fine", "more fine", "tune", "a fine step more", palette=False),
     Action(
@@ -481,7 +482,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
 AGENT_ACTIONS: tuple[Action, ...] = (
     Action("open", "do", "agents", "connect this agent: shows the difference of its files first", "Connect", ENGINE),
     Action("disconnect", "remove", "agents", "disconnect this agent: shows the difference first", "Disconnect", ENGINE),
-    Action("again", "look again", "agents", "ask the server of each connected agent", "Ask", ENGINE, palette=False),
+    Action("again", "look again", "agents", "ask the server of each connected agent", "Check", ENGINE, palette=False),
     Action("write", "do", "connection", "write this difference, with a backup of each file", "Write", OWN),
 )
 

@@ -49,6 +49,12 @@ class Draft:
         return "\n".join(out + self._lines[at:])
 
 
+def whole(engine: Engine, paths: Sequence[str]) -> list[tuple[tuple[str, int, int], str]]:
+    """Path, first and last line of each of the notes `paths`, with its text. Raises MemoryTuiError."""
+    texts = {path: engine.notes.read(path).text.removesuffix("\n") for path in paths}
+    return [((path, 1, text.count("\n") + 1), visible(text)) for path, text in texts.items()]
+
+
 def visible(text: str) -> str:
     """`text` safe to show; line ends become LF, and a tab stays a tab, because an editor draws it as space."""
     return text if text.isprintable() else "\n".join(map(_visible, text.replace("\r\n", "\n").split("\n")))

@@ -51,6 +51,13 @@ def test_marked_notes_are_archived_trashed_and_promoted_as_one(workspace: Path) 
         tree.reveal("memory/network.md")
         await press(pilot, "h")
         assert "2 marked, 1 out of sight" in text_of(app), "a folded group keeps its marks, and says so"
+        assert "■ 1 of " in text_of(app)
+        await press(pilot, "y")
+        lines = {path: data.count(b"\n") for path, data in before.items()}
+        marked = ("memory/2026-03-19.md", "memory/network.md")
+        assert copied(app) == [f"{path}#L1-L{lines[path]}" for path in marked], "of all that is marked, on a group too"
+        await press(pilot, "Y", "enter")
+        assert all(one in app.clipboard for one in (*copied(app)[:1], "memory/network.md#L1-L"))
 
         await press(pilot, "m")
         assert "memory/network.md stays: only daily logs of earlier days are archived." in text_of(app)

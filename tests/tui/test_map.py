@@ -11,7 +11,7 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.map.map_view import MapView
 from memory_tui.tui.widgets.calendar import Calendar
-from memory_tui.tui.widgets.plane import Plane
+from memory_tui.tui.widgets.plane import FOCUS, Plane
 from memory_tui.tui.widgets.reader import Reader
 from tests.support.tui import LARGE, SMALL, ask, drive, make_app, matches_screens, press, said, sample, text_of
 
@@ -81,6 +81,11 @@ def test_both_pictures_at_every_size(workspace: Path) -> None:
         assert plane.hits[int(plane.found.rowids[first])] == 1, "the first hit is in focus"
         await press(pilot, "l")
         assert plane.found.points[plane.at][0] > plane.found.points[first][0]
+        drawn = [line.text for line in plane.render_lines(plane.size.region)]
+        assert sum(line.count(FOCUS) for line in drawn) == 2, "one point is in focus, which the words tell too"
+        assert "Mark" not in text_of(app), "what is done with rows is no matter of the plane"
+        await press(pilot, "space")
+        assert "Nothing can be marked in this pane" in said(app)
         await press(pilot, "h", "enter")
         reader = app.screen.query_one(Reader)
         assert reader.page is not None

@@ -23,7 +23,7 @@ from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.dialogs import Preview, Prompt
+from memory_tui.tui.views.dialogs import Preview, Prompt, path_of
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
@@ -451,6 +451,15 @@ def test_a_part_of_a_name_is_completed(app: MemoryApp) -> None:
         assert "memory/network.md:24-43" in text_of(app)
 
     drive(app, steps)
+
+
+def test_part_of_one_name_is_enough() -> None:
+    paths = {name: name for name in ("MEMORY.md", "memory/network.md", "memory/work/notes.md", "memory/work/net.md")}
+    assert path_of("MEMORY.md", paths) == ("MEMORY.md", ""), "a whole name, though it is part of others"
+    assert path_of("Network", paths) == ("memory/network.md", "")
+    assert path_of("memory/gone.md", paths) == ("memory/gone.md", ""), "the engine knows why it is no note"
+    assert path_of("net", paths) == ("", "2 notes have “net” in the name. W, then tab completes it.")
+    assert path_of("pi-hole\x1b", paths)[1] == "No note has “pi-hole␛” in the name. / asks for words."
 
 
 def test_a_change_that_recalls_a_line_is_applied_from_there(workspace: Path) -> None:

@@ -18,6 +18,7 @@ from textual.widgets.option_list import Option
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit_path
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_page import closest
 from memory_tui.tui.views.view import Dialog
 from memory_tui.tui.widgets.note_side import DiffList
@@ -122,6 +123,21 @@ Propose = Callable[[str], Sequence[str]]
 def nothing(_typed: str, /) -> Sequence[str]:
     """No proposals."""
     return ()
+
+
+def path_of(letters: str, paths: Mapping[str, str]) -> tuple[str, str]:
+    """The path that `letters` mean, of `paths` by their safe names, and why there is none, as a sentence.
+
+    Part of one name is enough. What looks like a path of no note is returned as it is: the engine knows why.
+    """
+    if letters in paths:
+        return paths[letters], ""
+    found = [path for name, path in paths.items() if letters.casefold() in name.casefold()]
+    if len(found) == 1 or (not found and ("/" in letters or letters.endswith(".md"))):
+        return (found or [letters])[0], ""
+    count = f"{len(found):,} notes have" if found else "No note has"
+    way = f"{key_of('why line')}, then tab completes it." if found else f"{key_of('ask')} asks for words."
+    return "", f"{count} “{one_line(letters)}” in the name. {way}"
 
 
 def near(paths: Sequence[str]) -> Propose:
@@ -270,6 +286,11 @@ class NameList(RowList):
         return [(f" {fit_path(safe(self.names[row]), width - 1 - len(new))}", ""), (new, "muted")]
 
 
+NO_NAME = "no such name: backspace, or esc leaves"
+LEAST_PICKED, AROUND_PICKED = 6, 4
+"""Lines of the shortest list of names, and those that stand around it."""
+
+
 class Picker(Dialog[str]):
     """Letters narrow the list, arrows move in it, enter takes a name, esc none.
 
@@ -295,6 +316,7 @@ class Picker(Dialog[str]):
         """Letters above the list."""
         with Vertical(id="picker") as box:
             box.border_title = self._title
+            box.styles.max_height = max(LEAST_PICKED, len(self._names) + 1) + AROUND_PICKED
             yield Box(placeholder="a few letters of its name", id="letters")
             yield NameList()
 
@@ -314,7 +336,8 @@ class Picker(Dialog[str]):
         found = [self._names[at] for at in closest(self._folded, typed)]
         offered = [typed] if self._new and typed and typed not in found else []
         self.query_one(NameList).show([*found, *offered], self._new if offered else "")
-        self.query_one("#picker", Vertical).border_subtitle = f"{plural(len(found), 'name')}, enter takes one"
+        listed = f"{plural(len(found), 'name')}, enter takes one" if found or offered else NO_NAME
+        self.query_one("#picker", Vertical).border_subtitle = listed
 
     def action_move(self, way: str) -> None:
         """Move in the list while typing."""

@@ -17,6 +17,7 @@ from textual.widgets import Input
 from memory_tui.core.events import Event
 from memory_tui.tui.action import Context
 from memory_tui.tui.home import Home, home_of
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.navigation import make
 from memory_tui.tui.state import Facts
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NO_ROWS = f"Nothing can be marked in this pane. {key_of('help')} shows its keys."
 BROAD = 116
 """Columns from which on there is room beside a reader."""
 HUGE = 160
@@ -145,6 +147,8 @@ class View(Screen[None]):
     SCROLL_LINES = 3
     MORE_PLACES: ClassVar[tuple[str, ...]] = ()
     """Places between the pane in focus and the view itself."""
+    unhinted: frozenset[str] = frozenset()
+    """Places whose keys work, and are not hinted at now."""
     _following = False
 
     def __init_subclass__(cls) -> None:
@@ -327,7 +331,8 @@ class View(Screen[None]):
     def update_hints(self) -> None:
         """Bring the key hints up to date."""
         if self.is_mounted and alive(self):
-            self.query_one(KeyHints).show(self.places(), self.context())
+            places = [place for place in self.places() if place not in self.unhinted]
+            self.query_one(KeyHints).show(places, self.context())
 
     def show_message(self, sentence: str) -> None:
         """Show a sentence in the message line for three seconds; a view that is being left shows none."""
@@ -360,11 +365,15 @@ class View(Screen[None]):
         """Mark the row under the cursor, or take its mark away."""
         if isinstance(rows := self._marking(), RowList):
             rows.marks.row()
+        else:
+            self.show_message(NO_ROWS)
 
     def do_mark_all(self) -> None:
         """Mark every row of this kind, or none."""
         if isinstance(rows := self._marking(), RowList):
             rows.marks.kind()
+        else:
+            self.show_message(NO_ROWS)
 
     def do_scroll_down(self) -> None:
         """Scroll the other pane without leaving this one."""

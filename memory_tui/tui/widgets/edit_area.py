@@ -91,7 +91,7 @@ class EditArea(TextArea):
         self._wanted = text
         self._look()
         if not self._matches:
-            return f'"{text}" is not in this note.' if text else ""
+            return self._not_found if text else ""
         return self._to(bisect_left(self._matches, (*min(self.selection), 0)))
 
     def _look(self) -> None:
@@ -102,10 +102,14 @@ class EditArea(TextArea):
     def to_match(self, direction: int) -> str:
         """Go to the next place, or with -1 to the one before; behind the last one comes the first."""
         if not self._matches:
-            return "Nothing is found yet: type what to find."
+            return self._not_found if self._wanted else "Nothing is found yet: type what to find."
         here = bisect_left(self._matches, (*min(self.selection), 0))
         at_place = here < len(self._matches) and self._matches[here][:2] == min(self.selection)
         return self._to(here + (at_place if direction > 0 else -1))
+
+    @property
+    def _not_found(self) -> str:
+        return f'"{self._wanted}" is not in this note.'
 
     def _to(self, at: int) -> str:
         at %= len(self._matches)

@@ -227,7 +227,10 @@ class FileTree(RowList):
         if isinstance(item, Group):
             sign = "▾" if self._open[item.key] or self._filter else "▸"
             count = plural(len(item.files), "note")
-            return [(fit(f"{sign} {item.title}", width - len(count) - 1), "head"), (count, "muted"), (" ", "")]
+            marked = sum(file.path in self.marks for file in item.files)
+            most = f"■ {marked} of " if marked else ""
+            room = width - len(most) - len(count) - 1
+            return [(fit(f"{sign} {item.title}", room), "head"), (most, "mark"), (count, "muted"), (" ", "")]
         state = state_word(item)
         glyph, style = (" ", "") if state == "fresh" else SIGNS.get(state, ("~", "warn"))
         right = list(self._columns(item, width)) if state == "fresh" else [(f" {state} ", style)]

@@ -6,14 +6,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from rich.cells import cell_len
+from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
+from textual.strip import Strip
+from textual.style import Style as VisualStyle
 from textual.widget import Widget
 
 from memory_tui.core.sanitize import safe
-from memory_tui.tui.draw import fit, fit_path, is_wide, runs
+from memory_tui.tui.draw import Piece, fit, fit_path, is_wide, runs, strip
 from memory_tui.tui.keymap import bindings
 
 if TYPE_CHECKING:
@@ -22,13 +27,16 @@ if TYPE_CHECKING:
 POINT, HIT, FOCUS, QUESTION = "•", "●", "◉", "✱"
 MANY = 200
 """Points from which braille is drawn, eight points a cell."""
-COLOURS = ("$vector", "$words", "$good", "$mark", "$key", "$bad", "$body", "$quiet")
-"""Of groups, in their order."""
+COLOURS = ("$vector", "$words", "$good", "$bad", "$body", "$quiet", "$key", "$mark")
+"""Of groups, in their order; themes with one colour for vector and key, or words and mark, repeat the last two."""
 _DOTS = np.array(((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80)))
 """The bits of the dots of a braille cell, row by row."""
 TOLD = 5
 """Lines of words below the points."""
 NEIGHBOURS = 3
+SIMILAR = "   most similar: "
+BROAD, LONG_PATH, SHORT_PATH = 118, 28, 20
+"""Cells from which there is room for long paths of what is similar; cells of such paths, and of others."""
 WAITING = "Placing the chunks by their vectors ..."
 
 
@@ -53,12 +61,18 @@ class Plane(Widget, can_focus=True):
         self.at = 0
         self._said = WAITING
         self._cells: dict[tuple[int, int], int] = {}
-        self._drawn: tuple[tuple[int, int, int], dict[tuple[int, int], tuple[str, str]]] | None = None
+        self._laid_out: tuple[int, int, Style] | None = None
+        """Width, height and style that the rows are drawn for."""
+        self._grid: dict[tuple[int, int], Piece] = {}
+        self._strips: dict[int, Strip] = {}
+        self._words: list[Piece] = []
+        self._styles: dict[str, Style] = {}
 
     def show(self, found: Landscape | None, hits: Mapping[int, int], said: str = WAITING) -> None:
         """Show the points of `found`, or a sentence; the cursor begins at the first hit."""
         first = self.found is None
         self.found, self.hits, self._said = found, hits, said
+        self._laid_out = None
         if found is not None:
             self.at = min(self.at, len(found.rowids) - 1)
             if first and hits:
@@ -79,23 +93,60 @@ class Plane(Widget, can_focus=True):
         return max(3, self.size.height - TOLD)
 
     def render(self) -> Content:
-        """The points with the names of their groups, then the one under the cursor in words."""
-        found = self.found
-        if found is None or self.size.width < 10:
-            return Content.styled(f" {self._said}", "$quiet")
-        grid = self._grid(found)
-        lines = []
-        for y in range(self._height):
-            row = [grid.get((x, y), (" ", "")) for x in range(self.size.width)]
-            lines.append(Content.assemble(*runs(row)))
-        lines += [Content.styled(fit(line, self.size.width), style) for line, style in self.words(found)]
-        return Content("\n").join(lines)
+        """The sentence that stands here while there are no points."""
+        return Content.styled(f" {self._said}", "$quiet")
 
-    def _points(self, found: Landscape) -> dict[tuple[int, int], tuple[str, str]]:
-        """The sign and colour of each cell with points; worked out once for a size."""
+    def notify_style_update(self) -> None:
+        """Styles may have changed with the theme."""
+        self._forget()
+        super().notify_style_update()
+
+    def _forget(self) -> None:
+        self._styles.clear()
+        self._strips.clear()
+        self._laid_out = None
+
+    def _style_of(self, name: str) -> Style:
+        if name not in self._styles:
+            self._styles[name] = VisualStyle.parse(name, self.app.theme_variables).rich_style
+        return self._styles[name]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines to draw. Rows of the picture are kept: a step of the cursor draws two of them anew."""
+        found = self.found
+        if found is not None:
+            known = (self.size.width, self._height, self.rich_style)
+            if known != self._laid_out:
+                self._forget()
+                self._laid_out = known
+                self._grid = self._lit(found)
+            self._words = self.words(found)
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """A row of points, or one of the lines about the one under the cursor."""
+        found, width = self.found, self.size.width
+        if found is None or width < 10:
+            return super().render_line(y)
+        base = self.rich_style
+        if y >= self._height:
+            told = self._words[y - self._height : y - self._height + 1]
+            return strip([(fit(text, width), style) for text, style in told], width, base, self._style_of)
+        column, row = self._cell(*found.points[self.at].tolist())
+        if y == row:
+            cells = [*self._row(y)]
+            cells[column] = (FOCUS, "bold reverse")
+            return strip(runs(cells), width, base, self._style_of)
+        if y not in self._strips:
+            self._strips[y] = strip(runs(self._row(y)), width, base, self._style_of)
+        return self._strips[y]
+
+    def _row(self, y: int) -> list[Piece]:
+        return [self._grid.get((x, y), (" ", "")) for x in range(self.size.width)]
+
+    def _points(self, found: Landscape) -> dict[tuple[int, int], Piece]:
+        """The sign and colour of each cell with points."""
         width, height = self.size.width, self._height
-        if self._drawn is not None and self._drawn[0] == (id(found), width, height):
-            return dict(self._drawn[1])
         across, down = (found.points[:, 0] + 1) / 2 * (width - 1), (1 - found.points[:, 1]) / 2 * (height - 1)
         keys = np.rint(down).astype(np.int64) * width + np.rint(across).astype(np.int64)
         dots = np.zeros(width * height, np.int64)
@@ -107,20 +158,19 @@ class Plane(Widget, can_focus=True):
             sign = chr(0x2800 + int(dots[key])) if many else POINT
             drawn[key % width, key // width] = (sign, COLOURS[int(found.groups[at]) % len(COLOURS)])
         self._cells = {(key % width, key // width): at for key, at in zip(cells.tolist(), first.tolist(), strict=True)}
-        self._drawn = ((id(found), width, height), drawn)
-        return dict(drawn)
+        return drawn
 
-    def _grid(self, found: Landscape) -> dict[tuple[int, int], tuple[str, str]]:
+    def _lit(self, found: Landscape) -> dict[tuple[int, int], Piece]:
+        """The sign and style of each cell: points, the names of their groups, the question and its hits."""
         grid = self._points(found)
         if found.asked is not None:
             grid[self._cell(*found.asked)] = (QUESTION, "bold $match")
         self._name_groups(found, grid)
         for at in np.flatnonzero(np.isin(found.rowids, list(self.hits))).tolist():
             grid[self._cell(*found.points[at].tolist())] = (HIT, "bold $good")
-        grid[self._cell(*found.points[self.at].tolist())] = (FOCUS, "bold reverse")
         return grid
 
-    def _name_groups(self, found: Landscape, grid: dict[tuple[int, int], tuple[str, str]]) -> None:
+    def _name_groups(self, found: Landscape, grid: dict[tuple[int, int], Piece]) -> None:
         """Write the name of each group over its middle, where no point is."""
         for group, name in enumerate(found.names):
             own = found.points[found.groups == group] if name else found.points[:0]
@@ -135,24 +185,28 @@ class Plane(Widget, can_focus=True):
                     grid.update({cell: (sign, "italic $quiet") for cell, sign in zip(cells, signs, strict=True)})
                     break
 
-    def words(self, found: Landscape) -> list[tuple[str, str]]:
-        """The chunk under the cursor, its group and its nearest in words: the text equal of the picture."""
+    def words(self, found: Landscape) -> list[Piece]:
+        """The chunk under the cursor, its group and as many of its nearest as fit: the text equal of the picture."""
         place = self._place(found, self.at)
         hit = self.hits.get(int(found.rowids[self.at]))
         group = found.names[int(found.groups[self.at])]
-        near = "   ".join(f"{self._place(found, at)} {cosine:.2f}" for at, cosine in found.nearest(self.at, NEIGHBOURS))
+        nearest = found.nearest(self.at, NEIGHBOURS)
+        room = LONG_PATH if self.size.width >= BROAD else SHORT_PATH
+        near = [f"{self._place(found, at, room)} {cosine:.2f}" for at, cosine in nearest]
+        while len(near) > 1 and cell_len(SIMILAR + "   ".join(near)) > self.size.width:
+            near.pop()
         recalled = f"   recalled, place {hit}" if hit else "   not recalled" if self.hits else ""
         return [
             ("─" * self.size.width, "$rule"),
             (f" {FOCUS} {place}{recalled}", "bold"),
             (f"   group: {group or 'no common words'}", ""),
-            (f"   most similar: {near}", ""),
+            (SIMILAR + "   ".join(near), ""),
             (f"   This plane keeps {found.share:.0%} of the spread of the vectors.", "$quiet"),
         ]
 
-    def _place(self, found: Landscape, at: int) -> str:
+    def _place(self, found: Landscape, at: int, room: int = LONG_PATH) -> str:
         path, first, last = found.places[at]
-        return f"{fit_path(safe(path), 28)}:{first}-{last}"
+        return f"{fit_path(safe(path), room)}:{first}-{last}"
 
     # --- going about ---------------------------------------------------------------------------------------------
 

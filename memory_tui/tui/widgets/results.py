@@ -330,7 +330,8 @@ class HitList(RowList):
             if not alone:
                 return pieces
             used = sum(cell_len(words) for words, _ in pieces)
-            return [*pieces, ("  ", ""), *self._body(hit, candidate, text, (0, max(0, width - used - 2)))]
+            shown, left = (0, len(text.body)), max(1, width - used - 2)
+            return [*pieces, ("  ", ""), *self._body(hit, candidate, text, shown, left)]
         room = width - INDENT
         lines = list(draw.wrap(text.body, room))
         start, end = lines[min(line, len(lines)) - 1] if line <= len(lines) else (len(text.body), len(text.body))

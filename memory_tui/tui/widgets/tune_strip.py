@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 from rich.cells import cell_len
@@ -17,12 +17,14 @@ from textual.widget import Widget
 from memory_tui.core.errors import SettingError
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Scalar
-from memory_tui.tui.draw import fit
+from memory_tui.tui.draw import fit, wrap
 from memory_tui.tui.home import home_of
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, weighing
 
+VALUE_LINES = 2
+"""Lines of values in a low strip in focus."""
 PACKED_SLIDER = 21
 """Cells of the scale of the knob under the cursor, after a blank."""
 
@@ -75,13 +77,24 @@ def _part(dial: Dial, typed: str, *, here: bool) -> Content:
     return Content.styled(f"{dial.knob.short} {value}{'*' if dial.changed else ''}{counts}".strip(), style)
 
 
-def explained(dial: Dial, width: int) -> Content:
-    """The knob under the cursor on its scale, and what it does."""
+def explained(dial: Dial, width: int) -> list[Content]:
+    """The knob under the cursor on its scale, and what it does: as many lines as a strip in focus has for that."""
     scale = slider(dial, PACKED_SLIDER) if dial.slides and not dial.ignored else ""
-    return Content.assemble((f" {scale}" if scale else "", "$vector"), (f" {describe(dial)}", "$quiet")).truncate(
-        width, ellipsis=True
-    )
+    lead = f" {scale} " if scale else " "
+    words = describe(dial)
+    if _help_lines(width) == 1:
+        return [Content.assemble((lead, "$vector"), (words, "$quiet")).truncate(width, ellipsis=True)]
+    _, end = next(wrap(words, width - cell_len(lead)))
+    rest = Content.styled(f" {words[end:]}", "$quiet").truncate(width, ellipsis=True)
+    return [Content.assemble((lead, "$vector"), (words[:end], "$quiet")), rest]
 
+
+def _help_lines(width: int) -> int:
+    return 1 if width >= ONE_LINE_HELP else 2
+
+
+ONE_LINE_HELP = 150
+"""Cells from which what a knob does fits one line beside its scale."""
 
 CELL = 29
 LABEL, VALUE, SLIDER = 11, 7, 9
@@ -331,8 +344,8 @@ class TuneStrip(Widget, can_focus=True):
     def _packed_at(self, x: int, y: int) -> tuple[int, float | None] | None:
         """In the strip of few lines: a value, or the scale of the knob under the cursor below the values."""
         cursor = self._at if self.has_focus else -1
-        lines, spans = placed(self._dials, cursor, self._entry, self.content_size.width - 1, tight=bool(self._verdict))
-        if self.has_focus and y == min(2, len(lines)) and 1 <= x <= PACKED_SLIDER:
+        lines, spans = self._placed(cursor)
+        if self.has_focus and y == len(lines) and 1 <= x <= PACKED_SLIDER:
             return self._at, (x - 1) / (PACKED_SLIDER - 1)
         found = next((span for span in spans if span.y == y and span.start <= x < span.end), None)
         if found is None:
@@ -369,10 +382,10 @@ class TuneStrip(Widget, can_focus=True):
         return -(-(len(TUNE_KEYS) + 1) // self._columns())
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """One to four lines where the screen is low, else as many as the grid has rows, and one for the metrics."""
+        """One to five lines where the screen is low, else as many as the grid has rows, and one for the metrics."""
         del container, viewport
         if self._packed:
-            return (3 if self.has_focus else 1) + self._known
+            return (VALUE_LINES + _help_lines(width) if self.has_focus else 1) + self._known
         return -(-(len(TUNE_KEYS) + 1) // max(1, (width + 1) // CELL)) + 1
 
     def render(self) -> Content:
@@ -413,12 +426,19 @@ class TuneStrip(Widget, can_focus=True):
             " ",
         )
 
+    def _placed(self, cursor: int) -> tuple[list[Content], list[Span]]:
+        """The lines of values that are shown: those with the knob under the cursor, where there are more."""
+        lines, spans = placed(self._dials, cursor, self._entry, self.content_size.width - 1, tight=bool(self._verdict))
+        here = next((span.y for span in spans if span.at == cursor), 0)
+        top = max(0, here - VALUE_LINES + 1)
+        return lines[top : top + VALUE_LINES], [replace(span, y=span.y - top) for span in spans]
+
     def _line(self) -> Content:
         cursor = self._at if self.has_focus else -1
-        lines, _ = placed(self._dials, cursor, self._entry, self.content_size.width - 1, tight=bool(self._verdict))
+        lines, _ = self._placed(cursor)
         if self.has_focus:
-            help_line = explained(self.dial, self.content_size.width) if self.dial else Content("")
-            return Content("\n").join([*lines[:2], help_line])
+            help_lines = explained(self.dial, self.content_size.width) if self.dial else [Content("")]
+            return Content("\n").join([*lines, *help_lines])
         width = self.content_size.width
         if self._written:
             tail = Content.styled("  as written", "$mark")

@@ -92,6 +92,12 @@ class MapView(View):
         self._list()
         self.recount()
 
+    def update_hints(self) -> None:
+        """What is done with rows is hinted at in the lists, and elsewhere only while rows are marked."""
+        listed = self.focused in (self.forgotten, self.often) or self.forgotten.marks or self.often.marks
+        self.unhinted = frozenset() if listed else frozenset(self.MORE_PLACES)
+        super().update_hints()
+
     def on_screen_resume(self) -> None:
         """Recalls may have come meanwhile."""
         super().on_screen_resume()
@@ -129,7 +135,10 @@ class MapView(View):
     # --- layers and pictures -------------------------------------------------------------------------------------
 
     def do_layer(self) -> None:
-        """The next thing that the calendar counts."""
+        """The next thing that the calendar counts; from the plane, the calendar as it was left."""
+        if self.query_one(Plane).display:
+            self.do_picture()
+            return
         order = list(LAYERS)
         self._layer = order[(order.index(self._layer) + 1) % len(order)]
         if self.found is None:

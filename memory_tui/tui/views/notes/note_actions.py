@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from memory_tui.tui import note_changes
 from memory_tui.tui.note_changes import Carry
@@ -14,8 +14,8 @@ from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.workers import task
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+Places = Sequence[tuple[tuple[str, int, int], str]]
+"""Path, first and last line of each place, with its text."""
 
 ARCHIVE_DAYS = 90
 """Logs older than this are offered for the archive."""
@@ -46,6 +46,25 @@ class NoteActions(Part):
     def _notes(self) -> Sequence[str]:
         """The notes that are marked, where the list is in focus; else none."""
         return () if self.view.focused is self._pane.reader else self._marked()
+
+    def do_cite(self) -> None:
+        """Copy the citation of the place, or those of the notes that are marked in the list."""
+        self._take(lambda places: self.home.cite_places([place for place, _ in places]))
+
+    def do_copy(self) -> None:
+        """Copy the place, or the notes that are marked in the list, as text, citation, Markdown, JSON, command."""
+        self._take(self.home.copy_places)
+
+    def _take(self, then: Callable[[Places], None]) -> None:
+        place = self.view.place_in_note()
+        if marked := self._notes:
+            self._take_whole(marked, then)
+        elif place is not None:
+            then([(place, self.view.text_in_note())])
+
+    @task("copy")
+    async def _take_whole(self, paths: Sequence[str], then: Callable[[Places], None]) -> None:
+        then(await self.home.jobs.run(partial(note_changes.whole, paths=paths)))
 
     def do_promote(self) -> None:
         """Copy lines, or the notes that are marked in the list, to the curated note."""

@@ -165,7 +165,7 @@ class Explainer(Part):
     def do_line(self) -> None:
         """Ask about a line that is not in the list."""
         from memory_tui.explain.why_not import parse
-        from memory_tui.tui.views.dialogs import Prompt, near
+        from memory_tui.tui.views.dialogs import Prompt, near, path_of
 
         facts = self.home.facts
         # The box shows names made safe, so what was chosen there is looked up.
@@ -174,8 +174,9 @@ class Explainer(Part):
 
         def take(place: str | None) -> None:
             if place:
-                path, line = parse(place)
-                self.ask_line(paths.get(path, path), line)
+                letters, line = parse(place)
+                path, problem = path_of(letters, paths)
+                self.ask_line(path, line) if path else self.view.show_message(problem)
 
         ordered = sorted(paths, key=lambda path: hit is None or paths[path] != hit.chunk.path)
         here = [f"{safe(hit.chunk.path)}:{max(1, hit.snippet_line)}"] if hit is not None else []
