@@ -24,7 +24,8 @@ _UNRELATED = state_db.Table("unrelated_evidence")
 _KEYS = {False: "words", True: "pairs"}
 _GROWN = 1.5
 """A note more or less hardly moves what unrelated questions reach."""
-_LATER_SECONDS = 5.0
+LATER_SECONDS = 5.0
+"""A start has other work first, and a command ends before."""
 
 
 class UnrelatedMemory:
@@ -113,7 +114,7 @@ class UnrelatedUpkeep:
 
     def _later(self) -> None:
         try:
-            if not self._stop.wait(_LATER_SECONDS):
+            if not self._stop.wait(LATER_SECONDS):
                 # Whoever asks next meets the same and says it; until then levels go by the usual values, and say so.
                 with suppress(MemoryTuiError):
                     self._measure(self._stop)

@@ -219,7 +219,7 @@ def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkey
     options = Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "index.sqlite"))
     options = replace(options, provider="builtin", changes=(("profile", "recommended"), ("sync.watch", "false")))
     measured = threading.Event()
-    monkeypatch.setattr("memory_tui.engine.unrelated_memory._LATER_SECONDS", 0.01)
+    monkeypatch.setattr("memory_tui.engine.unrelated_memory.LATER_SECONDS", 0.01)
     monkeypatch.setattr(Queries, "measure_unrelated", lambda *_: measured.set())
     with Engine.open(options) as engine:
         engine.start()
@@ -237,7 +237,7 @@ def test_it_waits_for_nobody_who_closes() -> None:
 
 
 def test_it_measures_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_tui.engine.unrelated_memory._LATER_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.engine.unrelated_memory.LATER_SECONDS", 0.0)
     begun, done = threading.Semaphore(0), threading.Event()
 
     def measure(_: Stop) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -24,7 +25,7 @@ class Broken(MemoryTuiError):
 @pytest.fixture
 def jobs() -> WorkerJobs:
     made = WorkerJobs(cast("object", None), lambda _listener: pytest.fail("nothing is opened here"))  # type: ignore[arg-type]
-    made._engine = cast("Engine", object())
+    made._engine = cast("Engine", SimpleNamespace(plan=SimpleNamespace(read_only=False)))
     return made
 
 
@@ -113,14 +114,16 @@ def test_a_write_is_done_though_nobody_waits_and_other_work_is_not_begun(jobs: W
     async def steps() -> None:
         loop = asyncio.get_running_loop()
         threads = [loop.run_in_executor(None, gate.wait) for _ in range(64)]
-        start: Callable[[Callable[[Engine], None]], object] = getattr(jobs, way)
-        task = asyncio.ensure_future(start(lambda _engine: done.append(way)))  # type: ignore[arg-type]
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert not done, "every thread is taken"
-        gate.set()
+        try:
+            start: Callable[[Callable[[Engine], None]], object] = getattr(jobs, way)
+            task = asyncio.ensure_future(start(lambda _engine: done.append(way)))  # type: ignore[arg-type]
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert not done, "every thread is taken"
+        finally:
+            gate.set()
         await asyncio.gather(*threads)
         await until(lambda: not jobs.busy)
 
