@@ -271,7 +271,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 
 def command_of(given: argparse.Namespace) -> list[str]:
-    """The command line of the app in a tab: what was said to `serve`, read-only unless it may write."""
+    """The command line of the app in a tab: the options of `serve`, and --read-only unless the page may write."""
     # Without -P, Python would take modules from the folder that memory-tui was started in.
     words = [sys.executable, "-P", "-m", "memory_tui", "open"]
     for (name, *_), keywords in GLOBAL:

@@ -80,7 +80,7 @@ class Queries:
         """What unrelated queries reach in this workspace, for the levels of answers."""
         from memory_tui.engine.unrelated_memory import UnrelatedMemory
 
-        # Nobody finds again what was measured of a sample.
+        # A sample has a new folder each time, so what was measured of it would never be read.
         writes = not (self._plan.read_only or self._plan.asked.sample)
         return UnrelatedMemory(self._plan.roots.workspace, writes=writes)
 

@@ -213,7 +213,7 @@ class ServedMemory:
         return "" if self._client is None else self._client.plan.settings.word("profile")
 
     def plan(self) -> Plan:
-        """What was decided of the memory, which need not be open for that. Raises MemoryTuiError, Cancelled."""
+        """The run plan of the memory, which need not be open for it. Raises MemoryTuiError, Cancelled."""
         keeper = self._keeper()
         return self.memory().plan if keeper is None else keeper.plan
 

@@ -90,7 +90,7 @@ class UnrelatedEvidence:
 
     @classmethod
     def of(cls, evidence: Sequence[float], generation: int, chunks: int) -> UnrelatedEvidence:
-        """What was reached by some questions, at least one; the fifth of them that reached most is left out."""
+        """The mean of the `evidence` of one question or more, without the highest fifth."""
         lower = sorted(evidence)[: math.ceil((1 - _TOUCHED) * len(evidence))]
         return cls(sum(lower) / len(lower), len(evidence), generation, chunks)
 

@@ -35,7 +35,7 @@ _FEW = 2_000
 _MOST_FEW = 250
 """Questions of which those matches are remembered."""
 _MOST_FREQUENCIES = 50_000
-"""Words whose chunks are counted, beyond which counting begins anew."""
+"""How many counts of words are remembered; at more, all of them are forgotten."""
 _MOST_CHANGES = 20_000
 """Changes that are followed; more are read anew."""
 _DEAD_SHARE, _DEAD_SPARE = 0.25, 1_000
@@ -203,7 +203,7 @@ class PostingLists:
         if counted:
             known.update(zip(((form, word) for word in counted), index.frequency(counted, form), strict=True))
         if len(known) > _MOST_FREQUENCIES:
-            # Who is counting meanwhile goes on with what is known to it.
+            # A thread that is counting now keeps the dictionary that it began with.
             self._frequencies = {}
         return [known[form, word] for word in words]
 
