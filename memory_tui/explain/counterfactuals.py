@@ -117,8 +117,8 @@ class ChangeSet:
 class NotAlone:
     """A knob that moves a chunk, but no value of which recalls it: at `value` it came nearest.
 
-    There its `score` (None: never a candidate) `passes` the gate or does not; of the `limit` that are recalled it would
-    be number `place`, None when that was not worked out because MMR stops at the limit.
+    There its `score` (None: never a candidate) `passes` the gate or does not, where minScore is `floor`; of the `limit`
+    that are recalled it would be number `place`, None when that was not worked out because MMR stops at the limit.
     """
 
     key: str
@@ -127,6 +127,7 @@ class NotAlone:
     passes: bool
     place: int | None
     limit: int
+    floor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +290,11 @@ class _Search:
         if best is None or not moved:
             return None
         _, value, standing = best
-        place = None if self._with(self.settings, knob, value).on("query.hybrid.mmr.enabled") else standing.place
+        settings = self._with(self.settings, knob, value)
+        place = None if settings.on("query.hybrid.mmr.enabled") else standing.place
         score = None if math.isnan(standing.score) else standing.score
-        return NotAlone(knob.key, value, score, standing.place > 0, place or None, standing.limit)
+        floor = settings.number("query.minScore")
+        return NotAlone(knob.key, value, score, standing.place > 0, place or None, standing.limit, floor)
 
     def _standings(self, settings: Settings, knob: Knob, values: Iterator[Scalar]) -> Iterator[tuple[Scalar, Standing]]:
         """Where the chunk stands at each of `values`, in larger and larger batches: most walks are short."""

@@ -417,9 +417,9 @@ def _nearest(found: NotAlone) -> str:
     """How near a knob brings a chunk at its best value."""
     if found.place:
         return f"{ordinal(found.place)}; the limit is {plural(found.limit, 'result')}"
-    if found.passes:
-        return f"not among the first {found.limit}"
-    return "never a candidate" if found.score is None else f"below minScore with {found.score:.3f} at most"
+    if found.passes or found.score is None:
+        return f"not among the first {found.limit}" if found.passes else "never a candidate"
+    return f"below minScore {number(found.floor)} with {against(found.score, found.floor)} at most"
 
 
 def none_alone(found: Sequence[NotAlone]) -> str:

@@ -170,8 +170,8 @@ def _of_qmd(
         found["clamped"] = clamped
     if theirs.behind:
         found["stale"] = True
-    if theirs.remarks:
-        found["notices"] = [one_line(remark) for remark in theirs.remarks]
+    if theirs.claims:
+        found["notices"] = [one_line(claim.sentence) for claim in theirs.claims]
     return found
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from memory_tui.core import jsstring
-from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.qmd.folder import QmdFailure
 from memory_tui.qmd.index import Collection
+from memory_tui.qmd.remarks import HitsLeftOut
 
 _URI = re.compile(r"qmd://([^/?#]+)/([^?#]+)(?:\?[^#]*)?\Z")
 _LINES = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? @@[^\n]*(?:\n|\Z)")
@@ -163,10 +163,12 @@ def _count(absolute: str) -> int:
     return data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
 
 
-def bounded(found: Sequence[QmdHit], most: int, snippet: int, altogether: int) -> tuple[list[QmdHit], str]:
+def bounded(
+    found: Sequence[QmdHit], most: int, snippet: int, altogether: int
+) -> tuple[list[QmdHit], HitsLeftOut | None]:
     """The hits that an agent gets: sources in turn, `most` of them, cut to `snippet` UTF-16 units and `altogether`.
 
-    Also a sentence about what the bounds took, empty where nothing.
+    Also what the bounds took, None where nothing.
     """
     chosen = [replace(hit, snippet=jsstring.utf16_head(hit.snippet, snippet)) for hit in _in_turn(found)[:most]]
     room, kept = altogether, []
@@ -177,8 +179,8 @@ def bounded(found: Sequence[QmdHit], most: int, snippet: int, altogether: int) -
         kept.append(replace(hit, snippet=text))
         room -= jsstring.utf16_len(text)
     if len(kept) == len(found):
-        return kept, ""
-    return kept, f"{plural(len(found) - len(kept), 'hit')} left out by the bounds on hits and characters."
+        return kept, None
+    return kept, HitsLeftOut(len(kept), len(found), most, altogether)
 
 
 def _in_turn(found: Sequence[QmdHit]) -> list[QmdHit]:

@@ -11,13 +11,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import PathRefused, QueryError, Unreadable
-from memory_tui.core.formatting import plural
 from memory_tui.qmd import answer, index, models, options, program
 from memory_tui.qmd.answer import QmdHit, Source
 from memory_tui.qmd.folder import QmdFailure, QmdFolder
 from memory_tui.qmd.index import Coverage, QmdIndex
 from memory_tui.qmd.options import QmdOptions
 from memory_tui.qmd.program import Program
+from memory_tui.qmd.question import terms
+from memory_tui.qmd.remarks import (
+    AskedAsTyped,
+    BlankForQmd,
+    FilesChangedSince,
+    NoneHoldsEveryWord,
+    NoRequiredWord,
+    NothingNear,
+    NothingOfSource,
+    OutOfScope,
+    QmdRemark,
+)
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.scan import Found
@@ -38,8 +49,8 @@ Way = Literal["search", "vsearch", "query", "query vec", "server"]
 class QmdAnswer:
     """One answer of QMD, and how it was had.
 
-    `denied` says why the scope rules gave none, `remarks` what a person should know of it. `ran` is the command as a
-    list of words, empty over the server; `asked` names the collections. Times are in milliseconds.
+    `empty` says why there is no hit, None where there is one; `remarks` what else a person should know of it. `ran` is
+    the command as a list of words, empty over the server; `asked` names the collections. Times are in milliseconds.
     """
 
     query: str
@@ -50,20 +61,14 @@ class QmdAnswer:
     updated: float
     ran: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
-    denied: str = ""
-    remarks: tuple[str, ...] = ()
+    empty: QmdRemark | None = None
+    remarks: tuple[QmdRemark, ...] = ()
     ms: float = 0.0
 
     @property
-    def why_empty(self) -> str:
-        """Why there is no hit, for an answer without one."""
-        if self.denied:
-            return self.denied
-        if not self.query.strip():
-            return "There is nothing to search for."
-        if self.mode == "search":
-            return "No note holds every word of the question, which QMD's search requires."
-        return "QMD found nothing near the question."
+    def claims(self) -> tuple[QmdRemark, ...]:
+        """Everything that is said of it, why it is empty first."""
+        return (*((self.empty,) if self.empty is not None else ()), *self.remarks)
 
     def trace(self) -> dict[str, Any]:
         """How the answer was made, as JSON-ready data."""
@@ -196,10 +201,9 @@ class QmdClient:
             )
         mode = self.options.mode
         if not query.strip():
-            return QmdAnswer(query, mode, "search", (), 0, 0.0, remarks=("There is nothing to search for.",))
+            return QmdAnswer(query, mode, "search", (), 0, 0.0, empty=BlankForQmd())
         if not options.allowed(self.options.scope, session_key):
-            reason = "memory.qmd.scope does not let this chat ask QMD."
-            return QmdAnswer(query, mode, "search", (), 0, 0.0, denied=reason, remarks=(reason,))
+            return QmdAnswer(query, mode, "search", (), 0, 0.0, empty=OutOfScope(session_key))
         began = time.perf_counter()
         state = self.ready(stop)
         sources = {name: one for name, one in state.sources.items() if source in ("", one.source)}
@@ -210,12 +214,11 @@ class QmdClient:
         found, cut = answer.bounded(
             answer.hits(rows, sources), limit, self.options.max_snippet, self.options.max_injected
         )
-        remarks = [cut] if cut else []
+        remarks: list[QmdRemark] = [cut] if cut is not None else []
         if way == "query vec":
-            remarks.append("vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk.")
+            remarks.append(AskedAsTyped("generate"))
         if state.coverage.behind:
-            count = plural(state.coverage.behind, "file")
-            remarks.append(f"{count} changed since QMD's last update: memory-tui qmd update.")
+            remarks.append(FilesChangedSince(state.coverage.behind, state.updated))
         return QmdAnswer(
             query,
             mode,
@@ -225,7 +228,8 @@ class QmdClient:
             state.updated,
             ran,
             tuple(sources),
-            remarks=tuple(remarks),
+            None if rows else _why_empty(query, mode, source, tuple(state.sources), tuple(sources)),
+            tuple(remarks),
             ms=(time.perf_counter() - began) * 1000,
         )
 
@@ -306,6 +310,19 @@ class QmdClient:
         """End what runs."""
         if self._server is not None:
             self._server.close()
+
+
+def _why_empty(query: str, mode: str, source: str, every: tuple[str, ...], asked: tuple[str, ...]) -> QmdRemark:
+    """Why QMD had no row: of the collections `every` those `asked` are of `source`."""
+    if not asked:
+        return NothingOfSource(source, every)
+    if mode != "search":
+        return NothingNear(asked, query)
+    parts = terms(query)
+    words = tuple(part.words for part in parts if not part.negated)
+    if not words:
+        return NoRequiredWord(query)
+    return NoneHoldsEveryWord(asked, words, tuple(part.words for part in parts if part.negated))
 
 
 def _arguments(way: Way, words: str, limit: int, names: Sequence[str]) -> list[str]:

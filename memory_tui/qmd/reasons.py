@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.formatting import plural
-from memory_tui.core.tokens import is_cjk
 from memory_tui.qmd import index
 from memory_tui.qmd.index import Collection
+from memory_tui.qmd.question import terms
+from memory_tui.qmd.remarks import OutOfScope
 
 if TYPE_CHECKING:
     from memory_tui.qmd.answer import QmdHit
@@ -21,20 +20,6 @@ if TYPE_CHECKING:
 
 _DEEPEST = 200
 """How far down QMD's own ranking a note is looked for."""
-_HYPHENATED = re.compile(r"[^\W_][\w'-]*-[^\W_][\w'-]*\Z")
-_DOTTED = re.compile(r"\w+(?:\.\w+)+\Z")
-_PART = re.compile(r'(-?)"([^"]*)"?|([^\s"]+)')
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A part of a question as QMD asks for it: its words, the full-text expression, and whether it must not match."""
-
-    words: str
-    expression: str
-    negated: bool = False
-
-
 # --- what can be known ---------------------------------------------------------------------------------------------
 
 
@@ -51,14 +36,14 @@ class QmdReason(ABC):
 
 @dataclass(frozen=True, slots=True)
 class QmdDenies(QmdReason):
-    """Whoever asks is not let in; `said` is what the answer says of it."""
+    """Whoever asks in the chat `session_key` is not let in."""
 
-    said: str
+    session_key: str
 
     @property
     def sentence(self) -> str:
         """As the answer says it."""
-        return self.said
+        return OutOfScope(self.session_key).sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,42 +187,13 @@ class QmdDoesNotSay(QmdReason):
 # --- how they are found --------------------------------------------------------------------------------------------
 
 
-def terms(query: str) -> list[Term]:
-    """The parts of `query` by QMD's rule: all must match, a word as the beginning of one; those with `-` must not."""
-    found = []
-    for part in _PART.finditer(query):
-        if part[3] is None:
-            phrase = " ".join(filter(None, map(_clean, part[2].split())))
-            found += [Term(part[2], f'"{phrase}"', bool(part[1]))] if phrase else []
-            continue
-        negated, word = part[3].startswith("-"), part[3].removeprefix("-")
-        found += [Term(word, expression, negated) for expression in _expressions(word)]
-    return found
-
-
-def _expressions(word: str) -> Iterator[str]:
-    if _HYPHENATED.match(word):
-        yield f'"{" ".join(filter(None, map(_clean, word.split("-"))))}"'
-    elif _DOTTED.match(word):
-        yield from (f'"{_clean(piece)}"*' for piece in word.split(".") if _clean(piece))
-    elif is_cjk(word):
-        # QMD stores such text with a blank around each character, and asks for the characters in a row.
-        yield f'"{" ".join(letter for letter in word if letter.isalnum())}"'
-    elif cleaned := _clean(word):
-        yield f'"{cleaned}"*'
-
-
-def _clean(word: str) -> str:
-    return "".join(letter for letter in word if letter.isalnum() or letter in "'_").lower()
-
-
 def why(client: QmdClient, found: QmdAnswer, path: str, line: int, stop: Stop | None = None) -> QmdReason:
     """Why line `line` (1-based; 0 for any) of the note `path` is not among the hits `found`, or that it is.
 
     Raises QmdFailure, Cancelled.
     """
-    if found.denied:
-        return QmdDenies(found.denied)
+    if isinstance(found.empty, OutOfScope):
+        return QmdDenies(found.empty.session_key)
     for hit in found.hits:
         if hit.path == path and (not line or hit.start_line <= line <= hit.end_line):
             return QmdGives(path, line, hit.rank)

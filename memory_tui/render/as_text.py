@@ -436,7 +436,7 @@ def of_qmd(found: QmdAnswer, *, as_json: bool, explain: bool) -> None:
         data({**qmd_text.answer(found, explain=explain), "roots": []})
         return
     for remark in found.remarks:
-        _warn(f"memory-tui: {one_line(remark)}")
+        _warn(f"memory-tui: {one_line(remark.sentence)}")
     for line in qmd_text.lines(found, explain=explain):
         _print(line)
 

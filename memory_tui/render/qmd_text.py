@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
+from memory_tui.explain.trace_json import tagged
 
 if TYPE_CHECKING:
     from memory_tui.engine.compare_qmd import QmdComparison, QmdIndexComparison
@@ -27,8 +28,8 @@ def answer(value: QmdAnswer, *, explain: bool) -> dict[str, Any]:
         "model": "qmd",
         "mode": value.mode,
         "fallback": None,
-        "empty": None if value.hits else {"sentence": value.why_empty},
-        "notices": [{"code": "qmd", "message": text, "nextStep": ""} for text in value.remarks],
+        "empty": None if value.empty is None else {**tagged(value.empty), "sentence": value.empty.sentence},
+        "notices": [{"code": "qmd", "message": one.sentence, "nextStep": "", **tagged(one)} for one in value.remarks],
     }
     return {**found, "trace": value.trace()} if explain else found
 
@@ -43,7 +44,7 @@ def lines(value: QmdAnswer, *, explain: bool) -> Iterator[str]:
             yield f"    {NOT_COMPARABLE}: {hit.score:g}; collection {one_line(hit.collection)}"
         yield safe(hit.snippet, keep_newlines=True).strip("\n")
     if not value.hits:
-        yield f"No matches. {value.why_empty}"
+        yield f"No matches. {one_line(value.empty.sentence) if value.empty is not None else ''}".rstrip()
     if explain:
         yield ""
         yield f"QMD {value.mode}, run as {value.way}, {value.ms:.0f} ms, collections {', '.join(value.asked) or 'none'}"

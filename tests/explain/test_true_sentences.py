@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from memory_tui.core.settings import TUNE_KEYS
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why, wording
-from memory_tui.explain.counterfactuals import flips
+from memory_tui.explain.counterfactuals import NotAlone, flips
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.search.trace import AllBelowGate, Trace
@@ -211,3 +212,10 @@ def test_words_inside_of_longer_ones_are_not_called_missing(chinese: Path, opene
     said = why.terms_line("路由器第1的密码是写在柜子里的\n", trace).detail
     assert "missing: giraffe" in said
     assert "not seen: 密码" in said
+
+
+def test_a_score_just_below_minscore_is_printed_below_it() -> None:
+    """No line says "below minScore 1 with 1.000 at most"."""
+    nearest = NotAlone("query.hybrid.temporalDecay.enabled", False, 0.99999871, False, None, 6, 1.0)
+    assert wording.none_alone([nearest]) == "Not by one of these alone: decay (below minScore 1 with 0.999999 at most)."
+    assert "with 0.480 at most" in wording.none_alone([replace(nearest, score=0.4801, floor=0.5)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -633,6 +634,9 @@ def _not_alone(claim: NotAlone, case: Case) -> None:
     assert case.place(found) is None
     own = next((c for c in found.lost if c.chunk == case.chunk), None)
     assert (own is None) == (claim.score is None)
+    assert claim.floor == settings.number("query.minScore")
+    said = re.search(r"below minScore ([0-9.]+) with ([0-9.e-]+) at most", wording.none_alone([claim]))
+    assert said is None or float(said[2]) < float(said[1])
     if own is not None and claim.score is not None:
         # Passages are measured in 32 bits, and several of them at once round otherwise.
         assert abs(own.score - claim.score) < 1e-7

@@ -18,6 +18,7 @@ from memory_tui.core.events import BackendChanged, Noticed
 from memory_tui.engine.backend import Backend
 from memory_tui.qmd import program
 from memory_tui.qmd.folder import QmdFailure
+from memory_tui.qmd.remarks import OutOfScope
 from memory_tui.qmd.upkeep import Upkeep
 from tests.qmd.conftest import Bench, alive, until
 from tests.support.waiting import LONG
@@ -370,7 +371,7 @@ def test_the_scope_answers_before_qmd_is_started(
     with ready.engine(**({} if scope is None else {"qmd.scope": scope})) as engine:
         found = engine.backend.ask("Router", session_key=key)
         assert found is not None
-        assert (bool(found.hits), bool(found.denied)) == (may, not may)
+        assert (bool(found.hits), isinstance(found.empty, OutOfScope)) == (may, not may)
         assert engine.backend.fallback() is None
     assert (len(ready.stub.calls) > count) == may
 
@@ -479,7 +480,7 @@ def test_hits_of_both_sources_come_in_turn_and_within_the_bounds(ready: Bench) -
         found = engine.backend.ask("Router")
     assert found is not None
     assert [len(hit.snippet) for hit in found.hits] == [700, 300]
-    assert any("1 hit left out" in remark for remark in found.remarks)
+    assert any("1 hit left out" in claim.sentence for claim in found.remarks)
 
 
 def test_a_run_that_prints_nothing_is_ended_at_its_time(tmp_path: Path) -> None:

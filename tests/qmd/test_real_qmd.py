@@ -135,7 +135,7 @@ def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench: Bench, mo
         found = engine.backend.client.ask("drinks", 3)
     assert found.way == "query vec"
     assert found.hits
-    assert any("--no-rerank" in remark for remark in found.remarks)
+    assert any("--no-rerank" in claim.sentence for claim in found.remarks)
 
 
 def test_a_project_of_qmds_own_in_the_workspace_takes_nothings_place(bench: Bench) -> None:

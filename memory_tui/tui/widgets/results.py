@@ -114,10 +114,11 @@ COMPARED = "for comparison: the built-in index"
 def rows_of_qmd(answer: QmdAnswer) -> Iterator[Row]:
     """QMD's hits, and what a person should know of them."""
     yield from (QmdRow(hit) for hit in answer.hits)
-    if not answer.hits:
-        yield from guide(answer.why_empty, *answer.remarks)
+    sentences = [one_line(claim.sentence) for claim in answer.claims]
+    if not answer.hits and sentences:
+        yield from guide(*sentences)
     else:
-        yield from (SentenceRow(remark, "warn") for remark in answer.remarks)
+        yield from (SentenceRow(sentence, "warn") for sentence in sentences)
     yield GateRow(COMPARED)
 
 

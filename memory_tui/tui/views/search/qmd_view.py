@@ -148,8 +148,8 @@ class CompareQmdView(View):
         if not found.rows:
             lines += text("Neither found anything.", width, "strong")
         if found.qmd is not None:
-            for remark in found.qmd.remarks:
-                lines += text(one_line(remark), width, "warn")
+            for claim in found.qmd.remarks:
+                lines += text(one_line(claim.sentence), width, "warn")
         return lines
 
     def _saved_lines(self, width: int) -> list[Line]:
