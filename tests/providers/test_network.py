@@ -13,12 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 
 from memory_tui import plan
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
+from memory_tui.providers import http_client
+from memory_tui.providers.http_client import Http
 from memory_tui.providers.provider_options import RequestLimits
 from memory_tui.providers.wires import gguf, llama_process
 from memory_tui.providers.wires.llama_process import Local
@@ -179,6 +182,34 @@ def test_a_certificate_that_nobody_trusts_gets_no_note(encrypted: Play, notes: P
         assert "CERTIFICATE_VERIFY_FAILED" in who.reason
         assert "SSL_CERT_FILE" in who.next_step
     assert encrypted.asked == []
+
+
+def test_certificates_are_read_once_and_not_before_something_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    usual = http_client.httpx.create_ssl_context
+    monkeypatch.setattr(http_client.httpx, "create_ssl_context", lambda **how: made.append(how) or usual(**how))
+    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
+    providers = [Http("OpenAI", "https://embed.invalid/v1", auth=({}, {})) for _ in range(2)]
+    assert made == []
+    for one in providers:
+        assert len(one._clients()) == 2
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [("SSL_CERT_FILE", "/nowhere.pem", "certificates"), ("HTTP_PROXY", "ftp://me:hush-hush@host", "proxy")],
+)
+def test_what_the_environment_names_wrongly_is_told(
+    variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch, notes: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
+        engine.indexer.sync()
+        by_words(engine)
+        who = engine.providers.who()
+    assert (who.standing, said in who.reason, variable in who.next_step) == ("failed", True, True)
+    assert "hush" not in who.reason
 
 
 # --- a model that is fetched ---------------------------------------------------------------------------------------
