@@ -61,11 +61,12 @@ class Context:
     """It is about something that can be merged, moved or renamed."""
 
 
+OPENING = "The index is still being opened."
 READ_ONLY = "Opened with --read-only: nothing is written but the index."
 
 RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "engine": ("ready", "The index is still being opened."),
+        "engine": ("ready", OPENING),
         "changes": ("not read_only", READ_ONLY),
         "found": ("found", f"No search text yet. Press {key_of('find')} in the reader to find text."),
         "foldable": ("foldable", "Nothing in this note can be folded: OpenClaw's dreaming wrote nothing into it."),
@@ -164,6 +165,12 @@ class Action:
     needs: tuple[str, ...] = ()
     priority: bool = False
     palette: bool = True
+
+    def waits(self, context: Context) -> str:
+        """That it waits for the index, as a sentence; empty when it does not."""
+        if context.ready or "engine" not in self.needs:
+            return ""
+        return f"{OPENING} Then: {self.help}. {shown('escape')} takes it back."
 
     def refuse(self, context: Context) -> str:
         """Why it cannot be done now, as a sentence; empty when it can."""

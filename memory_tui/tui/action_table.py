@@ -84,7 +84,7 @@ BROWSE_ACTIONS: tuple[Action, ...] = (
 
 GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("help", "help", "everywhere", "what the keys and signs of this pane mean", "Help"),
-    Action("ask", "ask", "everywhere", "ask the memory: go to the query box", "Ask", ENGINE),
+    Action("ask", "ask", "everywhere", "ask the memory: go to the query box", "Ask"),
     Action("browse", "view 1", "everywhere", "the notes by day, and a reader", ""),
     Action("search", "view 2", "everywhere", "ask, see why, tune", ""),
     Action("index", "view 3", "everywhere", "what is indexed, what is not, and what happened", ""),
@@ -368,8 +368,8 @@ NOTE_ACTIONS: tuple[Action, ...] = (
 )
 
 SEARCH_ACTIONS: tuple[Action, ...] = (
-    Action("to_results", "do", "query", "go to the hits", "Hits", palette=False),
-    Action("to_results", "down", "query", "go to the hits", palette=False),
+    Action("to_results", "do", "query", "go to the hits", "Hits", ENGINE, palette=False),
+    Action("to_results", "down", "query", "go to the hits", needs=ENGINE, palette=False),
     Action("earlier", "up", "query", "an earlier query", "Earlier", palette=False),
     Action("open", "do", "results", "read the note at the cited lines", "Read", NOTE),
     Action("mark", "mark", "results", "mark this hit for what is done next", palette=False),

@@ -83,11 +83,15 @@ class GlobalActions(App[int]):
         return not (self.is_headless or self.is_web)
 
     async def action_do(self, name: str) -> None:
-        """Do the action called `name` where the user is, or say why not."""
+        """Do the action called `name` where the user is, or say why not; what needs the index waits for it."""
         view = self.view
         if view is None:
             return
-        reason = find(name, view.places()).refuse(view.context())
+        action, context = find(name, view.places()), view.context()
+        if sentence := action.waits(context):
+            self._postpone(view, name, sentence)
+            return
+        reason = action.refuse(context)
         if reason:
             view.show_message(reason)
             return
@@ -97,6 +101,16 @@ class GlobalActions(App[int]):
         elif row is not None:
             self.push_screen(make(row.target, view))
         view.update_hints()
+
+    def _postpone(self, view: View, name: str, sentence: str) -> None:
+        """Do `name` when the index is open, unless `view` is no longer in front; keys that follow wait behind it."""
+
+        async def later() -> None:
+            if self.view is view:
+                await self.action_do(name)
+
+        self.key_queue.postpone(later, lambda: self.show_message("Taken back: no key waits for the index any more."))
+        view.show_message(sentence)
 
     def step_done(self, deed: str) -> None:
         """Something was really done, not only asked for: go on to the next step where that is what it waits for."""

@@ -19,6 +19,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.colours import DARK, first_theme
+from memory_tui.tui.views.index.index_view import IndexView
+from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Statements
@@ -31,6 +33,7 @@ from tests.support.tui import (
     as_the_app_runs,
     ask,
     drive,
+    hurry,
     make_app,
     press,
     said,
@@ -73,16 +76,29 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
         async with app.run_test(size=LARGE) as pilot:
             await until(lambda: "OPENING" in text_of(app).splitlines()[0])
             await until(lambda: "Opening the index of notes" in text_of(app))
-            await strike(pilot, "slash")
-            assert said(app) == "The index is still being opened."
-            await strike(pilot, "2")
+            hurry(pilot, "slash", *"vlan")
+            await until(lambda: "vlan" in text_of(app))
+            assert isinstance(app.screen, SearchView)
             assert "You can type your query already." in text_of(app)
-            await strike(pilot, *"vlan")
+            assert said(app) == ""
+            # The hits are not there yet: this and what follows waits, and can be taken back.
+            hurry(pilot, "enter", "j", "3")
+            await until(lambda: said(app).startswith("The index is still being opened. Then: go to the hits."))
+            hurry(pilot, "escape")
+            await until(lambda: said(app).startswith("Taken back"))
+            # Letters go where they would go with the index open, not to the list that is in front until then.
+            hurry(pilot, "tab", "1", "o", *"runbook", "enter")
+            await until(lambda: "Then: open a note" in said(app))
+            hurry(pilot, "3")
             release.set()
             await settled(pilot)
-            assert isinstance(app.screen, SearchView)
-            assert app.screen.trace is not None
-            assert app.screen.trace.query == "vlan"
+            assert isinstance(app.screen, IndexView)
+            notes = next(view for view in app.views if isinstance(view, BrowseView))
+            assert notes.query_one(Reader).page is not None
+            assert "Deploy" in str(notes.query_one(Reader).page)[:300]
+            search = next(view for view in app.views if isinstance(view, SearchView))
+            assert search.trace is not None
+            assert search.trace.query == "vlan"
 
     asyncio.run(run())
 
