@@ -329,6 +329,7 @@ class Engine:
                 supplied=supplied,
                 paused=indexer.paused,
                 vec0_use=indexer.opener.vec0(),
+                unrelated=self.queries.unrelated.of(store.uuid()),
             )
             indexer.index_changes.cost = time.monotonic() - began
             return found

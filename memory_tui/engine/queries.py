@@ -261,7 +261,7 @@ class Queries:
                     who=who,
                     elsewhere=elsewhere,
                     notices=with_provider_notice(found.notices, who),
-                    unrelated=self.unrelated.of(query, corpus.uuid),
+                    unrelated=self.unrelated.of(corpus.uuid),
                 )
 
     def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
