@@ -386,7 +386,7 @@ class Queries:
         return paths if len(paths) == last.total else None
 
     def keep_chunks(self) -> None:
-        """Write the chunks into the file that other processes map, unless there is one that serves.
+        """Write chunks and postings into the files that other processes map, unless there are some that serve.
 
         Raises IndexUnavailable, Cancelled.
         """
@@ -397,6 +397,19 @@ class Queries:
                 known = IndexInMemory.load(store, self._indexer.opener.path, once=False)
                 if not known.corpus.mapped:
                     known.save(self._indexer.opener.path)
+        self.keep_postings(Stop())
+
+    def keep_postings(self, cancel: Stop) -> None:
+        """Write the postings into the file that processes map, unless there is one that serves; it takes a while.
+
+        Raises IndexUnavailable, Cancelled.
+        """
+        from memory_tui.search.index_in_memory import IndexInMemory
+
+        with self.reader_or_none() as store:
+            if store is not None:
+                with cancel.around(store.interrupt):
+                    IndexInMemory.save_postings(store, self._indexer.opener.path, cancel)
 
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:

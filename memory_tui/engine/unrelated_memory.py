@@ -94,19 +94,19 @@ class UnrelatedMemory:
                     self._records.put(kind, {**asdict(found), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
 
 
-class UnrelatedUpkeep:
-    """Has `measure` called in the background, some seconds after it is requested, once at a time; nobody waits."""
+class IdleUpkeep:
+    """Has `work` done in the background, some seconds after it is requested, once at a time; nobody waits."""
 
-    def __init__(self, measure: Callable[[Stop], object], stop: Stop) -> None:
-        self._measure, self._stop = measure, stop
+    def __init__(self, work: Callable[[Stop], object], stop: Stop) -> None:
+        self._work, self._stop = work, stop
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def request(self) -> None:
-        """Measure some seconds from now, unless that is about to be done or being done."""
+        """Do it some seconds from now, unless that is about to be done or being done."""
         with self._lock:
             if self._thread is None and not self._stop.is_set():
-                self._thread = threading.Thread(target=self._later, name="engine-unrelated", daemon=True)
+                self._thread = threading.Thread(target=self._later, name="engine-upkeep", daemon=True)
                 self._thread.start()
 
     def _later(self) -> None:
@@ -114,7 +114,7 @@ class UnrelatedUpkeep:
             if not self._stop.wait(LATER_SECONDS):
                 # Whoever asks next meets the same and says it; until then levels go by the usual values, and say so.
                 with suppress(MemoryTuiError):
-                    self._measure(self._stop)
+                    self._work(self._stop)
         finally:
             with self._lock:
                 self._thread = None

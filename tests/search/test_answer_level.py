@@ -15,7 +15,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.queries import Queries
-from memory_tui.engine.unrelated_memory import UnrelatedMemory, UnrelatedUpkeep
+from memory_tui.engine.unrelated_memory import IdleUpkeep, UnrelatedMemory
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
@@ -263,8 +263,8 @@ def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkey
 
 def test_it_waits_for_nobody_who_closes() -> None:
     stop, calls = Stop(), list[Stop]()
-    UnrelatedUpkeep(calls.append, stop).request()
-    [thread] = [one for one in threading.enumerate() if one.name == "engine-unrelated"]
+    IdleUpkeep(calls.append, stop).request()
+    [thread] = [one for one in threading.enumerate() if one.name == "engine-upkeep"]
     stop.set()
     thread.join(5)
     assert not thread.is_alive()
@@ -279,11 +279,11 @@ def test_it_measures_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         begun.release()
         assert done.wait(30)
 
-    upkeep = UnrelatedUpkeep(measure, Stop())
+    upkeep = IdleUpkeep(measure, Stop())
     upkeep.request()
     assert begun.acquire(timeout=30)
     upkeep.request()
-    assert len([one for one in threading.enumerate() if one.name == "engine-unrelated"]) == 1
+    assert len([one for one in threading.enumerate() if one.name == "engine-upkeep"]) == 1
     done.set()
 
 
