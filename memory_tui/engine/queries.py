@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -263,6 +263,16 @@ class Queries:
                     notices=with_provider_notice(found.notices, who),
                     unrelated=self.unrelated.of(corpus.uuid),
                 )
+
+    def warm(self, cancel: Stop) -> None:
+        """Do ahead of the first question what only that has to do; without an index, or with a damaged one, nothing.
+
+        No model is loaded and no provider asked: the own vectors are a table. Raises Cancelled.
+        """
+        with suppress(IndexUnavailable, QueryError):
+            # As written: where no note holds the word, every word of the index would be read to correct it.
+            evidence = self.gather("memory", cancel, by_words=self._plan.provider != "builtin", as_written=True)
+            self.rank(evidence, self._plan.settings)
 
     def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
         """What the index knows about each query with its source, all in one state, to be ranked before the next one.

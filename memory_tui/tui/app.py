@@ -371,8 +371,7 @@ class MemoryApp(GlobalActions):
             self._gathered_facts = time.monotonic()
             self.facts = event.facts
             self.facts_signal.publish(event.facts)
-            if self.engine is not None:
-                self.key_queue.resume()
+            self.facts_known()
         elif event.error is not None:
             self._facts_failed(event.error)
 

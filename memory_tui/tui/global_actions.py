@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -18,6 +19,7 @@ from memory_tui.tui.widgets.status_bars import WhichKey
 from memory_tui.tui.workers import alive, task
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
     from memory_tui.qmd.client import QmdClient
     from memory_tui.tui.key_queue import KeyQueue
@@ -25,6 +27,17 @@ if TYPE_CHECKING:
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.workers import WorkerJobs
+
+
+FIRST_ASKED = (
+    "memory_tui.search.retrieve",
+    "memory_tui.explain.why_not",
+    "memory_tui.explain.counterfactuals",
+    "memory_tui.explain.noise",
+    "memory_tui.tune.evaluate",
+    "memory_tui.tui.views.search.search_view",
+)
+"""What the first question imports, and the view that it is asked in."""
 
 
 class GlobalActions(App[int]):
@@ -39,6 +52,8 @@ class GlobalActions(App[int]):
     first_steps: FirstSteps | None = None
     """Where somebody new stands; None where nobody is led."""
     shares: dict[str, float]
+    _warmed: Engine | None = None
+    """The engine that is ready for a first question, or is being made so."""
     _prefix = ""
     """The key that waits for its second letter."""
     facts: Facts | None
@@ -166,6 +181,18 @@ class GlobalActions(App[int]):
             for view in self.views:
                 for panes in view.query(Panes):
                     panes.follow(self.shares)
+
+    def facts_known(self) -> None:
+        """The engine is open and its facts are on screen: do what waited for that."""
+        self.key_queue.resume()
+        if self._warmed is not self.engine:
+            self._warmed = self.engine
+            self._warm()
+
+    @task("warm")
+    async def _warm(self) -> None:
+        """Do in a worker what the first question would be slow by; quitting stops it."""
+        await self.jobs.stoppable(_warm)
 
     def action_prefix(self, prefix: str) -> None:
         """Wait for the second letter of a key such as `gt`; after a moment, list what there is."""
@@ -515,6 +542,14 @@ class GlobalActions(App[int]):
             return f"Sent {what} to the clipboard, through {way}."
 
         self.jobs.report(job)
+
+
+def _warm(engine: Engine, stop: Stop) -> None:
+    """Import what a first question needs, and ask one. Raises Cancelled."""
+    for module in FIRST_ASKED:
+        stop.check()
+        import_module(module)
+    engine.queries.warm(stop)
 
 
 def _method(view: View, name: str) -> Callable[[], None] | None:
