@@ -9,7 +9,6 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,7 @@ from memory_tui.plan import Options
 from memory_tui.providers import http_client
 from memory_tui.providers.http_client import Http
 from memory_tui.providers.provider_options import RequestLimits
-from memory_tui.providers.wires import gguf, llama_process
-from memory_tui.providers.wires.llama_process import Local
+from memory_tui.providers.wires import gguf, local
 from memory_tui.search.trace import Trace
 from tests.providers.test_local import STAND_IN
 from tests.support.embed import Time
@@ -223,12 +221,15 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
     script = tmp_path / "stand_in.py"
     script.write_text(STAND_IN.replace("open(sys.argv[1]).read()[4:]", "''"))
     monkeypatch.setattr(gguf, "PACKAGE", "json")
-    monkeypatch.setattr(llama_process, "Local", partial(Local, script=script))
+    monkeypatch.setattr(local, "SCRIPT", script)
     digest = hashlib.sha256(MODEL).hexdigest()
     with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as shelf:
-        local = {"modelPath": f"{shelf.url}/files/tiny.gguf#sha256={digest}", "modelCacheDir": str(tmp_path / "models")}
+        section = {
+            "modelPath": f"{shelf.url}/files/tiny.gguf#sha256={digest}",
+            "modelCacheDir": str(tmp_path / "models"),
+        }
         shelf.break_after = 400_000
-        asked = options(tmp_path, provider="local", local=local)
+        asked = options(tmp_path, provider="local", local=section)
         with Engine.open(asked) as engine:
             engine.indexer.sync()
             by_words(engine)
