@@ -55,8 +55,6 @@ class Context:
     """A suggestion of the inbox is under the cursor."""
     deletes: bool = False
     """It is about lines or a note that can be deleted."""
-    edits: bool = False
-    """It is about an entry that can be edited in its line."""
     moves: bool = False
     """It is about something that can be merged, moved or renamed."""
 
@@ -78,11 +76,6 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "suggestion": ("suggestion", "There is no suggestion under the cursor."),
         "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
         "moves": ("moves", "There is nothing to merge, move or rename here."),
-        "edits": (
-            "edits",
-            "Only a promoted entry or a contradicted line is edited here. "
-            f"Press {key_of('edit')} to open the note in your editor.",
-        ),
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),
         "flips": ("flips", f"No change to apply. Press {key_of('why')} to see what was found."),
@@ -102,7 +95,7 @@ def _note(context: Context) -> str:
     if context.note:
         return ""
     return (
-        f"No log of this day yet. Press {key_of('write')} to begin it."
+        f"No log of this day yet. Press {key_of('edit')} to begin it."
         if context.absent
         else "There is no note under the cursor."
     )

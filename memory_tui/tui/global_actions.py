@@ -471,7 +471,13 @@ class GlobalActions(App[int]):
             self.engine.indexer.request_sync()
             self.show_message("Looking for changed files.")
 
-    def do_edit(self) -> None:
+    def do_edit_here(self) -> None:
+        """Edit the note under the cursor, at its line."""
+        view, place = self.view, self.view.place_in_note() if self.view else None
+        if view is not None and place is not None:
+            self.push_screen(make("notes.edit:EditView", place[0], view.line_in_note()))
+
+    def do_own_editor(self) -> None:
         """Hand the terminal to the editor, at the line under the cursor."""
         from memory_tui.tui import external
 
