@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memory_tui.approval import Approval
     from memory_tui.engine.costs import Forecast
     from memory_tui.engine.engine import Engine
+    from memory_tui.providers.chain import Chain
     from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.serving import ServingProvider
 
@@ -36,6 +37,12 @@ def _declare_provider(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--revoke", nargs="?", const=_ALL, metavar="NAME", help="withdraw the approval of one provider, or of all"
     )
+    parser.add_argument(
+        "--fetch",
+        action="store_true",
+        help="show address, size and checksum of each file of the model that local.modelPath names",
+    )
+    parser.add_argument("--yes", action="store_true", help="with --fetch: fetch them")
 
 
 def _provider(given: argparse.Namespace) -> int:
@@ -43,6 +50,8 @@ def _provider(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     with opened(given) as engine:
+        if hasattr(given, "fetch"):
+            return _fetch(engine.providers.chain, agreed=hasattr(given, "yes"), as_json=hasattr(given, "json"))
         embedding = engine.providers
         revoked = (
             embedding.revoke("" if given.revoke == _ALL else given.revoke, sync=False)
@@ -77,6 +86,41 @@ def _provider(given: argparse.Namespace) -> int:
             if tried is not None:
                 as_text.text(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
+
+
+def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
+    """Show what is to be fetched for the model of `chain`, and fetch it if a person `agreed`. Raises ProviderError."""
+    from memory_tui.core.formatting import plural
+    from memory_tui.providers import download, registry
+    from memory_tui.render import as_text
+
+    with as_text.waiting("Asking where the model is"):
+        found = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
+    fetched = download.fetch_all(found, chain.settings) if agreed else ()
+    if as_json:
+        as_text.data(
+            {
+                "provider": chain.name,
+                "model": chain.settings.model_path,
+                "files": [
+                    {"url": file.source.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)}
+                    for file in found
+                ],
+                "fetched": [str(path) for path in fetched],
+            }
+        )
+        return 0
+    lines = [f"Model of {chain.name}: {chain.settings.model_path}"]
+    for file in found:
+        size = plural(file.size, "byte") if file.size else "size not told"
+        there = ", is there" if file.path.exists() else ""
+        lines.append(f"  {file.source.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}")
+    if fetched:
+        lines.append(f"Fetched into {fetched[-1].parent}. To search with it: memory-tui index --provider {chain.name}")
+    else:
+        lines.append("Nothing was fetched. To fetch these files: memory-tui provider --fetch --yes.")
+    as_text.text(lines)
+    return 0
 
 
 def _lines(

@@ -116,7 +116,7 @@ SEARCH: tuple[Key, ...] = (
         "local.modelPath",
         "text",
         registry.row("local").model,
-        "GGUF file of the local provider",
+        "GGUF file of the provider local, or model of the provider onnx",
     ),
     Key("local.modelCacheDir", "path", None, "where downloaded models are kept"),
     Key("local.contextSize", "whole", 4096, "context of the local model (2026.4)", _NO_LOCAL, low=1),

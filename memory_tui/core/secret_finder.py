@@ -30,7 +30,8 @@ _WINDOW, _OVERLAP = 600, 200
 MASK = "***"
 
 
-_RUN = re.compile(r"[\w+/=.~-]{16}", re.ASCII)
+_LONGEST_WORD = 16
+_RUN = re.compile(rf"[\w+/=.~-]{{{_LONGEST_WORD}}}", re.ASCII)
 """What every long key holds."""
 _BY_WORD = tuple((word, form) for form in FORMATS for word in form.holds)
 _SHORT_BY_WORD = tuple((word, form) for word, form in _BY_WORD if not form.long)
@@ -188,7 +189,8 @@ def find(text: str) -> tuple[Finding, ...]:
     spans = [
         (at + start, at + end, kind)
         for at, piece in _pieces(text)
-        for start, end, kind in (*_known(piece), *_labelled(piece), *_random(piece))
+        for runs in (_has_run(piece),)
+        for start, end, kind in (*_known(piece, runs), *_labelled(piece), *(_random(piece) if runs else ()))
     ]
     spans += _private(text)
     found: list[Finding] = []
@@ -246,10 +248,15 @@ def _private(text: str) -> Iterator[tuple[int, int, str]]:
             yield begun, at, PRIVATE
 
 
-def _known(text: str) -> Iterator[tuple[int, int, str]]:
-    """Keys whose maker gave them a form of their own."""
+def _has_run(text: str) -> bool:
+    """Whether `text` holds a run as long keys and random words have one; most notes have no word that is so long."""
+    return len(max(text.split(), key=len, default="")) >= _LONGEST_WORD and _RUN.search(text) is not None
+
+
+def _known(text: str, runs: bool) -> Iterator[tuple[int, int, str]]:
+    """Keys whose maker gave them a form of their own; the long ones where there are `runs`."""
     small = text.lower()
-    by_word = _BY_WORD if _RUN.search(text) else _SHORT_BY_WORD
+    by_word = _BY_WORD if runs else _SHORT_BY_WORD
     for form in dict.fromkeys([form for word, form in by_word if word in small]):
         for match in _compiled(form).finditer(text):
             group = 1 if match.re.groups and match[1] is not None else 0

@@ -116,7 +116,7 @@ class SyncProvider:
 
         sibling = self._plan.sibling
         if not isinstance(provider, ChainMember) or not provider.host:
-            here = SLOW if isinstance(provider, ChainMember) and provider.name == "local" else HERE
+            here = SLOW if isinstance(provider, ChainMember) and provider.slow else HERE
             return replace(here, sibling=sibling)
         withheld = provider.remote and self._plan.settings.on("remote.withholdSecrets")
         return replace(SERVER, withheld=withheld, sibling=sibling)

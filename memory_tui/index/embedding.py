@@ -248,14 +248,17 @@ class Embedder:
             return {}, frozenset()
         known = self._had(texts)
         asked: dict[str, int] = {}
-        lacking = self._lacking(texts, known)
-        for batch in _chunked(lacking if ask else (), self._manner.texts):
+        for batch in _chunked(self._lacking(texts, known) if ask else (), self._manner.texts):
             if self._provider is None:
                 break
             self._check()
             asked |= self._take(batch, texts, self._asking(batch, texts))
         self.embedded += len(asked)
         return known | asked, frozenset(asked)
+
+    def note_withheld(self, texts: Mapping[str, str]) -> None:
+        """Note which of `texts` are withheld, although somebody else asks for their vectors."""
+        self._lacking(texts, self._had(texts))
 
     def stream(self, pieces: Iterable[Mapping[str, str]]) -> Iterator[dict[str, int]]:
         """The embedding ids of each of `pieces` in turn; a slow provider is asked while the next ones come."""

@@ -265,7 +265,7 @@ class SyncRun:
                 return
             space = self._recipe.identity
             for rows in self._without_vector(space):
-                self.embedder.ids({digest: text for _, digest, text in rows}, ask=False)
+                self.embedder.note_withheld({digest: text for _, digest, text in rows})
             self.tally.claimed = batch_jobs.claim(self._store, space, terms)
         done, asked, began = 0, deque[Rows](), time.monotonic()
 

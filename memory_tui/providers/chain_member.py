@@ -139,6 +139,11 @@ class ChainMember:
         return bool(host) and not on_this_machine(host)
 
     @property
+    def slow(self) -> bool:
+        """Whether a call takes seconds of this machine."""
+        return self.name in registry.TABLE and registry.row(self.name).slow
+
+    @property
     def next_try(self) -> float | None:
         """Epoch second before which it is not asked."""
         return self._breaker.next_try if self._breaker else None

@@ -7,9 +7,10 @@ import hashlib
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
@@ -18,27 +19,33 @@ import tenacity
 from memory_tui import __version__
 from memory_tui.core import atomic
 from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
+from memory_tui.providers.http_client import Background
 from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings, host_of
 
 _HUB = "https://huggingface.co"
-_HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.gguf)(?:#([\w./-]+))?")
+_HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.(?:gguf|onnx))(?:#([\w./-]+))?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MOST_HOPS = 5
 _PIECE = 1 << 18
 _HASHED_AT_ONCE = 1 << 23
 _SILENCE_SECONDS = 60.0
 _PROGRESS_SECONDS = 0.1
+T = TypeVar("T")
 
 
 class ModelSource(NamedTuple):
-    """Where a model file is, the name it has on this machine, and its SHA-256 where that is known beforehand."""
+    """Where a file of a model is, the name it has on this machine, its SHA-256 where that is known beforehand, how it
+    begins, and whether a model is none without it.
+    """
 
     url: str
     name: str
     sha256: str = ""
+    magic: bytes = b""
+    needed: bool = True
 
 
-class _Found(NamedTuple):
+class ServedFile(NamedTuple):
     """What the server says about the file: where it really is, bytes (0: unknown), what tells its version."""
 
     url: str
@@ -93,12 +100,60 @@ def cache_folder(settings: ProviderSettings) -> Path:
     return platformdirs.user_cache_path("memory-tui", appauthor=False) / "models"
 
 
-async def fetch(text: str, settings: ProviderSettings) -> Path:
-    """The file that `text` names, fetched into the cache folder unless it is there. Raises ProviderFailure.
+def hub(settings: ProviderSettings) -> str:
+    """Where `hf:` URIs point to."""
+    return settings.env("HF_ENDPOINT") or _HUB
+
+
+class FileToFetch(NamedTuple):
+    """A file of a model before it is fetched: bytes (0: not told), SHA-256 (empty: not told), and where it will be."""
+
+    source: ModelSource
+    size: int
+    sha256: str
+    path: Path
+
+
+def look_up_all(sources: Sequence[ModelSource], settings: ProviderSettings) -> list[FileToFetch]:
+    """What servers say about `sources`, without those that are not there and not needed. Raises ProviderFailure."""
+
+    async def ask() -> list[FileToFetch]:
+        folder, found = cache_folder(settings), []
+        for source in sources:
+            try:
+                served = await _Fetch(source, settings, folder).look_up()
+            except ProviderFailure as failure:
+                if failure.state is not Cause.NO_FILE or source.needed:
+                    raise
+            else:
+                found.append(FileToFetch(source, served.size, served.sha256, folder / source.name))
+        return found
+
+    return _run(ask)
+
+
+def fetch_all(files: Sequence[FileToFetch], settings: ProviderSettings) -> tuple[Path, ...]:
+    """Fetch `files` in their order; each has to have the checksum that was told before. Raises ProviderFailure."""
+
+    async def ask() -> tuple[Path, ...]:
+        return tuple([await fetch(file.source._replace(sha256=file.sha256), settings) for file in files])
+
+    return _run(ask)
+
+
+def _run(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    background = Background()
+    try:
+        return background.run(ask)
+    finally:
+        background.close()
+
+
+async def fetch(source: ModelSource, settings: ProviderSettings) -> Path:
+    """The file of `source`, fetched into the cache folder unless it is there. Raises ProviderFailure.
 
     An interrupted fetch leaves its part, with which the next one goes on. `settings.on_progress` is told how far it is.
     """
-    source = source_of(text, settings.env("HF_ENDPOINT") or _HUB)
     folder = cache_folder(settings)
     target = folder / source.name
     if target.exists():
@@ -111,7 +166,7 @@ async def fetch(text: str, settings: ProviderSettings) -> Path:
         retry=tenacity.retry_if_exception(lambda e: isinstance(e, ProviderFailure) and e.state in RETRIED),
     )
     try:
-        atomic.make_folder(folder, 0o777)
+        atomic.make_folder(target.parent, 0o777)
         await attempts(_Fetch(source, settings, folder).run)
     except OSError as error:
         failure = ProviderFailure(
@@ -133,15 +188,28 @@ class _Fetch:
         self._told = 0.0
         self._token = settings.env("HF_TOKEN") if "/resolve/" in source.url else None
 
+    async def look_up(self) -> ServedFile:
+        """What the server says about the file."""
+        async with self._client() as client:
+            return await self._look(client)
+
     async def run(self) -> None:
         """Fetch what is missing, check it, and give it its name."""
+        async with self._client() as client:
+            found = await self._look(client)
+            part = self._part(found)
+            await self._complete(client, found, part)
+        await self._check(part, found)
+        self._publish(part)
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Asks the server. Raises ProviderFailure for what is wrong with the way there."""
         limits = httpx.Timeout(_SILENCE_SECONDS, connect=10.0)
         agent = {"User-Agent": f"memory-tui/{__version__}", "Accept-Encoding": "identity"}
         try:
             async with httpx.AsyncClient(timeout=limits, headers=agent, follow_redirects=False) as client:
-                found = await self._look(client)
-                part = self._part(found)
-                await self._complete(client, found, part)
+                yield client
         except (httpx.RequestError, httpx.InvalidURL) as error:
             failure = ProviderFailure(
                 Cause.NETWORK,
@@ -150,12 +218,10 @@ class _Fetch:
                 "Try again: it goes on from where it stopped.",
             )
         else:
-            await self._check(part, found)
-            self._publish(part)
             return
         raise failure
 
-    async def _look(self, client: httpx.AsyncClient) -> _Found:
+    async def _look(self, client: httpx.AsyncClient) -> ServedFile:
         """Follow redirects to the file. The token is for the first host only."""
         url, sha256, size = self._source.url, self._source.sha256, 0
         for hop in range(_MOST_HOPS):
@@ -174,7 +240,7 @@ class _Fetch:
                     raise self._refused(response.status_code, told, "")
                 whole = told.get("content-range", "").rpartition("/")[2] or told.get("content-length", "")
                 tag = sha256 or told.get("etag", "") or told.get("last-modified", "")
-                return _Found(url, size or _number(whole), tag, sha256)
+                return ServedFile(url, size or _number(whole), tag, sha256)
             to = urljoin(url, told.get("location", ""))
             if urlsplit(url).scheme == "https" and urlsplit(to).scheme != "https":
                 raise ProviderFailure(Cause.REFUSED, f"{host_of(url)} points to an address without encryption.")
@@ -190,12 +256,12 @@ class _Fetch:
             wait,
         )
 
-    def _part(self, found: _Found) -> Path:
+    def _part(self, found: ServedFile) -> Path:
         """The unfinished file; its name tells source and version, so that no part of another one is continued."""
         version = hashlib.sha256(f"{self._source.url}\n{found.tag}\n{found.size}".encode()).hexdigest()[:16]
         return self._folder / f"{self._source.name}.{version}.memory-tui-part"
 
-    async def _complete(self, client: httpx.AsyncClient, found: _Found, part: Path) -> None:
+    async def _complete(self, client: httpx.AsyncClient, found: ServedFile, part: Path) -> None:
         have = part.stat().st_size if part.exists() else 0
         missing = found.size - have
         if found.size and missing == 0:
@@ -229,7 +295,7 @@ class _Fetch:
             self._told = now
             self._tell(DownloadProgress(self._source.name, done, total))
 
-    async def _check(self, part: Path, found: _Found) -> None:
+    async def _check(self, part: Path, found: ServedFile) -> None:
         """Raises ProviderFailure when the file is not what was announced; a wrong one is removed."""
         size = part.stat().st_size
         if found.size and size < found.size:
@@ -240,8 +306,8 @@ class _Fetch:
             )
         digest = await _sha256(part) if found.sha256 else ""
         with part.open("rb") as file:
-            magic = file.read(4)
-        if (found.size and size != found.size) or digest != found.sha256 or magic != b"GGUF":
+            begins = file.read(len(self._source.magic))
+        if (found.size and size != found.size) or digest != found.sha256 or begins != self._source.magic:
             atomic.remove_file(part)
             raise ProviderFailure(
                 Cause.MALFORMED,

@@ -64,7 +64,7 @@ ADVICE: Mapping[Cause, str] = {
     Cause.NOT_INSTALLED: "Install it: pip install 'memory-tui[local]' (llama-cpp-python is compiled, which takes "
     "minutes).",
     Cause.NO_FILE: "Check local.modelPath.",
-    Cause.CRASHED: "Try another GGUF file; this one does not work with the installed llama-cpp-python.",
+    Cause.CRASHED: "Try another model file; this one does not work with the installed software.",
     Cause.BROKEN: "Choose another provider.",
 }
 

@@ -7,8 +7,11 @@ import base64
 import concurrent.futures
 import contextlib
 import json
+import os
+import ssl
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -52,20 +55,17 @@ class Http:
         self._base = base_url
         self._redact = Redactor.of_headers(headers, *auth, _userinfo(base_url))
         # No proxy stands between this machine and itself.
-        proxies = not on_this_machine(self.host)
-        self._clients = [
-            httpx.AsyncClient(
-                headers=_merged(_USUAL, one, headers), timeout=None, follow_redirects=False, trust_env=proxies
-            )
-            for one in auth or ({},)
-        ]
+        self._proxies = not on_this_machine(self.host)
+        self._headers = [_merged(_USUAL, one, headers) for one in auth or ({},)]
+        self._made: list[httpx.AsyncClient] = []
 
     async def post(self, path: str, body: object, seconds: float) -> object:
         """The JSON answer to `body`, within `seconds` in all. Raises ProviderFailure."""
         content = json.dumps(body, ensure_ascii=False).encode()
         failure = None
-        for _ in range(len(self._clients)):
-            client = self._clients[0]
+        clients = self._clients()
+        for _ in range(len(clients)):
+            client = clients[0]
             try:
                 return await self.ask("POST", path, seconds, content)
             except ProviderFailure as error:
@@ -73,14 +73,14 @@ class Http:
                     raise
                 failure = error
                 # Of several requests that met the same refusal only one turns to the next key.
-                if client is self._clients[0]:
-                    self._clients.append(self._clients.pop(0))
+                if client is clients[0]:
+                    clients.append(clients.pop(0))
         assert failure is not None
         raise failure
 
     async def close(self) -> None:
         """Close every connection."""
-        for client in self._clients:
+        for client in self._made:
             await client.aclose()
 
     async def ask(
@@ -88,10 +88,11 @@ class Http:
     ) -> object:
         """The JSON answer to one request with the key in use; `headers` are for this one. Raises ProviderFailure."""
         reach = httpx.Timeout(None, connect=min(_CONNECT_SECONDS, seconds))
+        client = self._clients()[0]
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._clients[0].stream(
+                client.stream(
                     method, self._url(path), content=content, timeout=reach, headers=dict(headers)
                 ) as response,
             ):
@@ -110,8 +111,10 @@ class Http:
 
         One redirect is followed, without key and headers: files are often kept at another host. Raises ProviderFailure.
         """
-        client, url = self._clients[0], self._url(path)
-        plain = httpx.AsyncClient(follow_redirects=False, trust_env=client.trust_env)
+        client, url = self._clients()[0], self._url(path)
+        plain = httpx.AsyncClient(
+            follow_redirects=False, trust_env=client.trust_env, verify=certificates(client.trust_env)
+        )
         try:
             for hop in (client, plain):
                 async with hop.stream("GET", url, timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS)) as response:
@@ -134,6 +137,40 @@ class Http:
     def hidden(self, text: str) -> str:
         """`text` without any secret of this endpoint."""
         return self._redact(text)
+
+    def _clients(self) -> list[httpx.AsyncClient]:
+        """A client for each key, made for the first request: reading the certificates takes longer than the rest.
+
+        Raises ProviderFailure.
+        """
+        if self._made:
+            return self._made
+        try:
+            self._made = [
+                httpx.AsyncClient(
+                    headers=one,
+                    timeout=None,
+                    follow_redirects=False,
+                    trust_env=self._proxies,
+                    verify=certificates(self._proxies),
+                )
+                for one in self._headers
+            ]
+        except OSError as error:
+            failure = ProviderFailure(
+                Cause.BROKEN,
+                f"The certificates that {self.label} is checked with cannot be read: {error.strerror or error}",
+                "Check SSL_CERT_FILE and SSL_CERT_DIR.",
+            )
+        except (ValueError, httpx.InvalidURL) as error:
+            failure = ProviderFailure(
+                Cause.BROKEN,
+                f"The proxy on the way to {self.host} cannot be used: {self._redact(str(error))}",
+                "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY.",
+            )
+        else:
+            return self._made
+        raise failure
 
     def _url(self, path: str) -> str:
         return path if path.startswith(("http://", "https://")) else self._base + path
@@ -174,6 +211,19 @@ class Http:
         except (ValueError, RecursionError):
             kind = response.headers.get("content-type", "").split(";")[0] or "something"
         raise ProviderFailure(Cause.MALFORMED, f"{self.label} ({self.host}) answered with {kind} that is not JSON.")
+
+
+def certificates(environment: bool) -> ssl.SSLContext:
+    """Whom a server's certificate may be signed by, read once; as the `environment` says where that counts.
+
+    Raises OSError.
+    """
+    return _certificates(environment, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _certificates(environment: bool, _file: str | None, _folder: str | None) -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=environment)
 
 
 async def _read(response: httpx.Response) -> bytes:

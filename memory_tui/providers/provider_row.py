@@ -12,6 +12,7 @@ from memory_tui.providers.provider_options import Headers, ProviderSettings, Wir
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch_format import BatchFormat
+    from memory_tui.providers.download import ModelSource
     from memory_tui.providers.provider_protocol import Provider
 
 
@@ -24,7 +25,8 @@ class ProviderRow:
     OpenClaw's files (`models.providers.<id>`), `variables` name its API keys in the environment, `model` is its usual
     model. `dims` has the lengths of the vectors, and `prices` US dollars for a million tokens, of its own models.
     `auto` is its place in what the provider `auto` tries, 0 for never. `check` raises ProviderFailure when `auto`
-    cannot choose it, `asked_model` is the model that it will ask for; both are for providers without `wire`.
+    cannot choose it, `asked_model` is the model that it will ask for, `files` are those of a model that can be fetched,
+    the last one last; all three are for providers without `wire`. `slow` says that a call of one takes seconds.
     """
 
     name: str
@@ -41,6 +43,8 @@ class ProviderRow:
     auto: int = 0
     check: Callable[[ProviderSettings], None] = lambda _: None
     asked_model: Callable[[ProviderSettings], str] = lambda _: ""
+    files: Callable[[ProviderSettings], tuple[ModelSource, ...]] | None = None
+    slow: bool = False
 
     def keys(self, settings: ProviderSettings) -> tuple[str, ...]:
         """The configured keys, else the one in the environment, else the spare ones.

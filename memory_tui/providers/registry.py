@@ -14,6 +14,7 @@ from memory_tui.providers.provider_row import ProviderRow
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
+    from memory_tui.providers.download import ModelSource
     from memory_tui.providers.provider_options import Wire
     from memory_tui.providers.provider_protocol import Provider
 
@@ -24,6 +25,7 @@ TABLE: Mapping[str, str] = MappingProxyType(
     {
         "builtin": f"{_WIRES}.builtin:BUILTIN",
         "local": f"{_WIRES}.local:LOCAL",
+        "onnx": f"{_WIRES}.onnx:ONNX",
         "openai": f"{_WIRES}.openai:OPENAI",
         "gemini": f"{_WIRES}.gemini:GEMINI",
         "voyage": f"{_WIRES}.voyage:VOYAGE",
@@ -127,6 +129,15 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
         return Remote(wire, settings)
     assert make is not None
     return make(settings)
+
+
+def model_files(name: str, settings: ProviderSettings) -> tuple[ModelSource, ...]:
+    """What can be fetched for the provider `name`; asks nobody. Raises ProviderError where there is nothing."""
+    files = row(name).files if name in TABLE else None
+    if files is None:
+        having = " or ".join(one.name for one in rows() if one.files)
+        raise ProviderError(f"The provider {name} has no model to fetch.", f"Choose one: --provider {having}.")
+    return files(settings)
 
 
 def batch_service(name: str, settings: ProviderSettings) -> BatchService | None:

@@ -234,10 +234,11 @@ def local(model: Path) -> None:
         return
     import numpy as np
 
+    from memory_tui.providers import registry
     from memory_tui.providers.provider_options import ProviderSettings
-    from memory_tui.providers.wires.llama_process import SCRIPT, Local
+    from memory_tui.providers.wires.local import SCRIPT
 
-    provider = Local(ProviderSettings("local", model_path=str(model)))
+    provider = registry.create("local", ProviderSettings("local", model_path=str(model)))
     recorded = json.loads((HERE.parent / "providers" / "embed_reference.json").read_text("utf-8"))
     vectors = provider.embed([one["text"] for one in recorded], "document")
     likeness = []

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import BatchOptions, ProviderSettings
 from memory_tui.providers.provider_protocol import Provider
-from memory_tui.providers.wires import gguf, llama_process
+from memory_tui.providers.wires import gguf, local, onnx, onnx_files
 from tests.providers.test_local import STAND_IN
 from tests.support.batch_server import BatchHandler, BatchPlay
 from tests.support.embed import KEY, settings_for
@@ -42,18 +41,20 @@ def play() -> Iterator[Play]:
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A model file, and a process that answers in place of the software for local models."""
+    """A folder with a model of each kind, and a process that answers in place of the software for local models."""
     (tmp_path / "stand_in.py").write_text(STAND_IN)
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
-    monkeypatch.setattr(gguf, "PACKAGE", "json")
-    monkeypatch.setattr(
-        llama_process, "Local", partial(llama_process.Local, script=tmp_path / "stand_in.py"), raising=True
-    )
-    return tmp_path / "model.gguf"
+    for name in ("model.onnx", "tokenizer.json"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    for files, row in ((gguf, local), (onnx_files, onnx)):
+        monkeypatch.setattr(files, "PACKAGE", "json")
+        monkeypatch.setattr(row, "SCRIPT", tmp_path / "stand_in.py")
+    return tmp_path
 
 
 def settings(name: str, play: Play, model: Path, **more: Any) -> ProviderSettings:
-    return settings_for(play if registry.sends(name) else None, name, model_path=str(model), **more)
+    path = model / "model.gguf" if name == "local" else model
+    return settings_for(play if registry.sends(name) else None, name, model_path=str(path), **more)
 
 
 @pytest.fixture(params=registry.NAMES)

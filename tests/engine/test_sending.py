@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from memory_tui.approval import Approvals
 from memory_tui.cli import main
+from memory_tui.core import secret_finder
 from memory_tui.engine import index_check
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
@@ -102,6 +103,16 @@ def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play: Play, option
         assert hit.chunk.path == "memory/2026-01-02.md"
         engine.indexer.sync(force=True)
     assert SECRET not in sent(play)
+
+
+def test_a_text_is_looked_at_for_secrets_once(play: Play, options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    usual = secret_finder.kinds
+    monkeypatch.setattr(secret_finder, "kinds", lambda text: seen.append(text) or usual(text))
+    with Engine.open(replace(options, provider="openai")) as engine:
+        assert engine.indexer.sync().chunks == 2
+        engine.indexer.sync()
+    assert len(seen) == len(set(seen)) == 2
 
 
 def test_everything_that_speaks_of_the_chunk_says_why(play: Play, options: Options, run: Run) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memory_tui.core.errors import Cancelled
-from memory_tui.providers.download import cache_folder, fetch, source_of
+from memory_tui.providers.download import cache_folder, fetch, hub, source_of
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http_client import Background
 from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings
@@ -51,7 +51,8 @@ def settings(shelf: Shelf, folder: Path, seen: list[DownloadProgress] | None = N
 
 def get(background: Background, text: str, *args: Any, **more: Any) -> Path:
     chosen = settings(*args, **more)
-    return background.run(lambda: fetch(text, chosen))
+    source = source_of(text, hub(chosen))._replace(magic=b"GGUF")
+    return background.run(lambda: fetch(source, chosen))
 
 
 def test_a_model_is_fetched_once_with_progress(shelf: Shelf, background: Background, tmp_path: Path) -> None:

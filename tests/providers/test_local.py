@@ -17,10 +17,13 @@ import psutil
 import pytest
 
 from memory_tui.core.errors import Cancelled
+from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.wires import gguf, llama_process, llama_worker
-from memory_tui.providers.wires.llama_process import Local
+from memory_tui.providers.provider_options import ProviderSettings
+from memory_tui.providers.wires import gguf, llama_worker, model_process
+from memory_tui.providers.wires import local as local_row
+from memory_tui.providers.wires.model_process import Local
 from tests.support.embed import Time, quick, settings_for
 from tests.support.llama_cpp import importable
 from tests.support.paths import MODEL
@@ -42,17 +45,21 @@ if mode == "aborts":
     sys.stderr.write("noise\\nGGML_ASSERT(x) failed\\n"); sys.stderr.flush(); os.abort()
 say({"dims": 3, "limit": 512})
 for line in sys.stdin:
-    text = json.loads(line)
-    if text == "abort" or (text == "abort once" and not os.path.exists(sys.argv[1] + ".died")):
-        open(sys.argv[1] + ".died", "w").close()
-        sys.stderr.write("GGML_ASSERT(y) failed\\n"); sys.stderr.flush(); os.abort()
-    if text == "hang":
-        open(sys.argv[1] + ".hangs", "w").close()
-        time.sleep(60)
-    if text == "refuse":
-        say({"error": "no room"}); continue
-    row = {"nan": [float("nan"), 0, 0], "zero": [0, 0, 0]}.get(text, [3.0, 0.0, len(text)])
-    say({"dims": 3}, array.array("f", row).tobytes())
+    out = []
+    for text in json.loads(line)["texts"]:
+        if text == "abort" or (text == "abort once" and not os.path.exists(sys.argv[1] + ".died")):
+            open(sys.argv[1] + ".died", "w").close()
+            sys.stderr.write("GGML_ASSERT(y) failed\\n"); sys.stderr.flush(); os.abort()
+        if text == "hang":
+            open(sys.argv[1] + ".hangs", "w").close()
+            time.sleep(60)
+        if text == "refuse":
+            break
+        out += {"nan": [float("nan"), 0, 0], "zero": [0, 0, 0]}.get(text, [3.0, 0.0, len(text)])
+    else:
+        say({"dims": 3}, array.array("f", out).tobytes())
+        continue
+    say({"error": "no room"})
 """
 
 
@@ -72,7 +79,13 @@ def script(tmp_path: Path, installed: None) -> Path:
 def local(tmp_path: Path, script: Path, mode: str = "", **more: Any) -> Local:
     model = tmp_path / f"model{mode}.gguf"
     model.write_bytes(b"GGUF" + mode.encode())
-    return Local(settings_for(None, "local", model_path=str(model), **more), script)
+    return make(settings_for(None, "local", model_path=str(model), **more), script)
+
+
+def make(settings: ProviderSettings, script: Path = local_row.SCRIPT) -> Local:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_row, "SCRIPT", script)
+        return registry.create("local", settings)
 
 
 def fails(provider: Local, *texts: str) -> ProviderFailure:
@@ -96,7 +109,7 @@ def test_another_file_of_the_same_name_is_another_space(tmp_path: Path, script: 
     before = first.identity
     first.close()
     (tmp_path / "model.gguf").write_bytes(b"GGUF other")
-    second = Local(settings_for(None, "local", model_path=str(tmp_path / "model.gguf")), script)
+    second = make(settings_for(None, "local", model_path=str(tmp_path / "model.gguf")), script)
     assert second.identity.model == before.model
     assert second.identity != before
     second.close()
@@ -175,7 +188,7 @@ def test_a_text_that_takes_too_long_ends_the_process(tmp_path: Path, script: Pat
 def test_it_runs_with_the_threads_that_were_asked_for(
     tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch, asked: int, given: str
 ) -> None:
-    monkeypatch.setattr(llama_process, "usual_threads", lambda: 3)
+    monkeypatch.setattr(model_process, "usual_threads", lambda: 3)
     noted = "import sys; open(sys.argv[1] + '.threads', 'w').write(sys.argv[2])"
     script.write_text(f"{noted}\n{STAND_IN}")
     provider = local(tmp_path, script, threads=asked)
@@ -189,13 +202,13 @@ def test_the_usual_threads_are_the_physical_cores_less_one(tmp_path: Path, monke
     for cpu, siblings in enumerate(("0,4", "1,5", "2,6", "3,7") * 2):
         (tmp_path / f"cpu{cpu}/topology").mkdir(parents=True)
         (tmp_path / f"cpu{cpu}/topology/thread_siblings_list").write_text(f"{siblings}\n")
-    monkeypatch.setattr(gguf, "_TOPOLOGY", tmp_path)
+    monkeypatch.setattr(model_process, "_TOPOLOGY", tmp_path)
     for allowed, threads in (({*range(8)}, 3), ({0, 4}, 1), ({0, 1}, 1), ({0, 1, 2, 6}, 2)):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, allowed=allowed: allowed, raising=False)
-        assert gguf.usual_threads() == threads
-    monkeypatch.setattr(gguf, "_TOPOLOGY", tmp_path / "elsewhere")
+        assert model_process.usual_threads() == threads
+    monkeypatch.setattr(model_process, "_TOPOLOGY", tmp_path / "elsewhere")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
-    assert gguf.usual_threads() == 3, "where nobody says which processors share a core, each is one"
+    assert model_process.usual_threads() == 3, "where nobody says which processors share a core, each is one"
 
 
 def test_closing_ends_the_process_at_once(tmp_path: Path, script: Path) -> None:
@@ -231,7 +244,7 @@ def test_closing_ends_the_process_at_once(tmp_path: Path, script: Path) -> None:
 def test_a_process_that_dies_slowly_is_not_waited_for_and_not_forgotten(
     tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(llama_process, "_GOODBYE_SECONDS", 0.0)
+    monkeypatch.setattr(model_process, "_GOODBYE_SECONDS", 0.0)
     provider = local(tmp_path, script)
     _ = provider.identity
     assert provider._worker is not None
@@ -247,7 +260,7 @@ def test_a_path_without_a_model_is_refused(tmp_path: Path, installed: None) -> N
     (tmp_path / "page.gguf").write_text("<html>")
     for name in ("absent.gguf", "page.gguf"):
         with pytest.raises(ProviderFailure) as caught:
-            Local(settings_for(None, "local", model_path=str(tmp_path / name)))
+            make(settings_for(None, "local", model_path=str(tmp_path / name)))
         assert caught.value.state is Cause.NO_FILE
         assert name in caught.value.message
 
@@ -255,7 +268,7 @@ def test_a_path_without_a_model_is_refused(tmp_path: Path, installed: None) -> N
 def test_without_the_software_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gguf, "PACKAGE", "no_such_software")
     with pytest.raises(ProviderFailure) as caught:
-        Local(settings_for(None, "local", model_path=str(tmp_path / "a.gguf")))
+        make(settings_for(None, "local", model_path=str(tmp_path / "a.gguf")))
     assert caught.value.state is Cause.NOT_INSTALLED
     assert "llama-cpp-python" in caught.value.next_step
 
@@ -277,7 +290,7 @@ def minilm() -> Iterator[Local]:
     if not MODEL.is_file():
         pytest.skip("the model file is not beside this checkout")
     with importable():
-        provider = Local(settings_for(None, "local", model_path=str(MODEL)))
+        provider = make(settings_for(None, "local", model_path=str(MODEL)))
         provider.embed(["warm"], "query")
         yield provider
         provider.close()

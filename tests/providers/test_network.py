@@ -9,19 +9,20 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 
 from memory_tui import plan
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
+from memory_tui.providers import http_client
+from memory_tui.providers.http_client import Http
 from memory_tui.providers.provider_options import RequestLimits
-from memory_tui.providers.wires import gguf, llama_process
-from memory_tui.providers.wires.llama_process import Local
+from memory_tui.providers.wires import gguf, local
 from memory_tui.search.trace import Trace
 from tests.providers.test_local import STAND_IN
 from tests.support.embed import Time
@@ -181,6 +182,34 @@ def test_a_certificate_that_nobody_trusts_gets_no_note(encrypted: Play, notes: P
     assert encrypted.asked == []
 
 
+def test_certificates_are_read_once_and_not_before_something_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    usual = http_client.httpx.create_ssl_context
+    monkeypatch.setattr(http_client.httpx, "create_ssl_context", lambda **how: made.append(how) or usual(**how))
+    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
+    providers = [Http("OpenAI", "https://embed.invalid/v1", auth=({}, {})) for _ in range(2)]
+    assert made == []
+    for one in providers:
+        assert len(one._clients()) == 2
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [("SSL_CERT_FILE", "/nowhere.pem", "certificates"), ("HTTP_PROXY", "ftp://me:hush-hush@host", "proxy")],
+)
+def test_what_the_environment_names_wrongly_is_told(
+    variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch, notes: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with Engine.open(options(tmp_path, **at("http://embed.example/v1"))) as engine:
+        engine.indexer.sync()
+        by_words(engine)
+        who = engine.providers.who()
+    assert (who.standing, said in who.reason, variable in who.next_step) == ("failed", True, True)
+    assert "hush" not in who.reason
+
+
 # --- a model that is fetched ---------------------------------------------------------------------------------------
 
 MODEL = b"GGUF" + bytes(range(256)) * 4096
@@ -192,12 +221,15 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
     script = tmp_path / "stand_in.py"
     script.write_text(STAND_IN.replace("open(sys.argv[1]).read()[4:]", "''"))
     monkeypatch.setattr(gguf, "PACKAGE", "json")
-    monkeypatch.setattr(llama_process, "Local", partial(Local, script=script))
+    monkeypatch.setattr(local, "SCRIPT", script)
     digest = hashlib.sha256(MODEL).hexdigest()
     with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as shelf:
-        local = {"modelPath": f"{shelf.url}/files/tiny.gguf#sha256={digest}", "modelCacheDir": str(tmp_path / "models")}
+        section = {
+            "modelPath": f"{shelf.url}/files/tiny.gguf#sha256={digest}",
+            "modelCacheDir": str(tmp_path / "models"),
+        }
         shelf.break_after = 400_000
-        asked = options(tmp_path, provider="local", local=local)
+        asked = options(tmp_path, provider="local", local=section)
         with Engine.open(asked) as engine:
             engine.indexer.sync()
             by_words(engine)

@@ -21,12 +21,12 @@ def test_a_provider_answers_to_its_name(name: str) -> None:
 
 
 def test_the_known_names() -> None:
-    assert NAMES == ("builtin", "local", "openai", "gemini", "voyage", "mistral", "ollama", "scripted", "none")
+    assert NAMES == ("builtin", "local", "onnx", "openai", "gemini", "voyage", "mistral", "ollama", "scripted", "none")
 
 
 @pytest.mark.parametrize("name", ["", "open ai", "Builtin", "../builtin"])
 def test_an_unknown_name_is_answered_with_the_known_ones(name: str) -> None:
-    with pytest.raises(ProviderError, match=r"builtin, local, openai, .* scripted, none") as caught:
+    with pytest.raises(ProviderError, match=r"builtin, local, onnx, openai, .* scripted, none") as caught:
         create(name)
     assert caught.value.next_step
 

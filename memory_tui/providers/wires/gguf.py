@@ -5,9 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import ProviderSettings
+
+if TYPE_CHECKING:
+    from memory_tui.providers.download import ModelSource
+    from memory_tui.providers.http_client import Background
 
 _MAGIC = b"GGUF"
 _END = 1 << 16
@@ -33,23 +38,7 @@ def check(settings: ProviderSettings, on_disk: bool = False) -> None:
         raise ProviderFailure(Cause.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
     source = asked_model(settings)
     if not is_remote(source):
-        require_gguf(Path(source).expanduser())
-
-
-_TOPOLOGY = Path("/sys/devices/system/cpu")
-
-
-def usual_threads() -> int:
-    """The physical cores that this process may use, less one for everything else; at least 1."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    cores = set()
-    for cpu in allowed:
-        # Two processors of one core have the same list of siblings.
-        try:
-            cores.add((_TOPOLOGY / f"cpu{cpu}/topology/thread_siblings_list").read_text("ascii").strip())
-        except (OSError, ValueError):
-            cores.add(str(cpu))
-    return max(1, len(cores) - 1)
+        require_gguf(_local(source))
 
 
 def asked_model(settings: ProviderSettings) -> str:
@@ -62,6 +51,10 @@ def is_remote(source: str) -> bool:
     return source.startswith(("hf:", "http:", "https:"))
 
 
+def _local(source: str) -> Path:
+    return Path(os.path.expanduser(source))  # noqa: PTH111 - an unknown user is no error
+
+
 def require_gguf(path: Path) -> None:
     """Raises ProviderFailure unless there is a GGUF file at `path`."""
     try:
@@ -71,6 +64,29 @@ def require_gguf(path: Path) -> None:
         raise ProviderFailure(Cause.NO_FILE, f"The model file {path.name} cannot be read: {error.strerror}.") from error
     if magic != _MAGIC:
         raise ProviderFailure(Cause.NO_FILE, f"The model file {path.name} is not in GGUF format.")
+
+
+def sources(settings: ProviderSettings) -> tuple[ModelSource, ...]:
+    """Where the model is when it is named by an address. Raises ProviderFailure."""
+    from memory_tui.providers import download
+
+    source = asked_model(settings)
+    if not is_remote(source):
+        raise ProviderFailure(Cause.NO_FILE, "local.modelPath names nothing that could be fetched.")
+    return (download.source_of(source, download.hub(settings))._replace(magic=_MAGIC),)
+
+
+def find(settings: ProviderSettings, fetching: Background) -> Path:
+    """The model file, fetched where it is named by an address. Raises ProviderFailure, Cancelled."""
+    source = asked_model(settings)
+    if not is_remote(source):
+        path = _local(source)
+    else:
+        from memory_tui.providers.download import fetch
+
+        path = fetching.run(lambda: fetch(sources(settings)[0], settings))
+    require_gguf(path)
+    return path
 
 
 def fingerprint_of(path: Path) -> str:

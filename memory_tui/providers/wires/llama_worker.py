@@ -1,8 +1,8 @@
 """The process that holds a local model, so that a crash of native code ends nothing else.
 
 Run as a script with the path of a GGUF file and a number of threads; it knows nothing else of memory-tui. Each line of
-standard input is a text as a JSON string; each answer is a line of JSON (`dims`, or `error`) and, after `dims`, that
-many little-endian float32. The first answer, about the model itself, has no numbers.
+standard input is JSON with `texts`; each answer is a line of JSON (`dims`, or `error`) and, after `dims`, that many
+little-endian float32 for each text. The first answer, about the model itself, has no numbers.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def main() -> None:
     _say(answers, {"dims": model.dims, "limit": model.limit})
     for line in sys.stdin.buffer:
         try:
-            vector = array.array("f", model.embed(json.loads(line)))
+            vectors = array.array("f", [one for text in json.loads(line)["texts"] for one in model.embed(text)])
         except (RuntimeError, ValueError) as error:
             _say(answers, {"error": str(error) or type(error).__name__})
             continue
         if sys.byteorder == "big":
-            vector.byteswap()
-        _say(answers, {"dims": len(vector)}, vector.tobytes())
+            vectors.byteswap()
+        _say(answers, {"dims": model.dims}, vectors.tobytes())
 
 
 def _say(answers: BinaryIO, header: dict[str, object], data: bytes = b"") -> None:

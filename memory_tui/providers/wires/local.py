@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.providers.provider_options import ProviderSettings
@@ -12,10 +13,24 @@ if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Provider
 
 
-def _make(settings: ProviderSettings) -> Provider:
-    from memory_tui.providers.wires.llama_process import Local
+SCRIPT = Path(__file__).with_name("llama_worker.py")
 
-    return Local(settings)
+
+def _make(settings: ProviderSettings) -> Provider:
+    from memory_tui.providers.wires import model_process
+
+    return model_process.Local(
+        settings,
+        model_process.ModelKind(
+            "local",
+            SCRIPT,
+            gguf.check,
+            gguf.asked_model,
+            gguf.find,
+            gguf.fingerprint_of,
+            "Choose another GGUF file that makes embeddings.",
+        ),
+    )
 
 
 LOCAL = ProviderRow(
@@ -26,4 +41,6 @@ LOCAL = ProviderRow(
     auto=1,
     check=lambda settings: gguf.check(settings, on_disk=True),
     asked_model=gguf.asked_model,
+    files=gguf.sources,
+    slow=True,
 )

@@ -1,17 +1,19 @@
-"""A local GGUF model runs in a process of its own."""
+"""A model on this machine runs in a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +28,23 @@ from memory_tui.providers.http_client import Background
 from memory_tui.providers.http_provider import GuardedProvider, in_rows
 from memory_tui.providers.provider_options import Kind, ProviderSettings, fingerprint
 from memory_tui.providers.provider_protocol import Identity, Vectors
-from memory_tui.providers.wires.gguf import asked_model, check, fingerprint_of, is_remote, require_gguf, usual_threads
 
-SCRIPT = Path(__file__).with_name("llama_worker.py")
+_TOPOLOGY = Path("/sys/devices/system/cpu")
+
+
+def usual_threads() -> int:
+    """The physical cores that this process may use, less one for everything else; at least 1."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    cores = set()
+    for cpu in allowed:
+        # Two processors of one core have the same list of siblings.
+        try:
+            cores.add((_TOPOLOGY / f"cpu{cpu}/topology/thread_siblings_list").read_text("ascii").strip())
+        except (OSError, ValueError):
+            cores.add(str(cpu))
+    return max(1, len(cores) - 1)
+
+
 _LAST_WORDS = 4000
 _GOODBYE_SECONDS = 0.2
 
@@ -36,13 +52,13 @@ _GOODBYE_SECONDS = 0.2
 class Worker:
     """A process with a loaded model, asked by one thread at a time; `close` may come from any thread."""
 
-    def __init__(self, model: Path, threads: int, script: Path = SCRIPT) -> None:
-        self._name = model.name
+    def __init__(self, model: Path, threads: int, kind: ModelKind) -> None:
+        self._name, self._kind = model.name, kind
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._late = False
         # -P keeps the current folder, which may be anybody's, and the script's own off the module path.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(script), str(model), str(threads)],
+            [sys.executable, "-P", str(kind.script), str(model), str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
@@ -59,15 +75,17 @@ class Worker:
         with self._watched(seconds):
             return int(self._header()["dims"])
 
-    def ask(self, text: str, seconds: float) -> Vectors:
-        """The vector of `text` as the model makes it, float32 (dims,). Raises ProviderFailure; after the states
-        CRASHED and TIMEOUT the process is gone.
+    def ask(self, texts: Sequence[str], kind: Kind, seconds: float) -> Vectors:
+        """The vectors of `texts` as the model makes them, float32 (len(texts), dims). Raises ProviderFailure; after the
+        states CRASHED and TIMEOUT the process is gone.
         """
         with self._watched(seconds):
             assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps(text).encode() + b"\n")
+            self._process.stdin.write(json.dumps({"texts": texts, "kind": kind}).encode() + b"\n")
             self._process.stdin.flush()
-            return np.frombuffer(self._read(4 * int(self._header()["dims"])), "<f4").astype(np.float32)
+            dims = int(self._header()["dims"])
+            numbers = np.frombuffer(self._read(4 * dims * len(texts)), "<f4").astype(np.float32)
+            return numbers.reshape(len(texts), dims)
 
     def close(self) -> None:
         """End the process; a question that waits for its answer ends with CRASHED."""
@@ -112,7 +130,7 @@ class Worker:
             raise ProviderFailure(
                 Cause.BROKEN,
                 f"The local model {self._name} cannot be used: {header['error']}.",
-                "Choose another GGUF file that makes embeddings.",
+                self._kind.another,
             )
         return header
 
@@ -133,7 +151,9 @@ class Worker:
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         return ProviderFailure(
-            Cause.CRASHED, f"The process of the local model {self._name} ended ({how}){self._words()}"
+            Cause.CRASHED,
+            f"The process of the local model {self._name} ended ({how}){self._words()}",
+            self._kind.another,
         )
 
     def _words(self) -> str:
@@ -149,6 +169,25 @@ class Worker:
         return f": {(asserted or telling)[-1][:300]}" if telling else "."
 
 
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """What runs models of one kind: the `script` of the process, and what it needs to know of their files.
+
+    `check` raises ProviderFailure for software or a file that is missing, `asked` is the model as it was named, `find`
+    fetches it where that is necessary and gives its file, `mark` tells files of one name apart. `texts` are asked for
+    at once; `another` says what to do about one that does not work.
+    """
+
+    provider: str
+    script: Path
+    check: Callable[[ProviderSettings], None]
+    asked: Callable[[ProviderSettings], str]
+    find: Callable[[ProviderSettings, Background], Path]
+    mark: Callable[[Path], str]
+    another: str
+    texts: int = 1
+
+
 MAX_INPUT_BYTES = 2048
 """The documented limit of local models. Text of more tokens than a model takes is embedded in parts, never cut."""
 _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
@@ -162,11 +201,11 @@ class Local(GuardedProvider):
 
     host = ""
 
-    def __init__(self, settings: ProviderSettings, script: Path = SCRIPT) -> None:
-        check(settings)
+    def __init__(self, settings: ProviderSettings, kind: ModelKind) -> None:
+        kind.check(settings)
         super().__init__(settings.clock.now, "ready, loads at first use")
-        self._settings, self._script = settings, script
-        self._source = asked_model(settings)
+        self._settings, self._kind = settings, kind
+        self._source = kind.asked(settings)
         self._threads = settings.threads or usual_threads()
         self._starting = threading.Lock()
         self._worker: Worker | None = None
@@ -211,14 +250,14 @@ class Local(GuardedProvider):
         refused = None
         try:
             dims = self.identity.dims
-            for at, text in enumerate(texts):
-                if text.strip():
-                    with self._turns.mine(first=kind == "query"):
-                        made = self._one(well_formed(text), seconds - (time.perf_counter() - started))
-                    if isinstance(made, ProviderFailure):
-                        refused = made
-                    else:
-                        done[at] = made
+            wanted = [at for at, text in enumerate(texts) if text.strip()]
+            for begin in range(0, len(wanted), self._kind.texts):
+                part = wanted[begin : begin + self._kind.texts]
+                with self._turns.mine(first=kind == "query"):
+                    left = seconds - (time.perf_counter() - started)
+                    made = self._some([well_formed(texts[at]) for at in part], kind, left)
+                done.update((at, one) for at, one in zip(part, made, strict=True) if isinstance(one, np.ndarray))
+                refused = next((one for one in made if isinstance(one, ProviderFailure)), refused)
             if refused is not None:
                 raise refused
         except ProviderFailure as failure:
@@ -235,22 +274,39 @@ class Local(GuardedProvider):
         if worker is not None:
             worker.close()
 
-    def _one(self, text: str, seconds: float) -> Vectors | ProviderFailure:
-        """The unit vector of `text`, or why there is none for this one; a model that crashes is started again once."""
+    def _some(self, texts: Sequence[str], kind: Kind, seconds: float) -> list[Vectors | ProviderFailure]:
+        """The unit vector of each of `texts`, or why there is none for it; a model that crashes is started again once.
+
+        Texts that fail together are asked for one by one, once a vector has proven the model.
+        """
         for attempt in range(_ATTEMPTS):
             worker = self._loaded()
             try:
-                vector = _unit(worker.ask(text, max(seconds, 0.001)))
-                self._proven = True
-                return vector
+                made: list[Vectors | ProviderFailure] = [
+                    self._checked(one) for one in worker.ask(texts, kind, max(seconds, 0.001))
+                ]
+                return made
             except ProviderFailure as failure:
                 self._ended(failure)
                 if self._proven and failure.state in _OF_ONE_TEXT:
-                    return ProviderFailure(Cause.NO_VECTOR, failure.message)
+                    if len(texts) == 1:
+                        return [ProviderFailure(Cause.NO_VECTOR, failure.message)]
+                    return [one for text in texts for one in self._some([text], kind, seconds)]
                 if failure.state is not Cause.CRASHED or attempt + 1 == _ATTEMPTS:
                     self.failed(failure)
                     raise
         raise AssertionError("the last attempt returns or raises")
+
+    def _checked(self, vector: Vectors) -> Vectors:
+        length = float(np.linalg.norm(vector.astype(np.float64)))
+        if not np.isfinite(length) or length == 0:
+            raise ProviderFailure(
+                Cause.MALFORMED,
+                "The local model answered with a vector that has no direction.",
+                self._kind.another,
+            )
+        self._proven = True
+        return np.asarray(vector / length, np.float32)
 
     def _ended(self, failure: ProviderFailure) -> None:
         self._closed.check()
@@ -266,9 +322,9 @@ class Local(GuardedProvider):
             if self._worker is not None:
                 return self._worker
             try:
-                path = self._fetched()
+                path = self._kind.find(self._settings, self._fetching)
                 self._closed.check()
-                self._worker = worker = Worker(path, self._threads, self._script)
+                self._worker = worker = Worker(path, self._threads, self._kind)
                 dims = worker.hello(_QUERY_SECONDS)
             except ProviderFailure as failure:
                 if self._worker is not None:
@@ -281,19 +337,10 @@ class Local(GuardedProvider):
             if self._closed.is_set():
                 worker.close()
                 raise Cancelled
-            key = fingerprint(provider="local", model=self._source, file=fingerprint_of(path))
-            self._identity = Identity("local", self._source, key, dims)
+            name = self._kind.provider
+            key = fingerprint(provider=name, model=self._source, file=self._kind.mark(path))
+            self._identity = Identity(name, self._source, key, dims)
             return worker
-
-    def _fetched(self) -> Path:
-        if not is_remote(self._source):
-            path = Path(self._source).expanduser()
-        else:
-            from memory_tui.providers.download import fetch
-
-            path = self._fetching.run(lambda: fetch(self._source, self._settings))
-        require_gguf(path)
-        return path
 
 
 class _Turns:
@@ -315,14 +362,3 @@ class _Turns:
             yield
         finally:
             self._asking.release()
-
-
-def _unit(vector: Vectors) -> Vectors:
-    length = float(np.linalg.norm(vector.astype(np.float64)))
-    if not np.isfinite(length) or length == 0:
-        raise ProviderFailure(
-            Cause.MALFORMED,
-            "The local model answered with a vector that has no direction.",
-            "Choose another GGUF file.",
-        )
-    return np.asarray(vector / length, np.float32)
