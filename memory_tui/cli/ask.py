@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, opened, options, positive, query_of, spoken
+from memory_tui.cli.common import Command, opened, options, planned, positive, query_of, spoken
 from memory_tui.core.errors import QueryError, SettingError
 from memory_tui.core.stop_signals import Stopped
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.index.sync import SyncReport
-    from memory_tui.render.as_text import StdinQuery
+    from memory_tui.plan import Plan
+    from memory_tui.render.as_text import SearchCommand, StdinQuery, Written
 
 
 def _declare_index(parser: argparse.ArgumentParser) -> None:
@@ -131,31 +132,49 @@ def _status(given: argparse.Namespace) -> int:
 def _search(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
-    as_json, source = hasattr(given, "json"), getattr(given, "source", "")
-    with opened(given) as engine:
-        engine.plan.require_enabled()
-        if hasattr(given, "stdin"):
+    plan = planned(given)
+    plan.require_enabled()
+    if hasattr(given, "stdin"):
+        with opened(given, plan) as engine:
             engine.indexer.catch_up()
             for question in _questions(sys.stdin):
-                as_text.line(engine, question, source, explain=hasattr(given, "explain"))
-            return 0
-        query = query_of(given)
-        if query is None:
-            raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
-        if (found := engine.backend.ask(query, source=source)) is not None:
-            as_text.of_qmd(found, as_json=as_json, explain=hasattr(given, "explain"))
+                as_text.line(engine, question, getattr(given, "source", ""), explain=hasattr(given, "explain"))
+        return 0
+    query = query_of(given)
+    if query is None:
+        raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
+    asked = as_text.SearchCommand(
+        query,
+        getattr(given, "source", ""),
+        as_json=hasattr(given, "json"),
+        explain=hasattr(given, "explain"),
+        characters=getattr(given, "max_characters", 0),
+        full=hasattr(given, "full"),
+        terminal=as_text.terminal_here(),
+    )
+    if (written := _by_keeper(plan, asked)) is not None:
+        as_text.write(written)
+        return 0
+    with opened(given, plan) as engine:
+        if (found := engine.backend.ask(query, source=asked.source)) is not None:
+            as_text.of_qmd(found, as_json=asked.as_json, explain=asked.explain)
             return 0
         engine.indexer.catch_up()
-        as_text.search(
-            engine,
-            query,
-            source,
-            as_json=as_json,
-            explain=hasattr(given, "explain"),
-            characters=getattr(given, "max_characters", 0),
-            full=hasattr(given, "full"),
-        )
+        evidence = engine.queries.gather(query, source=asked.source)
+        trace = engine.queries.rank(evidence, plan.settings)
+        as_text.write(as_text.searched(engine, asked, trace, evidence))
     return 0
+
+
+def _by_keeper(plan: Plan, asked: SearchCommand) -> Sequence[Written] | None:
+    """The answer of the process that keeps the index; None where there is none, or it does not say the same at once."""
+    from memory_tui.core import locks
+
+    if locks.living(plan.index, "keeper") is None:
+        return None
+    from memory_tui.mcp.keeper import KeeperClient
+
+    return KeeperClient(plan).search(asked)
 
 
 def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[StdinQuery]:

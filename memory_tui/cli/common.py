@@ -15,7 +15,7 @@ from memory_tui.core.sanitize import one_line
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options
+    from memory_tui.plan import Options, Plan
 
 _NOTIFYING = ("search", "status", "index")
 """Commands whose answer holds every notice of the engine."""
@@ -199,19 +199,26 @@ def warn_ignored(keys: Iterable[str], settings: Settings) -> None:
         sys.stderr.write(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip() + "\n")
 
 
-def opened(given: argparse.Namespace) -> Engine:
-    """An engine for the command; a warning where `--extra` names nothing and where `--set` has no effect.
+def planned(given: argparse.Namespace) -> Plan:
+    """What the command works with; a warning where `--extra` names nothing and where `--set` has no effect.
 
     Raises MemoryTuiError.
     """
+    from memory_tui import plan as plans
+
+    found = plans.plan(options(given))
+    if given.command not in _NOTIFYING:
+        warn_ignored(found.chosen, found.settings)
+    for named in getattr(given, "extra", ()):
+        place = found.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
+        if not place.exists():
+            sys.stderr.write(f"memory-tui: --extra {one_line(named)}: there is nothing at {one_line(str(place))}.\n")
+    return found
+
+
+def opened(given: argparse.Namespace, plan: Plan | None = None) -> Engine:
+    """An engine for the command, of what was `planned` for it. Raises MemoryTuiError."""
     from memory_tui.engine.engine import Engine
     from memory_tui.render.as_text import CommandProgress
 
-    engine = Engine.open(options(given), CommandProgress(each_file=hasattr(given, "verbose")))
-    if given.command not in _NOTIFYING:
-        warn_ignored(engine.plan.chosen, engine.plan.settings)
-    for named in getattr(given, "extra", ()):
-        place = engine.plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
-        if not place.exists():
-            sys.stderr.write(f"memory-tui: --extra {one_line(named)}: there is nothing at {one_line(str(place))}.\n")
-    return engine
+    return Engine(plan or planned(given), CommandProgress(each_file=hasattr(given, "verbose")))

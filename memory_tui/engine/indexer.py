@@ -259,10 +259,19 @@ class Indexer:
                 raise
             self.opener.notices.append(IndexNotUsed.of(str(self.opener.path), error))
 
-    def _nothing_changed(self) -> bool:
-        """Whether reading tells that a sync would change nothing, so that nobody has to open the index for writing."""
+    def is_current(self) -> bool:
+        """Whether another process that asks once would index nothing first; for the one that keeps the index."""
+        if not self.writer.wait_idle(0) or not self.opener.path.exists() or not self._begun():
+            return False
+        return not self._plan.settings.on("sync.onSearch") or self._nothing_changed(keeps=True)
+
+    def _nothing_changed(self, *, keeps: bool = False) -> bool:
+        """Whether reading tells that a sync would change nothing, so that nobody has to open the index for writing.
+
+        Who `keeps` it has it open, and knows that it is whole.
+        """
         try:
-            if not self.opener.whole():
+            if not (keeps or self.opener.whole()):
                 return False
             self._sessions.follow()
             with self.readers.borrow(self.opener.path) as store:

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.state_db import default_path
 from memory_tui.index.schema import SCHEMA_VERSION
 from memory_tui.mcp import keeper_socket
-from memory_tui.mcp.keeper_socket import KeeperRefusal, KeeperReply, KeeperSocket
+from memory_tui.mcp.keeper_socket import KeeperRefusal, KeeperReply, KeeperSocket, Patience
 from memory_tui.mcp.questions import AgentQuestion, Answered, answered
 from memory_tui.providers import registry
 from memory_tui.providers.provider_options import ProviderSettings, Secret
@@ -34,11 +34,14 @@ from memory_tui.providers.provider_options import ProviderSettings, Secret
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.plan import Plan
+    from memory_tui.render.as_text import SearchCommand, Written
 
 VERSION = f"{__version__} {SCHEMA_VERSION}"
 """What has to be the same for two processes to speak with each other: the release, and the schema of the index."""
 ANSWER_SECONDS = 10.0
-"""How long a question may take in the keeper, before who asked answers it by itself."""
+"""How long an agent's question may take in the keeper, before who asked answers it by itself."""
+COMMAND_PATIENCE = Patience(0.05, 2.0)
+"""How long a command waits, which answers by itself in less than a second of CPU."""
 _VARIABLES = (
     *("HOME", "TZ", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "MEMORY_TUI_DISABLE", "OLLAMA_HOST", "SSL_CERT_FILE"),
     *(f"{prefix}_{name}" for prefix in ("OPENCLAW", "CLAWDBOT") for name in ("STATE_DIR", "CONFIG_PATH")),
@@ -138,12 +141,12 @@ class KeeperClient:
 
     def greet(self) -> KeeperReply | KeeperRefusal:
         """Whether a question would be answered, without asking one."""
-        return self._send({}, keeper_socket.TAKEN_SECONDS, Stop())
+        return self._send({}, Patience(keeper_socket.TAKEN_SECONDS, keeper_socket.TAKEN_SECONDS), Stop())
 
     def ask(self, question: AgentQuestion, stop: Stop) -> Answered | KeeperRefusal:
         """The answer of the keeper. Raises what the keeper raised, and Cancelled when `stop` is set."""
         began = time.perf_counter()
-        reply = self._send(question.as_dict(), ANSWER_SECONDS, stop)
+        reply = self._send(question.as_dict(), Patience(keeper_socket.TAKEN_SECONDS, ANSWER_SECONDS), stop)
         if isinstance(reply, KeeperRefusal):
             return reply
         if isinstance(failed := reply.value.get("error"), dict):
@@ -153,11 +156,25 @@ class KeeperClient:
         except (TypeError, KeyError, AttributeError):
             return KeeperRefusal("malformed")
 
-    def _send(self, question: Mapping[str, Any], seconds: float, stop: Stop) -> KeeperReply | KeeperRefusal:
+    def search(self, asked: SearchCommand) -> Sequence[Written] | None:
+        """What a command writes of `asked`; None where the keeper does not answer. Raises what the keeper raised."""
+        reply = self._send({"search": asked}, COMMAND_PATIENCE, Stop())
+        if isinstance(reply, KeeperRefusal):
+            return None
+        if isinstance(failed := reply.value.get("error"), dict):
+            raise _error(failed)
+        from memory_tui.render.as_text import Written
+
+        try:
+            return [Written(str(text), bool(aside)) for text, aside in reply.value["written"]]
+        except (TypeError, KeyError, ValueError):
+            return None
+
+    def _send(self, question: Mapping[str, Any], patience: Patience, stop: Stop) -> KeeperReply | KeeperRefusal:
         # Where nobody listens, or this user may not ask, no socket is made.
         if self._path is None or not os.access(self._path, os.W_OK):
             return KeeperRefusal("absent")
-        return keeper_socket.ask(self._path, VERSION, self._settings, question, seconds, stop)
+        return keeper_socket.ask(self._path, VERSION, self._settings, question, patience, stop)
 
 
 def answering(plan: Plan) -> dict[str, Any]:
@@ -167,10 +184,11 @@ def answering(plan: Plan) -> dict[str, Any]:
         return {
             "by": "keeper",
             "pid": found.pid,
-            "sentence": f"of servers with these settings process {found.pid} answers",
+            "sentence": f"of servers and of memory-tui search with these settings process {found.pid} answers",
         }
     why = f"{found.sentence[:1].lower()}{found.sentence[1:]}".rstrip(".")
-    return {"by": "itself", "code": found.code, "sentence": f"each server answers by itself: {why}"}
+    sentence = f"each server, and each memory-tui search, answers by itself: {why}"
+    return {"by": "itself", "code": found.code, "sentence": sentence}
 
 
 def _error(failed: Mapping[str, Any]) -> MemoryTuiError:
@@ -202,11 +220,37 @@ def _answer(memory: Engine, given: Mapping[str, Any], stop: Stop) -> Mapping[str
     """What `memory` answers. Raises MemoryTuiError."""
     if not given:
         return {}
+    if given.keys() == {"search"}:
+        return _written(memory, given["search"], stop)
     question = AgentQuestion.from_dict(given)
     if question is None:
         return KeeperRefusal("malformed")
     found = answered(memory, question, stop)
     return KeeperRefusal("unwell", why) if (why := next(_unwell(memory, question, found), "")) else found.as_dict()
+
+
+def _written(memory: Engine, given: object, stop: Stop) -> Mapping[str, Any] | KeeperRefusal:
+    """What `memory` writes where a command is asked that. Raises MemoryTuiError."""
+    from memory_tui.render.as_text import SearchCommand, Terminal, searched
+    from memory_tui.workspace import root_state
+
+    kinds = (str, str, bool, bool, int, bool, list | None)
+    if not isinstance(given, list) or len(given) != len(kinds) or not all(map(isinstance, given, kinds)):
+        return KeeperRefusal("malformed")
+    *how, shown_on = given
+    if shown_on is not None and list(map(type, shown_on)) != [int, bool]:
+        return KeeperRefusal("malformed")
+    asked = SearchCommand(*how)._replace(terminal=None if shown_on is None else Terminal(*shown_on))
+    if not memory.indexer.is_current():
+        return KeeperRefusal("behind")
+    evidence = memory.queries.gather(asked.query, stop, asked.source)
+    trace = memory.queries.rank(evidence, memory.plan.settings)
+    written = [*searched(memory, asked, trace, evidence)]
+    if trace.who is not None and trace.who.instead:
+        return KeeperRefusal("unwell", "its provider failed")
+    if memory.indexer.opener.notices or root_state.lost(memory.indexer.root_watch.states()):
+        return KeeperRefusal("unwell")
+    return {"written": written}
 
 
 def _unwell(memory: Engine, question: AgentQuestion, found: Answered) -> Iterator[str]:

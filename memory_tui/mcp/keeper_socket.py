@@ -23,17 +23,29 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 
 RefusalCode = Literal[
-    "absent", "foreign", "silent", "gone", "late", "busy", "version", "settings", "unwell", "closing", "malformed"
+    "absent",
+    "behind",
+    "foreign",
+    "silent",
+    "gone",
+    "late",
+    "busy",
+    "version",
+    "settings",
+    "unwell",
+    "closing",
+    "malformed",
 ]
 SENTENCES: Mapping[RefusalCode, str] = {
     "absent": "No keeper listens.",
+    "behind": "Notes changed that the keeper has not indexed yet.",
     "foreign": "The socket belongs to another user.",
     "silent": "The keeper does not take the question.",
     "gone": "The keeper ended before it had answered.",
@@ -184,10 +196,17 @@ def _end(connection: socket.socket) -> None:
 # --- who asks ------------------------------------------------------------------------------------------------------
 
 
+class Patience(NamedTuple):
+    """How many seconds a keeper may take to take a question, and to answer it."""
+
+    taken: float
+    answered: float
+
+
 def ask(
-    path: Path, version: str, settings: Mapping[str, str], question: Mapping[str, Any], seconds: float, stop: Stop
+    path: Path, version: str, settings: Mapping[str, str], question: Mapping[str, Any], patience: Patience, stop: Stop
 ) -> KeeperReply | KeeperRefusal:
-    """Ask the keeper at `path`, which has to be of this `version` and to work with `settings`; wait so long at most.
+    """Ask the keeper at `path`, which has to be of this `version` and to work with `settings`, with `patience`.
 
     Where it raises a MemoryTuiError, its name, message and next step are the `error` of the answer. Raises Cancelled
     when `stop` is set meanwhile.
@@ -199,13 +218,13 @@ def ask(
         return KeeperRefusal("absent", error.strerror or "")
     with _closing(connection), stop.around(lambda: _end(connection)):
         try:
-            return _asked(connection, path, {"version": version, "settings": settings, "question": question}, seconds)
+            return _asked(connection, path, {"version": version, "settings": settings, "question": question}, patience)
         finally:
             stop.check()
 
 
 def _asked(
-    connection: socket.socket, path: Path, request: Mapping[str, Any], seconds: float
+    connection: socket.socket, path: Path, request: Mapping[str, Any], patience: Patience
 ) -> KeeperReply | KeeperRefusal:
     try:
         connection.settimeout(_CONNECT_SECONDS)
@@ -219,7 +238,7 @@ def _asked(
         _send(connection, request)
     lines = _Lines(connection)
     try:
-        taken = lines.read(TAKEN_SECONDS, REPLY_BYTES)
+        taken = lines.read(patience.taken, REPLY_BYTES)
     except TimeoutError:
         return KeeperRefusal("silent")
     except (OSError, _Broken):
@@ -227,7 +246,7 @@ def _asked(
     if (refused := _refusal(taken)) is not None:
         return refused
     try:
-        answered = lines.read(seconds, REPLY_BYTES)
+        answered = lines.read(patience.answered, REPLY_BYTES)
     except TimeoutError:
         return KeeperRefusal("late")
     except (OSError, _Broken):

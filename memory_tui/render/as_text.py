@@ -362,70 +362,108 @@ def approved_extension(library: str, named_by: str) -> None:
     )
 
 
-def search(
-    engine: Engine,
-    query: str,
-    source: str,
-    *,
-    as_json: bool,
-    explain: bool,
-    characters: int = 0,
-    full: bool = False,
-) -> None:
-    """One answer, with the arithmetic when `explain`; with a budget of `characters`, the passages that it allows.
+class Terminal(NamedTuple):
+    """A terminal that shows styles, as far as an answer depends on it."""
 
-    On a terminal it is as the screen shows it, with `full` the whole text of each hit.
+    columns: int
+    colour: bool
+
+
+def terminal_here() -> Terminal | None:
+    """Where standard output goes; None where it is no terminal that shows styles: what is piped stays plain."""
+    if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return None
+    return Terminal(shutil.get_terminal_size((100, 24)).columns, "NO_COLOR" not in os.environ)
+
+
+class SearchCommand(NamedTuple):
+    """A query on the command line, and how its answer is written.
+
+    With `explain` the arithmetic is there; with a budget of `characters`, the passages that it allows. On a `terminal`
+    the answer is as the screen shows it, with `full` the whole text of each hit.
     """
-    from memory_tui.render import terminal
-    from memory_tui.search.excerpts import excerpts
 
-    evidence = engine.queries.gather(query, source=source)
-    trace = engine.queries.rank(evidence, engine.plan.settings)
-    passages = excerpts(trace, evidence, characters) if characters else ()
-    if as_json:
-        data(_by_builtin(engine, trace, explain, passages if characters else None))
+    query: str
+    source: str = ""
+    as_json: bool = False
+    explain: bool = False
+    characters: int = 0
+    full: bool = False
+    terminal: Terminal | None = None
+
+
+class Written(NamedTuple):
+    """A text for standard output, or, as an `aside`, for standard error."""
+
+    text: str
+    aside: bool = False
+
+
+def write(written: Iterable[Written]) -> None:
+    """Write each text where it belongs."""
+    for text, aside in written:
+        (_warn if aside else _print)(text)
+
+
+def searched(engine: Engine, asked: SearchCommand, trace: Trace, evidence: Evidence) -> Iterator[Written]:
+    """One answer."""
+    explain, passages = asked.explain, _cut_out(trace, evidence, asked.characters)
+    if asked.as_json:
+        yield Written(dumps(_by_builtin(engine, trace, explain, passages if asked.characters else None), 2))
         return
     if engine.backend.is_qmd and (failed := engine.backend.fallback()) is not None:
-        _warn(f"memory-tui: {engine.backend.answered_by(failed)}")
-    _notices(trace, explain=explain)
-    if terminal.is_terminal() and not (explain or passages) and trace.recalled:
-        for row in terminal.hits(trace, evidence, full=full):
-            _print(row)
+        yield Written(f"memory-tui: {engine.backend.answered_by(failed)}", aside=True)
+    yield from _notices(trace, explain=explain)
+    if asked.terminal is not None and not (explain or passages) and trace.recalled:
+        from memory_tui.render import terminal
+
+        columns, colour = asked.terminal
+        yield from map(Written, terminal.hits(trace, evidence, columns, colour=colour, full=asked.full))
         return
-    _passages(passages)
+    yield from _passages(passages)
     for place, hit in enumerate(() if passages else trace.recalled):
         if place:
-            _print()
-        _print(f"{hit.score:.3f} {one_line(hit.chunk.citation)}")
+            yield Written("")
+        yield Written(f"{hit.score:.3f} {one_line(hit.chunk.citation)}")
         if explain:
-            _arithmetic(hit, trace, evidence, first=not place)
-        _print(safe(hit.snippet, keep_newlines=True).strip("\n"))
+            yield from _arithmetic(hit, trace, evidence, first=not place)
+        yield Written(safe(hit.snippet, keep_newlines=True).strip("\n"))
     if trace.empty is not None:
         from memory_tui.explain import wording
 
-        _print("No matches. " + "\n".join(map(one_line, wording.empty(trace.empty, trace.profile))))
+        yield Written("No matches. " + "\n".join(map(one_line, wording.empty(trace.empty, trace.profile))))
     if explain:
-        _losers(trace)
+        yield from _losers(trace)
 
 
-def _notices(trace: Trace, *, explain: bool) -> None:
+def _cut_out(trace: Trace, evidence: Evidence, characters: int) -> Sequence[Excerpt]:
+    """The passages that a budget of `characters` allows, none without one."""
+    if not characters:
+        return ()
+    from memory_tui.search.excerpts import excerpts
+
+    return excerpts(trace, evidence, characters)
+
+
+def _notices(trace: Trace, *, explain: bool) -> Iterator[Written]:
     """What a person should know of an answer, and at which level it answers."""
     for notice in trace.notices:
         if notice.not_copied and not explain:
             continue
-        _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
+        words = f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip()
+        yield Written(words, aside=True)
     if trace.level is not None and trace.recalled and (explain or trace.level.level != "found"):
-        _warn(f"memory-tui: {trace.level.sentence}")
+        yield Written(f"memory-tui: {trace.level.sentence}", aside=True)
         if explain:
-            _print(f"level   {trace.level.level}: {trace.level.explanation}")
+            yield Written(f"level   {trace.level.level}: {trace.level.explanation}")
 
 
-def _passages(passages: Sequence[Excerpt]) -> None:
+def _passages(passages: Sequence[Excerpt]) -> Iterator[Written]:
     """Each passage with where it stands."""
     for place, passage in enumerate(passages):
         cited = f"{passage.hit.chunk.path}#L{passage.first}-L{passage.last}"
         lead = "\n" if place else ""
-        _print(f"{lead}{passage.hit.score:.3f} {one_line(cited)}\n{safe(passage.text, keep_newlines=True)}")
+        yield Written(f"{lead}{passage.hit.score:.3f} {one_line(cited)}\n{safe(passage.text, keep_newlines=True)}")
 
 
 def of_qmd(found: QmdAnswer, *, as_json: bool, explain: bool) -> None:
@@ -461,29 +499,29 @@ def _lost(engine: Engine) -> list[dict[str, str]]:
     ]
 
 
-def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> None:
+def _arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool) -> Iterator[Written]:
     from memory_tui.explain import why
 
     terms = why.terms_line(evidence.texts[hit.chunk.rowid], trace, chunk=hit.chunk, say_how=first)
     lines = [*why.explain(hit, trace), terms]
     for line in lines:
         value = f"{line.operation or ' '} {line.value:7.{line.digits}f}" if line.value is not None else ""
-        _print(f"    {line.label + ' ':<8}{value:<11}{one_line(line.detail)}".rstrip())
+        yield Written(f"    {line.label + ' ':<8}{value:<11}{one_line(line.detail)}".rstrip())
 
 
-def _losers(trace: Trace) -> None:
+def _losers(trace: Trace) -> Iterator[Written]:
     from memory_tui.explain import wording
 
     funnel = trace.funnel
-    _print(
+    yield Written(
         f"\n{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
         f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
         f"(profile {trace.profile}, {trace.mode}{f'; nearest by {trace.nearest_by}' if trace.nearest_by else ''})"
     )
     for loser in trace.lost[:10]:
-        _print(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")
+        yield Written(f"  {loser.score:.3f} {one_line(loser.chunk.citation)}  {wording.reason(loser.verdict)}")
     if len(trace.lost) > 10:
-        _print(f"  and {len(trace.lost) - 10} more; --explain --json lists them all")
+        yield Written(f"  and {len(trace.lost) - 10} more; --explain --json lists them all")
 
 
 class StdinQuery(NamedTuple):

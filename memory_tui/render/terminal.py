@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
@@ -25,15 +22,11 @@ BAR, AGE, INDENT, LOST = 14, 11, 5, 5
 NARROWEST, WIDEST = 40, 120
 
 
-def is_terminal() -> bool:
-    """Whether standard output is a terminal that shows styles; what is piped stays plain."""
-    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-
-def hits(trace: Trace, evidence: Evidence, *, full: bool) -> Iterator[str]:
+def hits(trace: Trace, evidence: Evidence, columns: int, *, colour: bool, full: bool) -> Iterator[str]:
     """What is recalled, two lines a hit, or with `full` its whole snippet; then the first of what is not."""
-    width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size((100, 24)).columns))
-    page = _Page(trace, evidence, width)
+    page = _Page(
+        trace, evidence, max(NARROWEST, min(WIDEST, columns)), {**COLOURS, "match": MATCH} if colour else PLAIN
+    )
     yield page.style(f"Recalled {len(trace.recalled)} of {len(trace.recalled) + len(trace.lost)}", "strong")
     for place, hit in enumerate(trace.recalled, 1):
         yield ""
@@ -50,11 +43,10 @@ def hits(trace: Trace, evidence: Evidence, *, full: bool) -> Iterator[str]:
 class _Page:
     """The rows of one answer, `width` columns wide."""
 
-    def __init__(self, trace: Trace, evidence: Evidence, width: int) -> None:
-        self._trace, self._evidence, self._width = trace, evidence, width
+    def __init__(self, trace: Trace, evidence: Evidence, width: int, colours: Mapping[str, str]) -> None:
+        self._trace, self._evidence, self._width, self._colours = trace, evidence, width, colours
         self._words = MatchedWords.of(trace)
         self._scale = perfect(trace)
-        self._colours = {**COLOURS, "match": MATCH} if "NO_COLOR" not in os.environ else PLAIN
 
     def style(self, text: str, name: str) -> str:
         code = self._colours.get(name, "")

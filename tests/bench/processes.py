@@ -150,6 +150,7 @@ def many(arguments: list[str], environment: dict[str, str], servers: int, note: 
             f"{resident:.0f}; {private:.0f}; {unshared:.0f}",
             "<= 40",
         )
+    beside(agents[0], arguments, environment, questions(servers)[-1])
     saved(agents, note)
     asked = questions(10 * servers)
     for which, agent in (("the keeper", agents[0]), *([("another server", agents[1])] if servers > 1 else [])):
@@ -165,6 +166,26 @@ def many(arguments: list[str], environment: dict[str, str], servers: int, note: 
     show("MCP: a ping, by the clock, p50 (p95) ms", spread(pings))
     for agent in reversed(agents):
         agent.close()
+
+
+def beside(keeper: Agent, arguments: list[str], environment: dict[str, str], question: str) -> None:
+    """A command that asks once, which the keeper answers, in turn with one that has to answer by itself."""
+    words = program("search", *arguments, question)
+    before, by_keeper, alone = keeper.watched.cpu(), list[Cost](), list[Cost]()
+    for _ in range(5):
+        by_keeper.append(cost_of_process(words, environment)[0])
+        # Another number of hits is another setting, which the keeper does not answer for.
+        alone.append(cost_of_process([*words, "-n", "5"], environment)[0])
+    keeper.watched.settled()
+    spent = (keeper.watched.cpu() - before) / len(by_keeper)
+    base = numpy_import(environment)
+    found = share(by_keeper, 0.5)
+    show(
+        "search that a keeper answers: a process, ms",
+        found,
+        f"{ratio(found.cpu, base.cpu, 'numpy')}; keeper {spent:.0f}",
+    )
+    show("search beside it that answers by itself, ms", share(alone, 0.5))
 
 
 def _ends(*begun: tuple[Agent, float]) -> list[tuple[float, float]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import io
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -30,10 +32,11 @@ from memory_tui.engine.engine import Engine
 from memory_tui.mcp import keeper, keeper_socket
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.mcp.keeper import KeeperClient
-from memory_tui.mcp.keeper_socket import KeeperRefusal, KeeperReply, KeeperSocket, ask, socket_path
+from memory_tui.mcp.keeper_socket import KeeperRefusal, KeeperReply, KeeperSocket, Patience, ask, socket_path
 from memory_tui.mcp.questions import AgentQuestion, Answered, answered
 from memory_tui.plan import Options, plan
 from memory_tui.recalls import recall_log
+from memory_tui.render.as_text import SearchCommand
 from memory_tui.search.corpus import products
 from tests.support.mcp import Wire, end_all
 from tests.support.waiting import LONG
@@ -191,6 +194,63 @@ def test_a_product_is_the_same_to_the_digit_wherever_its_row_stands() -> None:
                 assert (products(rows[first:last].copy(), vector) == whole[first:last]).all()
 
 
+class Tty(io.StringIO):
+    """Standard output where a person reads it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_search_of_the_command_line_writes_the_same_with_a_keeper_and_without(
+    kept: Engine, workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "COMMAND_PATIENCE", Patience(LONG, LONG))
+    for number in range(7):
+        (workspace / "memory" / f"2026-11-0{number + 1}.md").write_text(f"# Log\nThe router is number {number}\n")
+        kept.indexer.sync()
+    now = dt.datetime.fromtimestamp(NOW, dt.UTC).isoformat()
+    search = KeeperClient.search
+    answers: list[object] = []
+
+    def noted(self: KeeperClient, asked: SearchCommand) -> object:
+        answers.append(search(self, asked))
+        return answers[-1]
+
+    def written(query: str, *words: str, screen: bool = False) -> tuple[object, ...]:
+        index = str(workspace.parent / "i.sqlite")
+        with monkeypatch.context() as patched:
+            shown = Tty()
+            if screen:
+                patched.setenv("TERM", "xterm")
+                patched.setattr(sys, "stdout", shown)
+            code = main(["search", "--workspace", str(workspace), "--index", index, "--now", now, *words, "--", query])
+        out, err = capsys.readouterr()
+        # How long each stage took differs from run to run.
+        return code, re.sub(r'"timings": {[^}]*}', "", out), err, shown.getvalue()
+
+    ways = (("--json",), ("--explain",), ("--source", "memory"), ("--source", "sessions"), ("--explain", "--json"))
+    questions = [*((query, (), False) for query in SEARCHED), *((SEARCHED[0], words, False) for words in ways)]
+    questions += [("router", words, True) for words in ((), ("--full",))]
+    monkeypatch.setattr(KeeperClient, "search", noted)
+    by_keeper = [written(query, *words, screen=screen) for query, words, screen in questions]
+    monkeypatch.setattr(KeeperClient, "search", lambda *_: None)
+    for (query, words, screen), found in zip(questions, by_keeper, strict=True):
+        assert found == written(query, *words, screen=screen), (query, words)
+    assert len(answers) + sum(outcome[0] != 0 for outcome in by_keeper) >= len(questions)
+    assert None not in answers, "the keeper answered each of them"
+
+
+def test_a_search_that_the_keeper_cannot_answer_answers_by_itself(kept: Engine, workspace: Path) -> None:
+    asked = SearchCommand("router")
+    assert client(workspace).search(asked)
+    assert client(workspace, provider="none").search(asked) is None
+    # The watcher may be quicker than the question, so it stands still.
+    kept.indexer.watcher.switch(False)
+    (workspace / "MEMORY.md").write_text("# Facts\n- Router: another one\n")
+    assert client(workspace).search(asked) is None
+    assert client(workspace).search(SearchCommand("router", terminal="wide")) is None  # type: ignore[arg-type]
+
+
 def test_status_says_which_process_answers(kept: Engine, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def status(moment: float, *words: str) -> str:
         now = dt.datetime.fromtimestamp(moment, dt.UTC).isoformat()
@@ -198,9 +258,12 @@ def test_status_says_which_process_answers(kept: Engine, workspace: Path, capsys
         assert main(["status", "--workspace", str(workspace), "--index", index, "--now", now, *words]) == 0
         return capsys.readouterr().out
 
-    assert f"of servers with these settings process {os.getpid()} answers" in status(NOW)
+    assert f"of servers and of memory-tui search with these settings process {os.getpid()} answers" in status(NOW)
     assert json.loads(status(NOW, "--json"))["questions"]["by"] == "keeper"
-    assert "each server answers by itself: the keeper works with other settings (options)" in status(NOW + 60)
+    assert (
+        "each server, and each memory-tui search, answers by itself: the keeper works with other settings (options)"
+        in status(NOW + 60)
+    )
 
 
 def test_who_works_with_other_settings_answers_by_itself(
@@ -415,7 +478,7 @@ def listening(near: Path) -> Iterator[KeeperSocket]:
 
 
 def put(made: KeeperSocket, question: dict[str, Any], version: str = "1", **settings: str) -> Any:
-    return ask(made.path, version, {"a": "1", "b": "2", **settings}, question, LONG, Stop())
+    return ask(made.path, version, {"a": "1", "b": "2", **settings}, question, Patience(LONG, LONG), Stop())
 
 
 def test_the_socket_is_for_its_user_alone(listening: KeeperSocket) -> None:
@@ -508,7 +571,7 @@ def test_what_a_killed_keeper_left_is_replaced_and_what_is_no_socket_stays(near:
     made = KeeperSocket(path, "1", {}, lambda question, _: question)
     made.listen()
     assert not other.exists()
-    assert ask(path, "1", {}, {"q": 1}, LONG, Stop()) == KeeperReply(os.getpid(), {"q": 1})
+    assert ask(path, "1", {}, {"q": 1}, Patience(LONG, LONG), Stop()) == KeeperReply(os.getpid(), {"q": 1})
     # Another keeper, which has the lock now, made its own: that stays.
     path.unlink()
     path.write_text("not a socket")
@@ -573,7 +636,7 @@ def test_where_no_file_can_be_opened_each_answers_by_itself(
     assert "(Too many open files)" in next(event.text for event in heard if isinstance(event, Noticed))
     leadership.close()
     monkeypatch.setattr(socket, "socket", full)
-    assert ask(path, "1", {}, {}, 1, Stop()) == KeeperRefusal("absent", "Too many open files")
+    assert ask(path, "1", {}, {}, Patience(1, 1), Stop()) == KeeperRefusal("absent", "Too many open files")
 
 
 def test_a_demo_leaves_no_socket_behind(workspace: Path) -> None:
