@@ -33,13 +33,14 @@ from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from memory_tui.core.cancel import Stop
     from memory_tui.core.events import Event, Listener
     from memory_tui.curate.budget import PromptBudget
     from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import Curator
     from memory_tui.curate.restore import Version
     from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
-    from memory_tui.engine.unrelated_memory import UnrelatedUpkeep
+    from memory_tui.engine.unrelated_memory import IdleUpkeep
     from memory_tui.inbox.decisions import Decisions
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import Tell
@@ -255,10 +256,14 @@ class Engine:
         return Memories(self.plan, self.providers.approvals, self.providers.chain)
 
     @cached_property
-    def _unrelated(self) -> UnrelatedUpkeep:
-        from memory_tui.engine.unrelated_memory import UnrelatedUpkeep
+    def _upkeep(self) -> IdleUpkeep:
+        from memory_tui.engine.unrelated_memory import IdleUpkeep
 
-        return UnrelatedUpkeep(self.queries.measure_unrelated, self.indexer.writer.closing)
+        def work(cancel: Stop) -> None:
+            self.queries.keep_postings(cancel)
+            self.queries.measure_unrelated(cancel)
+
+        return IdleUpkeep(work, self.indexer.writer.closing)
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 
@@ -329,6 +334,7 @@ class Engine:
                 supplied=supplied,
                 paused=indexer.paused,
                 vec0_use=indexer.opener.vec0(),
+                unrelated=self.queries.unrelated.of(store.uuid()),
             )
             indexer.index_changes.cost = time.monotonic() - began
             return found
@@ -382,7 +388,7 @@ class Engine:
         if isinstance(event, SyncFinished) and event.indexed + event.removed:
             self.backend.notes_changed()
         if isinstance(event, SyncFinished) and self.indexer.batches.resident:
-            self._unrelated.request()
+            self._upkeep.request()
         if self._listener is not None:
             self._listener(event)
 

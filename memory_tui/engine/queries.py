@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -261,8 +261,18 @@ class Queries:
                     who=who,
                     elsewhere=elsewhere,
                     notices=with_provider_notice(found.notices, who),
-                    unrelated=self.unrelated.of(query, corpus.uuid),
+                    unrelated=self.unrelated.of(corpus.uuid),
                 )
+
+    def warm(self, cancel: Stop) -> None:
+        """Do ahead of the first question what only that has to do; without an index, or with a damaged one, nothing.
+
+        No model is loaded and no provider asked: the own vectors are a table. Raises Cancelled.
+        """
+        with suppress(IndexUnavailable, QueryError):
+            # As written: where no note holds the word, every word of the index would be read to correct it.
+            evidence = self.gather("memory", cancel, by_words=self._plan.provider != "builtin", as_written=True)
+            self.rank(evidence, self._plan.settings)
 
     def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
         """What the index knows about each query with its source, all in one state, to be ranked before the next one.
@@ -386,7 +396,7 @@ class Queries:
         return paths if len(paths) == last.total else None
 
     def keep_chunks(self) -> None:
-        """Write the chunks into the file that other processes map, unless there is one that serves.
+        """Write chunks and postings into the files that other processes map, unless there are some that serve.
 
         Raises IndexUnavailable, Cancelled.
         """
@@ -397,6 +407,19 @@ class Queries:
                 known = IndexInMemory.load(store, self._indexer.opener.path, once=False)
                 if not known.corpus.mapped:
                     known.save(self._indexer.opener.path)
+        self.keep_postings(Stop())
+
+    def keep_postings(self, cancel: Stop) -> None:
+        """Write the postings into the file that processes map, unless there is one that serves; it takes a while.
+
+        Raises IndexUnavailable, Cancelled.
+        """
+        from memory_tui.search.index_in_memory import IndexInMemory
+
+        with self.reader_or_none() as store:
+            if store is not None:
+                with cancel.around(store.interrupt):
+                    IndexInMemory.save_postings(store, self._indexer.opener.path, cancel)
 
     @contextmanager
     def state(self, store: Store) -> Iterator[IndexInMemory]:

@@ -27,6 +27,7 @@ from memory_tui.notices import (
     UnknownSwitch,
     VectorsRefused,
 )
+from memory_tui.search.answer_level import LevelBasis
 from memory_tui.workspace.notes import Document, is_heading, shown_day, title_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from memory_tui.plan import Plan
     from memory_tui.providers.chain_member import MemberState
     from memory_tui.providers.serving import ServingProvider
+    from memory_tui.search.answer_level import ByKind
     from memory_tui.source.rows import Rejected, Withheld
     from memory_tui.workspace.root_state import RootState
     from memory_tui.workspace.roots import PathVerdict, Roots
@@ -154,6 +156,8 @@ class Status:
     embedding_probe: dict[str, Any] | None
     who: ServingProvider
     """Who answers questions by meaning, and why it is not who was asked for."""
+    levels: LevelBasis
+    """What the levels of answers are compared with."""
     notices: tuple[Notice, ...]
     keeper: WriterProcess | None = None
     """The process that keeps the index up to date by itself."""
@@ -356,13 +360,13 @@ def status(
     notices: Sequence[Notice],
     supplied: EmbeddingState,
     vec0_use: Vec0Use,
+    unrelated: ByKind,
     paused: bool = False,
     roots: tuple[RootState, ...] = (),
 ) -> Status:
-    """The whole state; `probe` is the outcome of a deep check."""
-    counts, identity, settings = store.counts(), store.identity(), plan.settings
+    """The whole state; `probe` is the outcome of a deep check, `unrelated` what unrelated questions reach."""
+    counts, identity, settings, refused = store.counts(), store.identity(), plan.settings, tuple(store.rejected())
     vec0 = ability(vec0_use) if vec0_use.enabled else OFF
-    refused = tuple(store.rejected())
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
@@ -404,6 +408,7 @@ def status(
         refused=refused,
         links=supplied.links,
         roots=roots,
+        levels=LevelBasis(settings.word("profile"), unrelated),
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tui.core import profiles, state_db
 from memory_tui.core.errors import MemoryTuiError, StateUnavailable
-from memory_tui.search.answer_level import WEIGHTS, UnrelatedEvidence, is_cjk
+from memory_tui.search.answer_level import USUAL, WEIGHTS, ByKind, Kind, UnrelatedEvidence
 
 if TYPE_CHECKING:
     from memory_tui.core.cancel import Stop
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
 
 _UNRELATED = state_db.Table("unrelated_evidence")
-_KEYS = {False: "words", True: "pairs"}
 _GROWN = 1.5
 """A note more or less hardly moves what unrelated questions reach."""
 LATER_SECONDS = 5.0
@@ -31,7 +30,7 @@ LATER_SECONDS = 5.0
 class UnrelatedMemory:
     """What unrelated questions reach in one workspace, for the levels of answers; for any number of threads.
 
-    It is kept in the state database for each script of questions, with the index, the generation and the number of
+    It is kept in the state database for each kind of evidence, with the index, the generation and the number of
     chunks that it was measured at. It serves until the index is made anew or measured again.
     """
 
@@ -40,11 +39,13 @@ class UnrelatedMemory:
         self._records = _UNRELATED.of(os.path.realpath(workspace), path=self._path)
         self._writes = writes
         self._read: tuple[int, Mapping[str, Any]] = (-1, {})
-        self._here: dict[tuple[str, str], UnrelatedEvidence] = {}
+        self._here: dict[tuple[str, Kind], UnrelatedEvidence] = {}
 
-    def of(self, query: str, uuid: str) -> UnrelatedEvidence | None:
-        """What was measured for the script of `query` in the index `uuid`; None where nothing was."""
-        return self._found(_KEYS[is_cjk(query)], uuid)
+    def of(self, uuid: str) -> ByKind:
+        """What was measured in the index `uuid`."""
+        kinds: tuple[Kind, ...] = tuple(USUAL)
+        found = {kind: self._here.get((uuid, kind)) or self._found(kind, uuid) for kind in kinds}
+        return {kind: one for kind, one in found.items() if one is not None}
 
     def is_due(self, uuid: str, chunks: int, settings: Settings) -> bool:
         """Whether an index of so many `chunks` should be measured: it never was, or its size is another by half.
@@ -53,21 +54,20 @@ class UnrelatedMemory:
         """
         if not profiles.get(settings.word("profile")).second_stage:
             return False
-        measured = [one.chunks for key in _KEYS.values() if (one := self._found(key, uuid)) is not None]
+        measured = [one.chunks for one in self.of(uuid).values()]
         return chunks > 0 and not any(chunks <= _GROWN * then and then <= _GROWN * chunks for then in measured)
 
-    def _found(self, key: str, uuid: str) -> UnrelatedEvidence | None:
-        if (here := self._here.get((uuid, key))) is not None:
-            return here
+    def _found(self, kind: Kind, uuid: str) -> UnrelatedEvidence | None:
         try:
             changed = self._path.stat().st_mtime_ns
             if self._read[0] != changed:
                 self._read = changed, self._records.read()
         except (OSError, StateUnavailable):
             return None
-        found = self._read[1].get(key)
-        # Sums of other weights say nothing of these.
-        if not isinstance(found, dict) or found.get("uuid") != uuid or found.get("weights") != list(WEIGHTS):
+        found = self._read[1].get(kind)
+        # Sums of other weights, or of another kind of evidence, say nothing of these.
+        expected = {"kind": kind, "uuid": uuid, "weights": list(WEIGHTS)}
+        if not isinstance(found, dict) or not expected.items() <= found.items():
             return None
         try:
             mean, *counts = (found[name] for name in ("mean", "questions", "generation", "chunks"))
@@ -85,31 +85,28 @@ class UnrelatedMemory:
         """Keep what the unrelated questions `asked` reach; nothing where no second stage looked into chunks."""
         from memory_tui.explain.noise import unrelated_evidence
 
-        found = unrelated_evidence(asked, settings)
-        if found is None:
-            return
-        first = asked[0].evidence
-        key = _KEYS[is_cjk(first.query)]
-        self._here[first.uuid, key] = found
-        if self._writes:
-            # Without it, other processes go by the usual values, which each level says.
-            with suppress(StateUnavailable):
-                self._records.put(key, {**asdict(found), "uuid": first.uuid, "weights": WEIGHTS})
+        for kind, found in unrelated_evidence(asked, settings).items():
+            uuid = asked[0].evidence.uuid
+            self._here[uuid, kind] = found
+            if self._writes:
+                # Without it, other processes go by the usual values, which each level says.
+                with suppress(StateUnavailable):
+                    self._records.put(kind, {**asdict(found), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
 
 
-class UnrelatedUpkeep:
-    """Has `measure` called in the background, some seconds after it is requested, once at a time; nobody waits."""
+class IdleUpkeep:
+    """Has `work` done in the background, some seconds after it is requested, once at a time; nobody waits."""
 
-    def __init__(self, measure: Callable[[Stop], object], stop: Stop) -> None:
-        self._measure, self._stop = measure, stop
+    def __init__(self, work: Callable[[Stop], object], stop: Stop) -> None:
+        self._work, self._stop = work, stop
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def request(self) -> None:
-        """Measure some seconds from now, unless that is about to be done or being done."""
+        """Do it some seconds from now, unless that is about to be done or being done."""
         with self._lock:
             if self._thread is None and not self._stop.is_set():
-                self._thread = threading.Thread(target=self._later, name="engine-unrelated", daemon=True)
+                self._thread = threading.Thread(target=self._later, name="engine-upkeep", daemon=True)
                 self._thread.start()
 
     def _later(self) -> None:
@@ -117,7 +114,7 @@ class UnrelatedUpkeep:
             if not self._stop.wait(LATER_SECONDS):
                 # Whoever asks next meets the same and says it; until then levels go by the usual values, and say so.
                 with suppress(MemoryTuiError):
-                    self._measure(self._stop)
+                    self._work(self._stop)
         finally:
             with self._lock:
                 self._thread = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ from memory_tui.explain import wording
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.explain.why_not import subset
-from memory_tui.search.answer_level import UnrelatedEvidence
+from memory_tui.search.answer_level import ByKind, Kind, UnrelatedEvidence
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import Floats
 from memory_tui.search.rank import rank
@@ -298,20 +299,26 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
     )
 
 
-def unrelated_evidence(asked: Sequence[NoiseQuery], settings: Settings) -> UnrelatedEvidence | None:
-    """What the unrelated questions that were `asked` reach; None where no second stage looks into chunks."""
-    levels = [rank(probe.evidence, settings).level for probe in asked]
-    found = [level.signals.evidence for level in levels if level is not None]
-    if not found:
-        return None
-    first = asked[0].evidence
-    return UnrelatedEvidence.of(found, first.generation, first.indexed)
+def unrelated_evidence(asked: Sequence[NoiseQuery], settings: Settings) -> ByKind:
+    """What the unrelated questions that were `asked` reach, each also by its words alone, as where a provider fails.
+
+    Nothing where no second stage looks into chunks.
+    """
+    found: defaultdict[Kind, list[float]] = defaultdict(list)
+    for probe in asked:
+        alone = replace(probe.evidence, cosine=None, nearest=probe.evidence.nearest[:0])
+        for evidence in {id(one.cosine): one for one in (probe.evidence, alone)}.values():
+            if (level := rank(evidence, settings).level) is not None:
+                found[level.signals.kind].append(level.signals.evidence)
+    return {
+        kind: UnrelatedEvidence.of(reached, asked[0].evidence.generation, asked[0].evidence.indexed)
+        for kind, reached in found.items()
+    }
 
 
 def level_rates(probes: Probes, settings: Settings) -> LevelRates | None:
     """How often levels mislead, by what the unrelated questions reach; None where answers have none."""
-    here = unrelated_evidence(probes.nonsense, settings)
-    if here is None:
+    if not (here := unrelated_evidence(probes.nonsense, settings)):
         return None
     found = []
     for part in (probes.nonsense, probes.related):

@@ -29,8 +29,9 @@ _VIRTUAL = frozenset({"chunks_fts", "chunks_words", "chunks_vec"})
 
 @dataclass(frozen=True, slots=True)
 class FileSize:
-    """A file that belongs to an index: `what` is index, log, beside, corpus, lock or aside; of another release's index
-    of the same notes always that.
+    """A file that belongs to an index: `what` is index, log, beside, corpus, postings, lock or aside.
+
+    Of another release's index of the same notes it is always "other release's".
     """
 
     path: str
@@ -94,4 +95,6 @@ def _kind(name: str) -> str:
         return "aside"
     if name.endswith((".corpus", ".corpus.part")):
         return "corpus"
+    if name.endswith((".postings", ".postings.part")):
+        return "postings"
     return "log" if name.endswith(("-wal", "-shm")) else "lock"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import apsw
@@ -65,14 +65,12 @@ class FullText:
         Raises QueryError, Cancelled.
         """
         table = _TABLES[form]
-        token = None if after else self._token(word, form, join)
+        token = None if after else self.token(word, form, join)
         if token is not None:
             self._look_at_tokens(table, "instance")
             # One row with everything: making a row of each chunk costs three times what finding it does.
             rows = self._matching(f"SELECT group_concat(doc) FROM temp.{table}_instance WHERE term = ?", token)
-            every = np.fromstring(rows[0][0] or "", np.int64, sep=",")
-            first = np.flatnonzero(np.diff(every, prepend=-1))
-            return ChunkCounts(every[first], np.diff(first, append=len(every)).astype(np.int32))
+            return _grouped(rows[0][0] or "")
         if not self._counts:
             self._index.connection.register_fts5_function("occurrences", _occurrences)
             self._counts = True
@@ -84,14 +82,28 @@ class FullText:
             )
         )
 
+    def postings(self, form: Form) -> Iterator[tuple[str, ChunkCounts]]:
+        """Read every token of a form that is cut into words, and how often it stands in each chunk that holds it."""
+        table = _TABLES[form]
+        self._look_at_tokens(table, "instance")
+        try:
+            # They stand in this order already, so nothing is sorted, and one token at a time is in memory.
+            rows = self._index.connection.execute(
+                f"SELECT term, group_concat(doc) FROM temp.{table}_instance GROUP BY term"
+            )
+            for token, docs in rows:
+                yield token, _grouped(docs)
+        except apsw.Error as error:
+            raise explained(error, self._index.path) from None
+
     def _look_at_tokens(self, table: str, kind: Literal["instance", "row"]) -> None:
         """Make the table of the tokens of a full-text table; again each time, because a snapshot's end takes it."""
         self._index.query(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_{kind} USING fts5vocab(main, '{table}', '{kind}')"
         )
 
-    def _token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
-        """The one token that `word` is matched by; None where it is several, none, or the beginning of one."""
+    def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
+        """Name the one token that `word` is matched by; None where it is several, none, or the beginning of one."""
         if (form == "plain" and self.cut() != "unicode61") or (or_query([word]).endswith("*") and join == "any"):
             return None
         found = tokens(word, stemmed=form == "stemmed")
@@ -131,7 +143,7 @@ class FullText:
         if fresh:
             self._look_at_tokens(table, "row")
         for word in fresh:
-            token = self._token(word, form, "any")
+            token = self.token(word, form, "any")
             if token is not None:
                 # Half the time of counting matches.
                 known[form, word] = self._index.value(f"SELECT doc FROM temp.{table}_row WHERE term = ?", (token,)) or 0
@@ -176,6 +188,13 @@ class FullText:
 def _occurrences(found: apsw.FTS5ExtensionApi, *_: object) -> int:
     """The places at which the one word of a query stands in a row."""
     return found.inst_count
+
+
+def _grouped(docs: str) -> ChunkCounts:
+    """Count each rowid of `docs`, which rise, apart by commas."""
+    every = np.fromstring(docs, np.int64, sep=",")
+    first = np.flatnonzero(np.diff(every, prepend=-1))
+    return ChunkCounts(every[first], np.diff(first, append=len(every)).astype(np.int32))
 
 
 def _counts(pairs: Sequence[tuple[Any, ...]]) -> ChunkCounts:

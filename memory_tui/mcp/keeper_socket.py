@@ -297,14 +297,21 @@ class KeeperSocket:
                 found = self.path.lstat()
                 if (found.st_dev, found.st_ino) == self._made:
                     self.path.unlink()
-            self._wake.send(b"\0")
+            # The thread may have ended by now.
+            with contextlib.suppress(OSError):
+                self._wake.send(b"\0")
             self._thread.join(_GOODBYE_SECONDS)
             listening.close()
-        self._wake.close()
-        if not self._thread.is_alive():
+        else:
             self._woken.close()
+        self._wake.close()
 
     def _accept(self) -> None:
+        # It may end only after `close` has stopped waiting for it.
+        with self._woken:
+            self._take_connections()
+
+    def _take_connections(self) -> None:
         while not self._closing.is_set() and (listening := self._listening) is not None:
             try:
                 select.select([listening, self._woken], [], [])

@@ -58,6 +58,7 @@ def _lines(value: Status, questions: str) -> Iterator[str]:
             f"{plural(value.cache.entries, 'vector')}, {value.cache.bytes / 1e6:.1f} MB, "
             f"{plural(value.cache.hits, 'hit')}",
         ),
+        ("Levels", value.levels.sentence),
         ("Configuration", value.config_path or "none"),
         ("Kept by", _keeper(value)),
         *([("Questions", questions)] if questions else []),

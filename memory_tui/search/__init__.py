@@ -19,6 +19,8 @@
 - path_search: Path search finds notes by the words of their paths, as OpenClaw 2026.9 does. -> PathIndex
 - postings: Postings in memory give the bm25 of words without asking FTS5 for every match of every query. ->
   PostingLists
+- postings_file: A postings file holds where the words of an index stand, as arrays that processes share by mapping it
+  into memory. -> load
 - rank: Ranking: evidence becomes a trace under one set of settings. -> rank
 - retrieve: Retrieval turns a query into evidence for any profile or knob. -> gather
 - rules_2026_9: Rules of OpenClaw 2026.9 as pure functions, as in release 2026.9.6. -> Hit

@@ -15,14 +15,18 @@ has 3.0 to 8.1 % doubted and 92.0 to 95.8 % told.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
+from memory_tui.core import profiles
 from memory_tui.core.formatting import plural
 from memory_tui.core.settings import Settings
 
 Level = Literal["found", "nearby only", "nothing holds these words"]
+Kind = Literal["words", "words alone", "pairs", "pairs alone"]
+"""What evidence is made of: words or pairs of characters, alone where meaning was not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +50,16 @@ class AnswerSignals:
     """Whether the words are pairs of Chinese, Japanese or Korean characters."""
 
     @property
+    def kind(self) -> Kind:
+        """What the evidence is made of: only such of the same kind can be compared."""
+        if self.cosine is None:
+            return "pairs alone" if self.pairs else "words alone"
+        return "pairs" if self.pairs else "words"
+
+    @property
     def apart(self) -> float:
         """Points above unrelated questions at which an answer is as likely as not."""
-        if self.pairs:
-            return _APART_PAIRS
-        return _APART if self.cosine is not None else _APART_WORDS
+        return _APART[self.kind]
 
     @property
     def steepness(self) -> float:
@@ -68,7 +77,7 @@ class AnswerSignals:
 WEIGHTS = _WINDOW, _CLOSENESS, _MEANING, _RAREST = 3.0, 9.0, 3.0, 7.5
 _USUAL_COSINE = 0.5
 """Between the cosines of questions that are answered and of those that are not."""
-_APART, _APART_WORDS, _APART_PAIRS = 8.4, 5.2, 1.85
+_APART: Mapping[Kind, float] = MappingProxyType({"words": 8.4, "words alone": 5.2, "pairs": 1.85, "pairs alone": 1.85})
 _STEEPNESS_PAIRS = 1.6
 """Words alone, without like ones, meet too rarely for as many points, and pairs of characters more so."""
 _TOUCHED = 0.2
@@ -95,15 +104,58 @@ class UnrelatedEvidence:
         return cls(sum(lower) / len(lower), len(evidence), generation, chunks)
 
 
-_USUAL, _USUAL_WORDS, _USUAL_PAIRS = UnrelatedEvidence(5.2), UnrelatedEvidence(2.0), UnrelatedEvidence(0.9)
-"""The means over the workspaces of the sets: with meaning, by words alone, by pairs of characters that rarely meet."""
+ByKind = Mapping[Kind, UnrelatedEvidence]
+USUAL: ByKind = MappingProxyType(
+    {
+        "words": UnrelatedEvidence(5.2),
+        "words alone": UnrelatedEvidence(2.0),
+        "pairs": UnrelatedEvidence(0.9),
+        "pairs alone": UnrelatedEvidence(0.9),
+    }
+)
+"""What unrelated questions usually reach: the means over the workspaces of the sets."""
 
 
-def usual(signals: AnswerSignals) -> UnrelatedEvidence:
-    """What unrelated questions of the kind of the one with these `signals` usually reach."""
-    if signals.pairs:
-        return _USUAL_PAIRS
-    return _USUAL if signals.cosine is not None else _USUAL_WORDS
+_BY: Mapping[Kind, str] = MappingProxyType(
+    {
+        "words": "by words and meaning",
+        "words alone": "by words alone",
+        "pairs": "by pairs of characters and meaning",
+        "pairs alone": "by pairs of characters alone",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelBasis:
+    """What the levels of answers of some notes are compared with: what was `measured` there, else the usual values.
+
+    A `profile` that tells no levels compares nothing.
+    """
+
+    profile: str
+    measured: ByKind
+
+    @property
+    def sentence(self) -> str:
+        """The basis in words, with its numbers."""
+        if not profiles.get(self.profile).second_stage:
+            return f"none under {self.profile}"
+        if not self.measured:
+            return (
+                f"usual values: unrelated questions reach {USUAL['words'].mean:.2f} points by words and meaning; "
+                "memory-tui noise measures yours"
+            )
+        one = next(iter(self.measured.values()))
+        reached = ", ".join(f"{found.mean:.2f} points {_BY[kind]}" for kind, found in self.measured.items())
+        return (
+            f"{plural(one.questions, 'unrelated question')}, asked over {plural(one.chunks, 'chunk')}, "
+            f"{'reaches' if one.questions == 1 else 'reach'} {reached}"
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """The same as data."""
+        return {"sentence": self.sentence, "measured": self.measured}
 
 
 def is_cjk(query: str) -> bool:
@@ -170,15 +222,15 @@ def likelihood(signals: AnswerSignals, unrelated: UnrelatedEvidence) -> float:
     return 1.0 / (1.0 + math.exp(min(700.0, signals.steepness * (signals.apart - above))))
 
 
-def level_of(signals: AnswerSignals, settings: Settings, unrelated: UnrelatedEvidence | None) -> AnswerLevel:
-    """The level of an answer by its `signals`, beside what `unrelated` questions reach (None: the usual)."""
-    unrelated = unrelated or usual(signals)
+def level_of(signals: AnswerSignals, settings: Settings, unrelated: ByKind) -> AnswerLevel:
+    """The level of an answer by its `signals`, beside what `unrelated` questions of its kind reach, else usually do."""
+    than = unrelated.get(signals.kind) or USUAL[signals.kind]
     doubt_below, nothing_below = (settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
-    value = likelihood(signals, unrelated)
+    value = likelihood(signals, than)
     level: Level = "found" if value >= doubt_below else "nearby only"
     # A question by a date shares no word with the line that answers it; of a question in signs that no word list cuts,
     # an answer holds one pair of many.
     near = signals.coverage > 0 if signals.cosine is None else signals.cosine >= _USUAL_COSINE
     if value < min(nothing_below, doubt_below) and not near:
         level = "nothing holds these words"
-    return AnswerLevel(level, value, signals, doubt_below, nothing_below, unrelated)
+    return AnswerLevel(level, value, signals, doubt_below, nothing_below, than)

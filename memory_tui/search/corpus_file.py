@@ -7,9 +7,10 @@ taken from the change log, and without it, or where anything in it does not fit,
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,66 @@ from memory_tui.source.rows import check_units
 LEAST = 5_000
 """Chunks from which a file is made: fewer are read from the index in some 50 ms."""
 _FORMAT = 1
+PAGE = 4096
 _MARK = b'{"format": '
-_PAGE = 4096
+
+
+Write = Callable[[bytes], None]
+Array = npt.NDArray[Any]
 _ROOM = 1.02
 """Rows of the file for each that it holds, for what comes next; who needs more takes a copy."""
 _SPARE = 256
 _PIECE = 1 << 24
+
+
+def size_of(shape: tuple[int, ...], kind: str) -> int:
+    """Bytes of an array."""
+    return math.prod(shape) * np.dtype(kind).itemsize
+
+
+def padding(size: int) -> int:
+    """Bytes from the end of an array of `size` bytes to the next page."""
+    return -size % PAGE
+
+
+@contextlib.contextmanager
+def writing(path: Path, header: Mapping[str, Any]) -> Iterator[Write]:
+    """Write the file piece by piece behind its header, whose first field is `format`; it gets its name at the end.
+
+    A file of another program stays as it is, for which FileExistsError is raised. Raises OSError.
+    """
+    part = path.with_name(f"{path.name}.part")
+    if path.exists() and not read_beside(path, PAGE, whole=False).startswith(_MARK):
+        raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
+    atomic.remove_file(part)
+    try:
+        with atomic.growing(part, 0) as write:
+            write(json.dumps(header).encode().ljust(PAGE))
+            yield write
+        atomic.move_file(part, path)
+    except BaseException:
+        # Half of it is of no use, and may be large.
+        with contextlib.suppress(OSError):
+            atomic.remove_file(part)
+        raise
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    """The header of the file. Raises OSError, ValueError."""
+    found = json.loads(read_beside(path, PAGE, whole=False))
+    if not isinstance(found, dict):
+        raise ValueError("a header that is none")
+    return found
+
+
+def mapped(path: Path, at: int, shape: tuple[int, ...], kind: str, *, writable: bool = False) -> Array:
+    """One array of the file; pages that are written are of this process alone. Raises OSError, ValueError."""
+    if not math.prod(shape):
+        return np.empty(shape, kind)
+    return np.asarray(np.memmap(path, kind, "c" if writable else "r", at, shape))
+
+
+# --- the chunks ------------------------------------------------------------------------------------------------------
 
 
 def path_of(index: Path) -> Path:
@@ -42,7 +97,7 @@ def path_of(index: Path) -> Path:
 
 def _layout(header: dict[str, Any]) -> Iterator[tuple[str, int, tuple[int, ...], str]]:
     """Name, place in the file, shape and type of each array."""
-    room, at = header["room"], _PAGE
+    room, at = header["room"], PAGE
     for name, shape, kind in (
         ("rowids", (room,), "<i8"),
         ("notes", (room,), "<i8"),
@@ -52,7 +107,7 @@ def _layout(header: dict[str, Any]) -> Iterator[tuple[str, int, tuple[int, ...],
         ("matrix", (room, header["space"][-1]), "<f4"),
     ):
         yield name, at, shape, kind
-        at += -(-_size(shape, kind) // _PAGE) * _PAGE
+        at += size_of(shape, kind) + padding(size_of(shape, kind))
 
 
 def save(path: Path, corpus: Corpus) -> None:
@@ -81,30 +136,18 @@ def save(path: Path, corpus: Corpus) -> None:
         "flags": np.stack([corpus.embedded, corpus.has_vector]),
         "ids": ids,
     }
-    part = path.with_name(f"{path.name}.part")
-    with contextlib.suppress(OSError):
-        if path.exists() and not read_beside(path, _PAGE, whole=False).startswith(_MARK):
-            # A file of another program stays as it is.
-            return
-        atomic.remove_file(part)
-        with atomic.growing(part, 0) as write:
-            write(json.dumps(header).encode().ljust(_PAGE))
-            for name, _, shape, kind in _layout(header):
-                if name == "matrix":
-                    each = max(1, _PIECE // (4 * corpus.dims))
-                    for first in range(0, count, each):
-                        write(corpus.vectors(range(first, min(first + each, count))).tobytes())
-                    write(bytes(4 * corpus.dims * (room - count)))
-                else:
-                    whole = np.zeros(shape, kind)
-                    whole[..., :count] = columns[name]
-                    write(whole.tobytes())
-                write(bytes(-_size(shape, kind) % _PAGE))
-        atomic.move_file(part, path)
-
-
-def _size(shape: tuple[int, ...], kind: str) -> int:
-    return math.prod(shape) * np.dtype(kind).itemsize
+    with contextlib.suppress(OSError), writing(path, header) as write:
+        for name, _, shape, kind in _layout(header):
+            if name == "matrix":
+                each = max(1, _PIECE // (4 * corpus.dims))
+                for first in range(0, count, each):
+                    write(corpus.vectors(range(first, min(first + each, count))).tobytes())
+                write(bytes(4 * corpus.dims * (room - count)))
+            else:
+                whole = np.zeros(shape, kind)
+                whole[..., :count] = columns[name]
+                write(whole.tobytes())
+            write(bytes(padding(size_of(shape, kind))))
 
 
 def load(path: Path, store: ChunkSource) -> Corpus | None:
@@ -115,7 +158,7 @@ def load(path: Path, store: ChunkSource) -> Corpus | None:
     with store.snapshot():
         identity, notes = store.identity(), store.notes()
         try:
-            header = json.loads(read_beside(path, _PAGE, whole=False))
+            header = header_of(path)
             if identity is None or header["format"] != _FORMAT or header["uuid"] != store.uuid():
                 return None
             if header["space"] != list(astuple(identity)) or not 0 <= header["generation"] <= store.generation():
@@ -132,7 +175,7 @@ def _saved(path: Path, header: dict[str, Any], files: Files, identity: Identity)
     rows = header["rows"]
     # Pages that are written, for chunks that come later, are of this process alone.
     arrays: dict[str, npt.NDArray[Any]] = {
-        name: np.asarray(np.memmap(path, kind, "c", at, shape)) for name, at, shape, kind in _layout(header)
+        name: mapped(path, at, shape, kind, writable=True) for name, at, shape, kind in _layout(header)
     }
     rowids, (first, last) = arrays["rowids"][:rows], arrays["lines"][:, :rows]
     if not (len(rowids) == rows and np.all(np.diff(rowids) > 0) and np.all((first >= 1) & (first <= last))):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.notices import Notice, TimeFromToday
-from memory_tui.search.answer_level import UnrelatedEvidence
+from memory_tui.search.answer_level import ByKind
 from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.rules_2026_9 import Hit
@@ -265,8 +265,8 @@ class Evidence:
     """That of the question, or its script, where the table that made the vectors hardly knows it."""
     known: float = 1.0
     """How much of such a question the table knows."""
-    unrelated: UnrelatedEvidence | None = None
-    """What unrelated questions in the script of this one reach in these notes; None where nobody measured it."""
+    unrelated: ByKind = field(default_factory=dict)
+    """What unrelated questions reach in these notes, as far as it was measured."""
     kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """What one ranking worked out and the next can use, because no knob changes it."""
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from memory_tui.search import corpus_file
+from memory_tui.core.cancel import Stop
+from memory_tui.search import corpus_file, postings_file
 from memory_tui.search.corpus import Corpus, Files, Integers, distinct
 from memory_tui.search.evidence import DAY_SECONDS, Basis
 from memory_tui.search.formulas import Floats
@@ -138,7 +139,7 @@ class IndexInMemory:
 
     @classmethod
     def load(cls, store: ChunkSource, index: Path | None = None, *, once: bool, light: bool = False) -> IndexInMemory:
-        """Read it all, with the chunks from the corpus file beside `index` where it is of use.
+        """Read it all, with the chunks and postings from the files beside `index` where these are of use.
 
         Raises IndexUnavailable, Cancelled.
         """
@@ -146,11 +147,20 @@ class IndexInMemory:
         corpus = corpus_file.load(corpus_file.path_of(index), store) if index and not by_store else None
         if corpus is None:
             corpus = Corpus.load_light(store) if light else Corpus.load_once(store) if once else Corpus.load(store)
-        return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store), light)
+        return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store, index), light)
 
     def save(self, index: Path) -> None:
         """Write the chunks into the corpus file beside `index`, for the next process."""
         corpus_file.save(corpus_file.path_of(index), self.corpus)
+
+    @staticmethod
+    def save_postings(store: ChunkSource, index: Path, stop: Stop) -> None:
+        """Write the postings of `store` into the file beside `index`, unless there is one that serves.
+
+        Raises IndexUnavailable, Cancelled.
+        """
+        if not PostingLists.of(store, index).mapped:
+            postings_file.save(postings_file.path_of(index), store, stop)
 
     def refresh(self, store: ChunkSource) -> IndexInMemory:
         """The same as it is now: this one if nothing changed, else another whose making costs what changed."""

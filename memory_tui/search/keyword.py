@@ -170,10 +170,9 @@ class Matcher:
         """In how many chunks each word stands, by the way in which it is looked for."""
         if form == "stemmed" and self.full_text:
             return self._matching(asked, form)
-        return [
-            len(self.words.containing(word)) if self._is_looked_through(word) else self._matching([word], form)[0]
-            for word in asked
-        ]
+        matched = [word for word in asked if not self._is_looked_through(word)]
+        counted = dict(zip(matched, self._matching(matched, form), strict=True))
+        return [counted[word] if word in counted else len(self.words.containing(word)) for word in asked]
 
     def _matching(self, asked: Sequence[str], form: Form) -> list[int]:
         """In how many chunks full-text search finds each word."""

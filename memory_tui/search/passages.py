@@ -96,12 +96,6 @@ class _Parts:
     values: Ids
     ends: Ids
 
-    @classmethod
-    def of(cls, parts: Sequence[Sequence[int]]) -> _Parts:
-        """The parts of as many words."""
-        values = np.fromiter(itertools.chain.from_iterable(parts), np.int64)
-        return cls(values, np.array([0, *itertools.accumulate(map(len, parts))], dtype=np.int64))
-
     def followed_by(self, more: _Parts) -> _Parts:
         """These, and `more`."""
         ends = np.concatenate([self.ends, more.ends[1:] + len(self.values)])
@@ -116,6 +110,8 @@ class _Parts:
 
 _NOTHING = _Parts(np.zeros(0, np.int64), np.zeros(2, np.int64))
 """One word without parts."""
+_Known = tuple[dict[str, int], list[tuple[_Parts, _Parts]]]
+"""The number of each word, and in a list of one the stems and the tokens of all."""
 
 
 class _Words:
@@ -132,51 +128,63 @@ class _Words:
 
     def _forget(self) -> None:
         # A line end is the first word. It has no parts.
-        self._known: tuple[dict[str, int], list[tuple[_Parts, _Parts]]] = {"\n": 0}, [(_NOTHING, _NOTHING)]
+        self._known: _Known = {"\n": 0}, [(_NOTHING, _NOTHING)]
         self._characters = 0
 
     def of(self, text: str) -> tuple[tuple[Ids, Ids], tuple[Ids, Ids]]:
         """The stems and the token ids of `text`, each with where its lines begin among them."""
         words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
-        numbers, parts = self._known
-        try:
-            found = np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
-            stems, ids = parts[0]
-        except KeyError:
-            found, stems, ids = self._with_new(words)
+        known = self._known
+        found = np.fromiter(map(known[0].get, words, itertools.repeat(-1)), np.int64, len(words))
+        absent = np.flatnonzero(found < 0)
+        # Who knows a number finds its parts: they are there first.
+        stems, ids = self._with_new(known, words, found, absent) if len(absent) else known[1][0]
         lines = np.concatenate([[0], np.flatnonzero(found == 0)])
         (stem, stem_from), (token, id_from) = stems.spread(found), ids.spread(found)
         return (stem, stem_from[lines]), (token, id_from[lines])
 
-    def _with_new(self, words: Sequence[str]) -> tuple[Ids, _Parts, _Parts]:
-        """The numbers of `words`, of which some are new, with the parts of all words; long ones are not remembered."""
+    def _with_new(self, known: _Known, words: Sequence[str], found: Ids, absent: Ids) -> tuple[_Parts, _Parts]:
+        """The parts of all words, after the words at `absent` have got their numbers in `found`; long ones are not
+        remembered.
+        """
+        numbers, parts = known
+        wanted = [words[at] for at in absent.tolist()]
         with self._lock:
-            numbers, parts = self._known
-            new = list(set(words).difference(numbers))
+            # Another thread may have cut some of them meanwhile.
+            new = [word for word in dict.fromkeys(wanted) if word not in numbers]
             short = [word for word in new if len(word) <= _LONG]
             stems, ids = (a.followed_by(b) for a, b in zip(parts[0], self._cut(short), strict=True))
-            # Who knows a number finds its parts: they are there first.
             parts[0] = stems, ids
             numbers.update(zip(short, itertools.count(len(numbers))))
             self._characters += sum(map(len, short))
             if self._characters > _REMEMBERED_CHARACTERS:
                 self._forget()
-        if len(short) == len(new):
-            return np.fromiter(map(numbers.__getitem__, words), np.int64, len(words)), stems, ids
         long = [word for word in new if len(word) > _LONG]
-        stems, ids = (a.followed_by(b) for a, b in zip((stems, ids), self._cut(long), strict=True))
-        here = {word: at for at, word in enumerate(long, len(stems.ends) - 1 - len(long))}
-        found = (here[word] if word in here else numbers[word] for word in words)
-        return np.fromiter(found, np.int64, len(words)), stems, ids
+        here = dict(zip(long, itertools.count(len(stems.ends) - 1)))
+        if long:
+            stems, ids = (a.followed_by(b) for a, b in zip((stems, ids), self._cut(long), strict=True))
+        found[absent] = [here[word] if word in here else numbers[word] for word in wanted]
+        return stems, ids
 
     def _cut(self, words: Sequence[str]) -> tuple[_Parts, _Parts]:
-        stems = [tuple(map(hash, tokens.tokens(tokens.segmented(word), stemmed=True))) for word in words]
+        stems = _stems_of_each(words)
         if self._table is None or not words:
-            return _Parts.of(stems), _Parts.of([()] * len(words))
+            return stems, _Parts(np.zeros(0, np.int64), np.zeros(len(words) + 1, np.int64))
         ids = np.array(self._table.line_ids("\n".join(words)), dtype=np.int64)
         ends = np.flatnonzero(ids == tokens.END_OF_LINE)
         begins = np.concatenate([[0], ends - np.arange(len(ends)), [len(ids) - len(ends)]])
-        return _Parts.of(stems), _Parts(ids[ids != tokens.END_OF_LINE], begins)
+        return stems, _Parts(ids[ids != tokens.END_OF_LINE], begins)
+
+
+def _stems_of_each(words: Sequence[str]) -> _Parts:
+    """The keys of the stems of `words`, cut in one call, which takes as long as a dozen words do."""
+    spelled = list(map(tokens.segmented, words))
+    found = tokens.stems("\n".join(spelled))
+    lengths = [len(word) if word.isascii() else len(word.encode("utf-8", "replace")) for word in spelled]
+    # Where each word begins among the bytes, a line end behind each.
+    bounds = np.cumsum([0, *(length + 1 for length in lengths)])
+    starts = np.fromiter((start for _, start, _ in found), np.int64, len(found))
+    return _Parts(stem_keys([stem for stem, _, _ in found]), np.searchsorted(starts, bounds))
 
 
 @functools.lru_cache(maxsize=2)

@@ -1,8 +1,8 @@
 """Postings in memory give the bm25 of words without asking FTS5 for every match of every query.
 
-How often a word stands in which chunk is read when the word is first asked for (about 0.2 microseconds an occurrence),
-and followed by what the store says has changed. The scores are those of FTS5 to the last bit, because the same
-numbers are added up in the same order.
+How often a word stands in which chunk is taken from the postings file, or read when the word is first asked for (about
+0.2 microseconds an occurrence), and followed by what the store says has changed. The scores are those of FTS5 to the
+last bit, because the same numbers are added up in the same order.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core.spelling import Vocabulary
 from memory_tui.core.tokens import and_query, or_query
+from memory_tui.search import postings_file
+from memory_tui.search.postings_file import Often, SavedPostings, Slots
 from memory_tui.source.protocol import ChunkSource, WordIndex
 from memory_tui.source.rows import Bm25, ChunkCounts, Flags, Form, Matches, RowIds
 
-Slots = npt.NDArray[np.int32]
-Often = npt.NDArray[np.integer[Any]]
 Join = Literal["all", "any"]
 
 _K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6
@@ -40,6 +41,8 @@ _MOST_CHANGES = 20_000
 """Changes that are followed; more are read anew."""
 _DEAD_SHARE, _DEAD_SPARE = 0.25, 1_000
 """Of so many chunks that are gone, and more of them, the slots are given up."""
+_NEW_SHARE, _NEW_SPARE = 1 / 16, 256
+"""So many chunks that came since a postings file was written, and more of them, are worth another file."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,10 @@ class _Chunks:
         alive[slots[known]] = False
         rowids, lengths = np.concatenate([self.rowids, new.rowids]), np.concatenate([self.lengths, new.counts])
         chunks = _Chunks(rowids, lengths, alive)
+        if chunks.count != words.size(form):
+            # Repeats of a chunk go without being told of.
+            chunks = _Chunks(rowids, lengths, _slots_of(words.lengths(form).rowids, rowids)[1])
         dead = len(alive) - chunks.count
-        # Repeats of a chunk go without being told of.
         if chunks.count != words.size(form) or dead > _DEAD_SPARE + _DEAD_SHARE * chunks.count:
             return None
         return chunks
@@ -140,20 +145,38 @@ class PostingLists:
         cut: str,
         chunks: dict[Form, _Chunks] | None = None,
         words: _Words | None = None,
+        saved: SavedPostings | None = None,
     ) -> None:
         self.uuid = uuid
         self.generation = generation
         self._cut = cut
         self._chunks = chunks or {}
         self._words = words or _Words()
+        self._saved = saved
         self._vocabulary: Vocabulary | None = None
         self._frequencies: dict[tuple[Form, str], int] = {}
         self._few: dict[tuple[Form, str], Matches] = {}
 
     @classmethod
-    def of(cls, store: ChunkSource) -> PostingLists:
-        """The postings of what `store` holds; nothing is read yet."""
-        return cls(store.uuid(), store.generation(), store.words.cut())
+    def of(cls, store: ChunkSource, index: Path | None = None) -> PostingLists:
+        """The postings of what `store` holds, by the file beside `index` where there is one; else nothing is read yet.
+
+        Raises IndexUnavailable, Cancelled.
+        """
+        with store.snapshot():
+            saved = postings_file.load(postings_file.path_of(index), store) if index else None
+            if saved is None:
+                return cls(store.uuid(), store.generation(), store.words.cut())
+            chunks = {form: _Chunks.of(saved.chunks(form)) for form in saved.forms()}
+            return cls(saved.uuid, saved.generation, saved.cut, chunks, saved=saved).refresh(store)
+
+    @property
+    def mapped(self) -> bool:
+        """Whether a postings file holds nearly all that is here."""
+        if self._saved is None:
+            return False
+        sizes = [(self._saved.size(form), len(self._chunks[form].rowids)) for form in self._saved.forms()]
+        return all(now - then <= _NEW_SPARE + _NEW_SHARE * then for then, now in sizes)
 
     def refresh(self, store: ChunkSource) -> PostingLists:
         """The postings as they are now: these if nothing changed, else others whose making costs what changed."""
@@ -171,13 +194,13 @@ class PostingLists:
                 if now is None:
                     return PostingLists.of(store)
                 followed[form] = now
-            return PostingLists(self.uuid, delta.generation, self._cut, followed, self._words)
+            return PostingLists(self.uuid, delta.generation, self._cut, followed, self._words, self._saved)
 
     def match(self, index: WordIndex, words: Sequence[str], form: Form, join: Join) -> Matches:
         """Find the chunks that hold all, or any, of `words`: `WordIndex.match`. Raises QueryError, Cancelled."""
         if not words:
             return Matches(np.empty(0, np.int64), np.empty(0))
-        if join == "all" and len(words) > 1 and not all(self._words.get((form, and_query([word]))) for word in words):
+        if join == "all" and len(words) > 1 and not all(self._is_known(index, word, form) for word in words):
             key = form, and_query(words)
             matches = self._few.get(key) or index.match(words, form, join)
             if len(matches.rowids) <= _FEW:
@@ -195,7 +218,7 @@ class PostingLists:
         new = [word for word in dict.fromkeys(words) if (form, word) not in known]
         counted = []
         for word in new:
-            if chunks is not None and self._words.get((form, or_query([word]))) is not None:
+            if chunks is not None and self._word(index, word, form, "any") is not None:
                 known[form, word] = len(self._found(index, chunks, word, form, "any").slots)
             else:
                 # Counting is ten times quicker than reading, and most words that are only counted are frequent.
@@ -210,7 +233,11 @@ class PostingLists:
     def vocabulary(self, index: WordIndex) -> Vocabulary:
         """The words of the index, read when a question first needs them."""
         if self._vocabulary is None:
-            self._vocabulary = Vocabulary(index.vocabulary())
+            saved, chunks = self._saved, self._chunks.get("plain")
+            if saved and chunks and chunks.is_whole and len(chunks.rowids) == saved.size("plain"):
+                self._vocabulary = Vocabulary(saved.frequencies("plain"))
+            else:
+                self._vocabulary = Vocabulary(index.vocabulary())
         return self._vocabulary
 
     def _chunks_of(self, index: WordIndex, form: Form) -> _Chunks:
@@ -218,12 +245,30 @@ class PostingLists:
             self._chunks[form] = _Chunks.of(index.lengths(form))
         return self._chunks[form]
 
+    def _is_known(self, index: WordIndex, word: str, form: Form) -> bool:
+        return self._word(index, word, form, "all") is not None
+
+    def _word(self, index: WordIndex, word: str, form: Form, join: Join) -> _Word | None:
+        """What is known of `word` without asking FTS5 for all of it, or is in the postings file."""
+        key = form, or_query([word]) if join == "any" else and_query([word])
+        known = self._words.get(key)
+        if known is not None and known.generation <= self.generation:
+            return known
+        # What a later reader knows lacks the chunks that went between.
+        saved = self._saved
+        token = None if saved is None or form not in saved.forms() else index.token(word, form, join)
+        found = None if saved is None or token is None else saved.find(token, form)
+        if saved is None or found is None:
+            return None
+        known = _Word(*found, saved.size(form), saved.generation)
+        self._words.put(key, known)
+        return known
+
     def _found(self, index: WordIndex, chunks: _Chunks, word: str, form: Form, join: Join) -> _Found:
         """Where `word` stands among the chunks that are alive."""
         key = form, or_query([word]) if join == "any" else and_query([word])
-        known = self._words.get(key)
-        if known is None or known.generation > self.generation:
-            # What a later reader knows lacks the chunks that went between.
+        known = self._word(index, word, form, join)
+        if known is None:
             known = _Word(np.empty(0, np.int32), np.empty(0, np.int32), 0, self.generation)
         if known.seen < len(chunks.rowids) or not known.seen:
             more = index.occurrences(word, form, join, int(chunks.rowids[known.seen - 1]) if known.seen else 0)

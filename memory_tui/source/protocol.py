@@ -58,6 +58,17 @@ class WordIndex(Protocol):
         """
         ...
 
+    def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
+        """Name the one token that `word` is matched by with that `join`.
+
+        None where it is several, none, or the beginning of one, and where the form is not cut into words.
+        """
+        ...
+
+    def postings(self, form: Form) -> Iterator[tuple[str, ChunkCounts]]:
+        """Read every token of a form that is cut into words, and how often it stands in each chunk that holds it."""
+        ...
+
     def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
         """Count the tokens of each chunk of that form with a rowid above `after`."""
         ...

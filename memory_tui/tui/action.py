@@ -55,17 +55,16 @@ class Context:
     """A suggestion of the inbox is under the cursor."""
     deletes: bool = False
     """It is about lines or a note that can be deleted."""
-    edits: bool = False
-    """It is about an entry that can be edited in its line."""
     moves: bool = False
     """It is about something that can be merged, moved or renamed."""
 
 
+OPENING = "The index is still being opened."
 READ_ONLY = "Opened with --read-only: nothing is written but the index."
 
 RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "engine": ("ready", "The index is still being opened."),
+        "engine": ("ready", OPENING),
         "changes": ("not read_only", READ_ONLY),
         "found": ("found", f"No search text yet. Press {key_of('find')} in the reader to find text."),
         "foldable": ("foldable", "Nothing in this note can be folded: OpenClaw's dreaming wrote nothing into it."),
@@ -77,11 +76,6 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "suggestion": ("suggestion", "There is no suggestion under the cursor."),
         "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
         "moves": ("moves", "There is nothing to merge, move or rename here."),
-        "edits": (
-            "edits",
-            "Only a promoted entry or a contradicted line is edited here. "
-            f"Press {key_of('edit')} to open the note in your editor.",
-        ),
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),
         "flips": ("flips", f"No change to apply. Press {key_of('why')} to see what was found."),
@@ -101,7 +95,7 @@ def _note(context: Context) -> str:
     if context.note:
         return ""
     return (
-        f"No log of this day yet. Press {key_of('write')} to begin it."
+        f"No log of this day yet. Press {key_of('edit')} to begin it."
         if context.absent
         else "There is no note under the cursor."
     )
@@ -164,6 +158,12 @@ class Action:
     needs: tuple[str, ...] = ()
     priority: bool = False
     palette: bool = True
+
+    def waits(self, context: Context) -> str:
+        """That it waits for the index, as a sentence; empty when it does not."""
+        if context.ready or "engine" not in self.needs:
+            return ""
+        return f"{OPENING} Then: {self.help}. {shown('escape')} takes it back."
 
     def refuse(self, context: Context) -> str:
         """Why it cannot be done now, as a sentence; empty when it can."""

@@ -371,6 +371,7 @@ class MemoryApp(GlobalActions):
             self._gathered_facts = time.monotonic()
             self.facts = event.facts
             self.facts_signal.publish(event.facts)
+            self.facts_known()
         elif event.error is not None:
             self._facts_failed(event.error)
 

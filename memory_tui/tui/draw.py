@@ -22,9 +22,13 @@ def fit(text: str, width: int, align: str = "left") -> str:
     """`text` in exactly `width` cells; what does not fit is cut and marked with an ellipsis."""
     if width <= 0:
         return ""
-    length = cell_len(text)
+    plain = text.isascii() and text.isprintable()
+    if not plain and len(text) > (longest := 2 * width + 16) and cell_len(text[:longest]) > width + 2:
+        # What comes after it is neither shown nor worth measuring.
+        text = text[:longest]
+    length = len(text) if plain else cell_len(text)
     if length > width:
-        return set_cell_size(text, width - 1) + "…"
+        return (text[: width - 1] if plain else set_cell_size(text, width - 1)) + "…"
     space = " " * (width - length)
     return space + text if align == "right" else text + space
 

@@ -95,11 +95,11 @@ def hand_over(view: View) -> None:
     if begun is None:
         view.show_message(problem)
         return
-    _keep(view, begun, path, problem)
+    _keep(view, begun, path, line, problem)
 
 
 @task("write", exclusive=False)
-async def _keep(view: View, begun: ExternalEdit, path: str, problem: str) -> None:
+async def _keep(view: View, begun: ExternalEdit, path: str, line: int, problem: str) -> None:
     """Keep in the journal what the editor made of the note of `begun`."""
     name = name_of(os.environ)
     done = await view.home.jobs.attempt(
@@ -109,6 +109,9 @@ async def _keep(view: View, begun: ExternalEdit, path: str, problem: str) -> Non
         left = f"{one_line(path)} is as {name} left it, and not in the journal:"
         view.show_message(f"{problem} {left} {done.message} {done.next_step}".strip())
     else:
+        if done is not None:
+            for part in view.parts:
+                part.edited(path, line)
         view.show_message(f"{problem} {_outcome(done, path, name)}".strip())
         view.home.jobs.refresh()
 

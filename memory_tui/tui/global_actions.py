@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -18,6 +19,7 @@ from memory_tui.tui.widgets.status_bars import WhichKey
 from memory_tui.tui.workers import alive, task
 
 if TYPE_CHECKING:
+    from memory_tui.core.cancel import Stop
     from memory_tui.engine.engine import Engine
     from memory_tui.qmd.client import QmdClient
     from memory_tui.tui.key_queue import KeyQueue
@@ -25,6 +27,17 @@ if TYPE_CHECKING:
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.widgets.first_steps import FirstSteps
     from memory_tui.tui.workers import WorkerJobs
+
+
+FIRST_ASKED = (
+    "memory_tui.search.retrieve",
+    "memory_tui.explain.why_not",
+    "memory_tui.explain.counterfactuals",
+    "memory_tui.explain.noise",
+    "memory_tui.tune.evaluate",
+    "memory_tui.tui.views.search.search_view",
+)
+"""What the first question imports, and the view that it is asked in."""
 
 
 class GlobalActions(App[int]):
@@ -39,6 +52,8 @@ class GlobalActions(App[int]):
     first_steps: FirstSteps | None = None
     """Where somebody new stands; None where nobody is led."""
     shares: dict[str, float]
+    _warmed: Engine | None = None
+    """The engine that is ready for a first question, or is being made so."""
     _prefix = ""
     """The key that waits for its second letter."""
     facts: Facts | None
@@ -83,11 +98,15 @@ class GlobalActions(App[int]):
         return not (self.is_headless or self.is_web)
 
     async def action_do(self, name: str) -> None:
-        """Do the action called `name` where the user is, or say why not."""
+        """Do the action called `name` where the user is, or say why not; what needs the index waits for it."""
         view = self.view
         if view is None:
             return
-        reason = find(name, view.places()).refuse(view.context())
+        action, context = find(name, view.places()), view.context()
+        if sentence := action.waits(context):
+            self._postpone(view, name, sentence)
+            return
+        reason = action.refuse(context)
         if reason:
             view.show_message(reason)
             return
@@ -97,6 +116,16 @@ class GlobalActions(App[int]):
         elif row is not None:
             self.push_screen(make(row.target, view))
         view.update_hints()
+
+    def _postpone(self, view: View, name: str, sentence: str) -> None:
+        """Do `name` when the index is open, unless `view` is no longer in front; keys that follow wait behind it."""
+
+        async def later() -> None:
+            if self.view is view:
+                await self.action_do(name)
+
+        self.key_queue.postpone(later, lambda: self.show_message("Taken back: no key waits for the index any more."))
+        view.show_message(sentence)
 
     def step_done(self, deed: str) -> None:
         """Something was really done, not only asked for: go on to the next step where that is what it waits for."""
@@ -152,6 +181,18 @@ class GlobalActions(App[int]):
             for view in self.views:
                 for panes in view.query(Panes):
                     panes.follow(self.shares)
+
+    def facts_known(self) -> None:
+        """The engine is open and its facts are on screen: do what waited for that."""
+        self.key_queue.resume()
+        if self._warmed is not self.engine:
+            self._warmed = self.engine
+            self._warm()
+
+    @task("warm")
+    async def _warm(self) -> None:
+        """Do in a worker what the first question would be slow by; quitting stops it."""
+        await self.jobs.stoppable(_warm)
 
     def action_prefix(self, prefix: str) -> None:
         """Wait for the second letter of a key such as `gt`; after a moment, list what there is."""
@@ -430,7 +471,13 @@ class GlobalActions(App[int]):
             self.engine.indexer.request_sync()
             self.show_message("Looking for changed files.")
 
-    def do_edit(self) -> None:
+    def do_edit_here(self) -> None:
+        """Edit the note under the cursor, at its line."""
+        view, place = self.view, self.view.place_in_note() if self.view else None
+        if view is not None and place is not None:
+            self.push_screen(make("notes.edit:EditView", place[0], view.line_in_note()))
+
+    def do_own_editor(self) -> None:
         """Hand the terminal to the editor, at the line under the cursor."""
         from memory_tui.tui import external
 
@@ -501,6 +548,14 @@ class GlobalActions(App[int]):
             return f"Sent {what} to the clipboard, through {way}."
 
         self.jobs.report(job)
+
+
+def _warm(engine: Engine, stop: Stop) -> None:
+    """Import what a first question needs, and ask one. Raises Cancelled."""
+    for module in FIRST_ASKED:
+        stop.check()
+        import_module(module)
+    engine.queries.warm(stop)
 
 
 def _method(view: View, name: str) -> Callable[[], None] | None:

@@ -93,6 +93,9 @@ class Home(Protocol):
     def ask_for(self, question: str, sentence: str = "") -> None:
         """Ask `question` in the search view, and say `sentence` there."""
 
+    def do_edit_here(self) -> None:
+        """Edit the note under the cursor of the view in front."""
+
     def edited(self, path: str, line: int, sentence: str) -> None:
         """Show the note `path` as it is now in the view in front, and say `sentence` there."""
 

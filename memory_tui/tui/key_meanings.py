@@ -95,8 +95,8 @@ _MEANINGS: dict[str, Meaning] = {
     "next chunk": Meaning(("}",), "next chunk"),
     # Notes.
     "open note": Meaning(("o",), "open a note by a few letters"),
-    "edit": Meaning(("e",), "open the note in your editor at this line"),
-    "write": Meaning(("i",), "write here; begins a log that is missing"),
+    "edit": Meaning(("e", "i"), "edit here: the note at this line, an entry; begins a log that is missing"),
+    "editor": Meaning(("E",), "open the note in your own editor at this line"),
     "project": Meaning(("#",), "the project of an entry"),
     "promote": Meaning(("p",), "promote to MEMORY.md"),
     "move": Meaning(("m",), "move lines or a note; merge a twin"),

@@ -28,6 +28,10 @@ LEAVING = ("escape", "ctrl+c", *MEANINGS["quit"].keys)
 """Keys that nobody has to wait with."""
 
 
+Step = Callable[[], Awaitable[None]]
+"""What a key does."""
+
+
 class KeyQueue:
     """Gives keys and pastes to the panes one by one.
 
@@ -38,7 +42,8 @@ class KeyQueue:
 
     def __init__(self, app: App[int], strike: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app, self._strike = app, strike
-        self._waiting: deque[events.Event] = deque()
+        self._waiting: deque[events.Event | Step] = deque()
+        self._taken_back: Callable[[], None] | None = None
         self._busy = False
         self._looking = False
         self._moving = 0
@@ -96,8 +101,13 @@ class KeyQueue:
             await self._queue(one)
 
     async def _queue(self, event: events.Event) -> None:
+        leaving = event.key if isinstance(event, events.Key) and event.key in LEAVING else ""
+        if leaving and self._taken_back is not None:
+            self._take_back(self._taken_back)
+            if leaving == "escape":
+                return
         self._waiting.append(event)
-        if self._held is not None and isinstance(event, events.Key) and event.key in LEAVING:
+        if leaving and self._held is not None:
             self.let_go(self._held)
         if not self._busy and len(self._waiting) == 1:
             await self._next()
@@ -124,12 +134,36 @@ class KeyQueue:
             if self._due:
                 self._release()
 
+    def postpone(self, step: Step, taken_back: Callable[[], None]) -> None:
+        """Keep `step`, and the keys after it, until `resume`; a key that leaves drops them, and `taken_back` is called.
+
+        There is no end to it by the clock: letters that were meant for a box must not act as keys of a list.
+        """
+        if self._taken_back is None:
+            self._taken_back = taken_back
+            self._waiting.appendleft(step)
+        else:
+            self._waiting.append(step)
+
+    def resume(self) -> None:
+        """Carry out what was postponed, then the keys after it."""
+        if self._taken_back is not None:
+            self._taken_back = None
+            self._app.call_later(self._next)
+
+    def _take_back(self, taken_back: Callable[[], None]) -> None:
+        """Drop what was postponed, with the keys after it."""
+        self._taken_back = None
+        self._waiting.clear()
+        taken_back()
+
     async def _next(self) -> None:
-        if self._busy or not self._waiting:
+        if self._busy or not self._waiting or self._taken_back is not None:
             return
         self._busy = True
         screen, path = self._app.screen, self._path()
-        await self._strike(self._waiting.popleft())
+        step = self._waiting.popleft()
+        await (self._strike(step) if isinstance(step, events.Event) else step())
         if not self._looking:
             self._looking = True
             self._app.set_timer(LOOKS_AGAIN, self._look)

@@ -75,9 +75,7 @@ def left_over(engine: Engine) -> str:
 
     paths = dict.fromkeys(one_line(one.path) for one in left(engine.notes.curator.journal.folder))
     return (
-        f"Unsaved text is kept for {', '.join(paths)}. Press {key_of('write')} on the note to continue."
-        if paths
-        else ""
+        f"Unsaved text is kept for {', '.join(paths)}. Press {key_of('edit')} on the note to continue." if paths else ""
     )
 
 
@@ -174,6 +172,16 @@ def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
     return curator.undo(number, merging=True) if kind == "undo" else curator.redo(number, merging=True)
 
 
+_DONE: Mapping[str, str] = {"Undo: ": "Undone: ", "Redo: ": "Redone: "}
+
+
+def done_words(change: Change) -> str:
+    """The title of a change that was made, as a sentence about it begins."""
+    said = one_line(change.title)
+    begun = next((begin for begin in _DONE if said.startswith(begin)), "")
+    return _DONE.get(begun, "") + said.removeprefix(begun)
+
+
 def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
     """What `step` would do. Raises EditRefused when there is nothing to do."""
     from memory_tui.core.errors import EditRefused
@@ -231,7 +239,8 @@ def opened(engine: Engine, path: str, most: int) -> Opened:
     data = engine.notes.curator.read(path)
     if data is not None and len(data) > most:
         raise EditRefused(
-            f"{path} has {len(data):,} bytes, too many to edit here.", f"{key_of('edit')} opens it in your editor."
+            f"{path} has {len(data):,} bytes, too many to edit here.",
+            f"{key_of('editor')} opens it in your own editor.",
         )
     folder = engine.notes.curator.journal.folder
     found = next(iter(left(folder, path)), None)

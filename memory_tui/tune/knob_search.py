@@ -206,6 +206,7 @@ class _Search:
     def __init__(self, cases: Sequence[Case], settings: Settings, metric: str, progress: Progress) -> None:
         self._cases, self._base, self._metric, self._progress = cases, settings, metric, progress
         self._part = ""
+        self._known: dict[tuple[Scalar, ...], float] = {}
         ignored = profiles.get(settings.word("profile")).ignores
         self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in ignored]
 
@@ -232,8 +233,13 @@ class _Search:
         return self._values([settings])[0]
 
     def _values(self, chosen: Sequence[Settings]) -> list[float]:
+        keys = [tuple(one.values[key].value for key in TUNE_KEYS) for one in chosen]
+        # The searches from several starts meet, and a last round turns again what nothing has changed.
+        new = {key: one for key, one in zip(keys, chosen, strict=True) if key not in self._known}
         sign = -1 if self._metric in metrics.COSTS else 1
-        return [sign * scores[self._metric] for scores in _table(self._cases, chosen)]
+        for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
+            self._known[key] = sign * scores[self._metric]
+        return [self._known[key] for key in keys]
 
     def _climb(self, settings: Settings) -> Settings:
         for _ in range(_ROUNDS):

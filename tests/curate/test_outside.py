@@ -278,7 +278,7 @@ def test_an_edit_in_the_editor_is_undone_on_screen(
     async def steps(pilot: Pilot[int]) -> None:
         app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
         await settled(pilot)
-        await press(pilot, "e")
+        await press(pilot, "E")
         assert note.read_bytes() == before + b"- written elsewhere\n"
         assert said(app).startswith("Edit MEMORY.md in the outside editor python")
         assert said(app).endswith("kept as change 1; u undoes it.")
@@ -289,10 +289,10 @@ def test_an_edit_in_the_editor_is_undone_on_screen(
         await press(pilot, "escape", "u")
         assert note.read_bytes() == before
         an_editor(monkeypatch, "pass")
-        await press(pilot, "e")
+        await press(pilot, "E")
         assert said(app) == "MEMORY.md is as it was."
         an_editor(monkeypatch, "open(path, 'ab').write(b'- more\\n'); sys.exit(3)")
-        await press(pilot, "e")
+        await press(pilot, "E")
         assert "ended with status 3" in said(app)
         assert "kept as change 3" in said(app)
 
@@ -316,7 +316,7 @@ def test_an_editor_that_is_missing_or_fails_changes_nothing_and_says_so(
         await settled(pilot)
         for program, sentence in editors.items():
             monkeypatch.setenv("VISUAL", program)
-            await press(pilot, "e")
+            await press(pilot, "E")
             assert said(app).startswith(sentence)
             assert said(app).endswith("MEMORY.md is as it was.")
             assert note.read_bytes() == before
@@ -337,7 +337,7 @@ def test_a_note_that_changes_while_the_editor_has_it_is_told_on_screen(
     async def steps(pilot: Pilot[int]) -> None:
         app.screen.go_to("MEMORY.md")  # type: ignore[attr-defined]
         await settled(pilot)
-        await press(pilot, "e")
+        await press(pilot, "E")
         assert note.read_bytes() == before + b"- by the agent\n- in the editor\n"
         assert "ended with status 1" in said(app)
         assert "kept as change 1" in said(app)
@@ -362,7 +362,7 @@ def test_without_a_journal_the_note_is_edited_all_the_same(
         journal = app.engine.notes.curator.journal.folder
         journal.parent.mkdir(parents=True, exist_ok=True)
         journal.write_bytes(b"a file where the folder of the journal should be")
-        await press(pilot, "e")
+        await press(pilot, "E")
         assert note.read_bytes().endswith(b"- written elsewhere\n")
         assert "not in the journal" in said(app)
 

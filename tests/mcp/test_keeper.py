@@ -490,6 +490,13 @@ def test_a_keeper_that_ends_tells_who_waits_and_ends_at_once(listening: KeeperSo
     assert put(listening, {}) == KeeperRefusal("absent")
 
 
+def test_a_thread_that_ends_late_leaves_nothing_open(listening: KeeperSocket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper_socket, "_GOODBYE_SECONDS", 0)
+    listening.close()
+    listening._thread.join(LONG)
+    assert listening._woken.fileno() == -1
+
+
 def test_what_a_killed_keeper_left_is_replaced_and_what_is_no_socket_stays(near: Path) -> None:
     path, other = (socket_path(near / "index", version, near) for version in "12")
     assert path is not None

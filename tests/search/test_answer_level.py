@@ -15,11 +15,19 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.queries import Queries
-from memory_tui.engine.unrelated_memory import UnrelatedMemory, UnrelatedUpkeep
+from memory_tui.engine.unrelated_memory import IdleUpkeep, UnrelatedMemory
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
-from memory_tui.search.answer_level import AnswerSignals, UnrelatedEvidence, level_of, likelihood, usual
+from memory_tui.search.answer_level import (
+    USUAL,
+    AnswerSignals,
+    ByKind,
+    LevelBasis,
+    UnrelatedEvidence,
+    level_of,
+    likelihood,
+)
 from memory_tui.search.trace import Trace
 from tests.support.tui import NOW, sample
 
@@ -36,6 +44,7 @@ def signals(window: float = 0.0, closeness: float = 0.0, cosine: float | None = 
 
 
 HERE = UnrelatedEvidence(3.0, 24, 7)
+ALL_HERE: ByKind = dict.fromkeys(USUAL, HERE)
 
 
 @given(SHARES, SHARES, SHARES, SHARES)
@@ -69,40 +78,40 @@ def test_so_many_points_above_unrelated_questions_are_as_likely_as_not() -> None
     assert likelihood(asked, UnrelatedEvidence(asked.evidence - asked.apart)) == pytest.approx(0.5)
     for one in (replace(asked, pairs=True), replace(asked, cosine=None)):
         assert one.apart < asked.apart, "they reach fewer points"
-        assert usual(one).mean < usual(asked).mean
-    said = level_of(asked, bounds(0.5, 0.1), UnrelatedEvidence(asked.evidence - 3)).explanation
+        assert USUAL[one.kind].mean < USUAL[asked.kind].mean
+    said = level_of(asked, bounds(0.5, 0.1), {"words": UnrelatedEvidence(asked.evidence - 3)}).explanation
     assert "+3.00 points" in said
 
 
 def test_a_word_that_everybody_uses_is_less_evidence_than_a_rare_one() -> None:
     common, rare = (replace(signals(0.3, 0.6, 0.5), rarest=one) for one in (0.4, 1.0))
-    assert level_of(common, bounds(0.5, 0.1), usual(common)).level == "nearby only"
-    assert level_of(rare, bounds(0.5, 0.1), usual(rare)).level == "found"
+    assert level_of(common, bounds(0.5, 0.1), {}).level == "nearby only"
+    assert level_of(rare, bounds(0.5, 0.1), {}).level == "found"
 
 
 def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:
     asked = signals(0.3, 0.3, 0.4)
     value = likelihood(asked, HERE)
-    assert level_of(asked, bounds(value, 0.0), HERE).level == "found"
-    assert level_of(asked, bounds(value + 0.01, value), HERE).level == "nearby only"
-    assert level_of(asked, bounds(value + 0.01, value + 0.005), HERE).level == NOTHING
-    assert level_of(asked, bounds(value, 1.0), HERE).level == "found", "what is not doubted is not nothing"
+    assert level_of(asked, bounds(value, 0.0), ALL_HERE).level == "found"
+    assert level_of(asked, bounds(value + 0.01, value), ALL_HERE).level == "nearby only"
+    assert level_of(asked, bounds(value + 0.01, value + 0.005), ALL_HERE).level == NOTHING
+    assert level_of(asked, bounds(value, 1.0), ALL_HERE).level == "found", "what is not doubted is not nothing"
 
 
 def test_what_is_near_in_meaning_is_never_nothing() -> None:
     # "What happened on July 20th?" over the log of that day: no word in common, and the right answer.
     asked = signals(0.0, 0.0, 0.54)
-    assert level_of(asked, bounds(0.5, 0.1), HERE).level == "nearby only"
-    assert level_of(signals(0.0, 0.0, 0.4), bounds(0.5, 0.1), HERE).level == NOTHING
-    assert level_of(signals(0.0, 0.0, None), bounds(0.5, 0.1), HERE).level == NOTHING
+    assert level_of(asked, bounds(0.5, 0.1), ALL_HERE).level == "nearby only"
+    assert level_of(signals(0.0, 0.0, 0.4), bounds(0.5, 0.1), ALL_HERE).level == NOTHING
+    assert level_of(signals(0.0, 0.0, None), bounds(0.5, 0.1), ALL_HERE).level == NOTHING
 
 
 def test_the_words_of_a_level_hold_its_numbers() -> None:
-    said = level_of(signals(0.1, 0.25, 0.31), bounds(0.9, 0.0), HERE).sentence
+    said = level_of(signals(0.1, 0.25, 0.31), bounds(0.9, 0.0), ALL_HERE).sentence
     assert said.startswith("Nearby only")
     assert "25%" in said
     assert "0.31" in said
-    assert "cosine" not in level_of(signals(cosine=None), bounds(0.0, 0.0), HERE).sentence
+    assert "cosine" not in level_of(signals(cosine=None), bounds(0.0, 0.0), ALL_HERE).sentence
 
 
 def asked(engine: Engine, question: str, **changes: object) -> Trace:
@@ -152,16 +161,42 @@ def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
     assert told["explanation"] == trace.level.explanation
 
 
+def test_words_alone_are_compared_with_words_alone(engine: Engine) -> None:
+    probes, settings = noise.ask_all(engine.queries.gather), engine.plan.with_profile("recommended")
+    here = noise.unrelated_evidence(probes.nonsense, settings)
+    assert here["words alone"].mean < here["words"].mean - 2, "like words and meaning give points of their own"
+    # As where the provider does not answer a question, which notes were measured with.
+    found = engine.queries.gather("How is the VLAN on the Omada router set up?")
+    failed = replace(found, cosine=None, nearest=found.nearest[:0], unrelated=here)
+    level = engine.queries.rank(failed, settings).level
+    assert level is not None
+    assert (level.signals.kind, level.unrelated, level.level) == ("words alone", here["words alone"], "found")
+
+
+def test_what_levels_are_compared_with_is_said_in_words() -> None:
+    def said(measured: ByKind, profile: str = "recommended") -> str:
+        return LevelBasis(profile, measured).sentence
+
+    assert said({}, "openclaw-2026.3") == "none under openclaw-2026.3"
+    assert said({}).startswith("usual values: unrelated questions reach 5.20 points")
+    here = {"words": UnrelatedEvidence(5.31, 24, 7, 1234), "words alone": UnrelatedEvidence(1.9, 24, 7, 1234)}
+    assert said(here) == (
+        "24 unrelated questions, asked over 1,234 chunks, reach 5.31 points by words and meaning, "
+        "1.90 points by words alone"
+    )
+    assert LevelBasis("recommended", here).as_dict() == {"sentence": said(here), "measured": here}
+
+
 def test_levels_go_by_what_was_measured_here_once_it_was(engine: Engine) -> None:
     before = asked(engine, "omada er605").level
     assert before is not None
-    assert before.unrelated == usual(before.signals)
+    assert before.unrelated == USUAL["words"]
     probes = noise.ask_all(engine.queries.gather)
     settings = engine.plan.with_profile("recommended")
     engine.queries.unrelated.keep(probes.nonsense, settings)
     found = asked(engine, "omada er605").level
     assert found is not None
-    assert found.unrelated == noise.unrelated_evidence(probes.nonsense, settings)
+    assert found.unrelated == noise.unrelated_evidence(probes.nonsense, settings)["words"]
     assert found.unrelated.questions == len(UNRELATED)
     assert found.level == "found"
     floor = noise.measure(probes, settings)
@@ -176,13 +211,13 @@ def test_another_process_reads_what_was_measured(engine: Engine, tmp_path: Path)
     state = tmp_path / "state.sqlite"
     uuid = probes.nonsense[0].evidence.uuid
     elsewhere = UnrelatedMemory(workspace, path=state)
-    assert elsewhere.of("omada", uuid) is None
+    assert elsewhere.of(uuid) == {}
     UnrelatedMemory(workspace, writes=False, path=state).keep(probes.nonsense, settings)
     assert not state.exists(), "who may not write keeps it to itself"
     UnrelatedMemory(workspace, path=state).keep(probes.nonsense, settings)
-    assert elsewhere.of("omada", uuid) == noise.unrelated_evidence(probes.nonsense, settings)
-    assert elsewhere.of("omada", "another index") is None
-    assert elsewhere.of("喜欢什么书", uuid) is None, "it was measured in another script"
+    assert elsewhere.of(uuid) == noise.unrelated_evidence(probes.nonsense, settings)
+    assert elsewhere.of("another index") == {}
+    assert elsewhere.of(uuid).keys() == {"words", "words alone"}, "it was not measured in another script"
 
 
 def test_it_is_measured_again_once_the_notes_have_grown_by_half(tmp_path: Path) -> None:
@@ -228,8 +263,8 @@ def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkey
 
 def test_it_waits_for_nobody_who_closes() -> None:
     stop, calls = Stop(), list[Stop]()
-    UnrelatedUpkeep(calls.append, stop).request()
-    [thread] = [one for one in threading.enumerate() if one.name == "engine-unrelated"]
+    IdleUpkeep(calls.append, stop).request()
+    [thread] = [one for one in threading.enumerate() if one.name == "engine-upkeep"]
     stop.set()
     thread.join(5)
     assert not thread.is_alive()
@@ -244,11 +279,11 @@ def test_it_measures_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         begun.release()
         assert done.wait(30)
 
-    upkeep = UnrelatedUpkeep(measure, Stop())
+    upkeep = IdleUpkeep(measure, Stop())
     upkeep.request()
     assert begun.acquire(timeout=30)
     upkeep.request()
-    assert len([one for one in threading.enumerate() if one.name == "engine-unrelated"]) == 1
+    assert len([one for one in threading.enumerate() if one.name == "engine-upkeep"]) == 1
     done.set()
 
 

@@ -443,6 +443,20 @@ class MemoryWords:
             found = self._counts(self._documents(state, form), word, form, lone_is_prefix=join == "any")
         return _counts({rowid: count for rowid, count in found.items() if rowid > after})
 
+    def token(self, word: str, form: Form, join: Literal["all", "any"]) -> str | None:
+        if (form == "plain" and self.cut() != "unicode61") or (
+            join == "any" and len(word) == 1 and tokens.is_cjk(word)
+        ):
+            return None
+        found = tokens.tokens(word, stemmed=form == "stemmed")
+        return found[0] if len(found) == 1 and "\0" not in word else None
+
+    def postings(self, form: Form) -> Iterator[tuple[str, ChunkCounts]]:
+        documents = self._documents(self._store.state, form)
+        for token in sorted({token for document in documents.values() for token in document}):
+            counts = {rowid: document.count(token) for rowid, document in documents.items() if token in document}
+            yield token, _counts(counts)
+
     def lengths(self, form: Form, after: int = 0) -> ChunkCounts:
         documents = self._documents(self._store.state, form)
         return _counts({rowid: len(words) for rowid, words in documents.items() if rowid > after})

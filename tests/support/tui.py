@@ -205,10 +205,15 @@ async def strike(pilot: Pilot[int], *keys: str) -> None:
         await rest(pilot, undrawn)
 
 
-async def burst(pilot: Pilot[int], *keys: str) -> None:
-    """Press `keys` at once, as a terminal hands over what was typed while the app was busy."""
+def hurry(pilot: Pilot[int], *keys: str) -> None:
+    """Press `keys` at once, and wait for nothing."""
     for key in keys:
         _strike(pilot, key)
+
+
+async def burst(pilot: Pilot[int], *keys: str) -> None:
+    """Press `keys` at once, as a terminal hands over what was typed while the app was busy."""
+    hurry(pilot, *keys)
     await settled(pilot)
 
 

@@ -173,7 +173,18 @@ def test_one_key_has_one_meaning_in_every_view() -> None:
 
 def test_upper_case_is_wider_than_its_lower_case_or_stands_alone() -> None:
     names = {key: name for name, meaning in MEANINGS.items() for key in meaning.keys if len(key) == 1}
-    pairs = {("w", "W"), ("y", "Y"), ("a", "A"), ("r", "R"), ("n", "N"), ("h", "H"), ("l", "L"), ("j", "J"), ("k", "K")}
+    pairs = {
+        ("w", "W"),
+        ("y", "Y"),
+        ("a", "A"),
+        ("e", "E"),
+        ("r", "R"),
+        ("n", "N"),
+        ("h", "H"),
+        ("l", "L"),
+        ("j", "J"),
+        ("k", "K"),
+    }
     upper = {key for key in names if key.isupper()}
     assert upper == {pair[1] for pair in pairs} | {"C", "G", "P", "V"}
 
@@ -246,7 +257,6 @@ def test_refusals_are_sentences(action: tui_action.Action) -> None:
         trail=True,
         hit=True,
         foldable=True,
-        edits=True,
         flips=True,
         agents=True,
         suggestion=True,
@@ -285,7 +295,7 @@ def test_where_letters_are_text_the_help_has_a_key_that_is_none() -> None:
         ("", "t", "t works in Search (2): turn the knobs of the ranking."),
         ("3", "[", "[ works in Notes (1): the day before."),
         ("", "underscore", "No pane is enlarged; + enlarges this one."),
-        ("", "e", "This terminal cannot be handed to an editor."),
+        ("", "E", "This terminal cannot be handed to an editor."),
         ("", "escape", "Nothing to go back to; q quits."),
         ("2", "ctrl+r", "Nothing was undone."),
     ],

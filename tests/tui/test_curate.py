@@ -81,7 +81,7 @@ async def remember(pilot: Pilot[int], text: str) -> None:
 
 async def to_editor(pilot: Pilot[int], path: str, text: str) -> EditArea:
     await to_line(pilot, path, text)
-    await press(pilot, "i")
+    await press(pilot, "e")
     assert isinstance(pilot.app.screen, EditView)
     return pilot.app.screen.query_one(EditArea)
 
@@ -414,7 +414,7 @@ def test_a_log_that_is_not_there_is_begun(workspace: Path, size: tuple[int, int]
         await settled(pilot)
         matches_screen(app, "log_absent")
         await press(pilot, "y")
-        assert said(app) == "No log of this day yet. Press i to begin it."
+        assert said(app) == "No log of this day yet. Press e to begin it."
         await press(pilot, "i", "escape")
         assert isinstance(app.screen, BrowseView), "nothing was typed, so nothing is asked"
         assert not log.exists()
@@ -429,7 +429,7 @@ def test_a_log_that_is_not_there_is_begun(workspace: Path, size: tuple[int, int]
         await until(lambda: "A first line." in text_of(app))
         await press(pilot, "u")
         await until(lambda: not log.exists())
-        await until(lambda: "i begins it" in text_of(app))
+        await until(lambda: "e begins it" in text_of(app))
 
     drive(app, steps, size)
 
@@ -788,7 +788,7 @@ def test_read_only_refuses_every_key_that_writes(workspace: Path) -> None:
     keys = {
         key
         for action in ACTIONS
-        if action.id in ("edit", "edit_here", "promote", "move", "trash", "new_note", "undo", "redo", "remember")
+        if action.id in ("own_editor", "edit_here", "promote", "move", "trash", "new_note", "undo", "redo", "remember")
         for key in action.keys
     }
 
@@ -803,7 +803,7 @@ def test_read_only_refuses_every_key_that_writes(workspace: Path) -> None:
         assert files(workspace) == before
 
     drive(app, steps)
-    assert len(keys) == 9
+    assert len(keys) == 10
 
 
 def test_a_workspace_that_may_not_be_written_says_so(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,8 @@ async def main():
         assert app.current_mode == "index", "the old key still goes there"
         await pilot.press("g", "D")
         message = app.screen.query_one(KeyHints).message
-        assert "index is still being opened" in message, message
+        assert "index is still being opened" in message and "esc takes it back" in message, message
+        await pilot.press("escape")
         await pilot.press("r")
         assert "r does nothing here. ? shows" in app.screen.query_one(KeyHints).message
         await pilot.press("f7")

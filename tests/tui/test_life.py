@@ -13,12 +13,16 @@ import pytest
 from textual.pilot import Pilot
 from textual.theme import BUILTIN_THEMES
 
-from memory_tui.core.errors import WorkspaceError
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled, WorkspaceError
 from memory_tui.core.events import Event, SyncFinished, SyncStarted
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.colours import DARK, first_theme
+from memory_tui.tui.global_actions import _warm
+from memory_tui.tui.views.index.index_view import IndexView
+from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.file_tree import FileTree
 from memory_tui.tui.widgets.index_lists import Statements
@@ -31,6 +35,7 @@ from tests.support.tui import (
     as_the_app_runs,
     ask,
     drive,
+    hurry,
     make_app,
     press,
     said,
@@ -52,11 +57,11 @@ def many_notes(workspace: Path, count: int) -> Path:
 
 
 def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
-    release = threading.Event()
+    release, warmed = threading.Event(), []
 
-    def opener(listener: object) -> Engine:
+    def opener(listener: Callable[[Event], None]) -> Engine:
         assert release.wait(LONG)
-        return Engine.open(
+        engine = Engine.open(
             Options(
                 workspace=str(sample(tmp_path / "notes")),
                 index=str(tmp_path / "i.sqlite"),
@@ -64,7 +69,15 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
                 changes=(("sync.watch", "false"),),
             ),
             listener,
-        )  # type: ignore[arg-type]
+        )
+        warm = engine.queries.warm
+
+        def noted(stop: Stop) -> None:
+            warmed.append(threading.current_thread())
+            warm(stop)
+
+        engine.queries.warm = noted  # type: ignore[method-assign]
+        return engine
 
     app = MemoryApp(opener, name="notes")
 
@@ -73,18 +86,45 @@ def test_the_first_frame_waits_for_nothing(tmp_path: Path) -> None:
         async with app.run_test(size=LARGE) as pilot:
             await until(lambda: "OPENING" in text_of(app).splitlines()[0])
             await until(lambda: "Opening the index of notes" in text_of(app))
-            await strike(pilot, "slash")
-            assert said(app) == "The index is still being opened."
-            await strike(pilot, "2")
+            hurry(pilot, "slash", *"vlan")
+            await until(lambda: "vlan" in text_of(app))
+            assert isinstance(app.screen, SearchView)
             assert "You can type your query already." in text_of(app)
-            await strike(pilot, *"vlan")
+            assert said(app) == ""
+            # The hits are not there yet: this and what follows waits, and can be taken back.
+            hurry(pilot, "enter", "j", "3")
+            await until(lambda: said(app).startswith("The index is still being opened. Then: go to the hits."))
+            hurry(pilot, "escape")
+            await until(lambda: said(app).startswith("Taken back"))
+            # Letters go where they would go with the index open, not to the list that is in front until then.
+            hurry(pilot, "tab", "1", "o", *"runbook", "enter")
+            await until(lambda: "Then: open a note" in said(app))
+            hurry(pilot, "3")
             release.set()
             await settled(pilot)
-            assert isinstance(app.screen, SearchView)
-            assert app.screen.trace is not None
-            assert app.screen.trace.query == "vlan"
+            assert isinstance(app.screen, IndexView)
+            notes = next(view for view in app.views if isinstance(view, BrowseView))
+            assert notes.query_one(Reader).page is not None
+            assert "Deploy" in str(notes.query_one(Reader).page)[:300]
+            search = next(view for view in app.views if isinstance(view, SearchView))
+            assert search.trace is not None
+            assert search.trace.query == "vlan"
+            assert len(warmed) == 1, "the first question was prepared, once"
+            assert warmed[0] is not threading.current_thread(), "not where the screen waits for it"
 
     asyncio.run(run())
+
+
+def test_the_preparation_for_a_first_question_ends_with_the_app(tmp_path: Path) -> None:
+    stop = Stop()
+    stop.set()
+    with Engine.open(Options(workspace=str(sample(tmp_path / "notes")), index=str(tmp_path / "i.sqlite"))) as engine:
+        engine.queries.warm(Stop())
+        with pytest.raises(Cancelled):
+            _warm(engine, stop)
+        engine.indexer.sync()
+        with pytest.raises(Cancelled):
+            engine.queries.warm(stop)
 
 
 def test_a_workspace_that_cannot_be_opened_ends_the_app_with_the_reason(tmp_path: Path) -> None:

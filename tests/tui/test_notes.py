@@ -47,7 +47,7 @@ def test_the_app_opens_with_what_an_agent_reads_first(workspace: Path) -> None:
         assert shown_path(app) == "memory/2026-03-20.md"
         await press(pilot, "j")
         assert "There is no memory/2026-03-19.md yet." in text_of(app)
-        await press(pilot, "e")
+        await press(pilot, "E")
         assert said(app).endswith("There is no note under the cursor.") or "terminal" in said(app)
         await press(pilot, "g", "t")
         assert shown_path(app) == "memory/2026-03-20.md"

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.scrollbar import ScrollBar
+from textual.widget import Widget
 from textual.widgets import Input
 
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, show
@@ -29,6 +31,7 @@ from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
+from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject, rows_of
 from tests.support.search import evidence, settings
@@ -127,6 +130,46 @@ def test_only_changed_lines_of_the_pane_are_drawn(app: MemoryApp, monkeypatch: p
         pane.refresh()
         await settled(pilot)
         assert text_of(app) == picture
+
+    drive(app, steps)
+
+
+def test_a_key_draws_only_lines_that_it_changes(app: MemoryApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Widget] = []
+    for kind in (HitList, TuneStrip, ScrollBar):
+        render = kind.render_line
+        monkeypatch.setattr(kind, "render_line", lambda pane, y, do=render: (drawn.append(pane), do(pane, y))[1])
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        hits, strip = app.screen.query_one(HitList), app.screen.query_one(TuneStrip)
+        bars = [pane.vertical_scrollbar for pane in (hits, app.screen.query_one(WhyPane))]
+
+        async def count(key: str) -> dict[Widget, int]:
+            await settled(pilot)
+            drawn.clear()
+            await press(pilot, key)
+            counts = {pane: drawn.count(pane) for pane in (hits, strip, *bars)}
+            picture = text_of(app)
+            app.screen.refresh()
+            for pane in app.screen.walk_children(Widget):
+                pane.refresh()
+            await settled(pilot)
+            assert text_of(app) == picture, f"{key} leaves nothing out"
+            return counts
+
+        step = await count("j")
+        rows = sum(hits.height_of(row, hits.inner_width) for row in (0, 1))
+        assert step[hits] == rows, "the row that is left, and the next one"
+        assert step[strip] == 0
+        await press(pilot, "t", "j", "j", "l")
+        turn = await count("l")
+        assert strip.dial is not None
+        assert strip.dial.knob.key == "query.minScore"
+        assert turn[hits] == 0, "each hit scores what it scored"
+        assert turn[strip] == 1, "one knob stands on this line"
+        for bar in bars:
+            assert turn[bar] < bar.size.height, "the ends of a thumb at most"
 
     drive(app, steps)
 

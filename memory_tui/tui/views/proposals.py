@@ -50,6 +50,12 @@ class Proposals(Part):
         """Whether no knob was turned since a change was made here."""
         return self._under is not None and self._under[0] is self.home.tuning
 
+    def edited(self, path: str, line: int) -> None:
+        """The last change is that of an editor now."""
+        del path, line
+        self._under = (self.home.tuning,)
+        self._heard()
+
     @task("plan")
     async def propose(self, make: Make) -> None:
         """Plan what `make` asks for, show it, and make it when it is wanted."""
@@ -115,6 +121,6 @@ class Proposals(Part):
 
     def _stepped(self, kind: str, done: AppliedChange) -> None:
         way = f"{key_of('redo')} redoes it" if kind == "undo" else f"{key_of('undo')} undoes it"
-        self.view.show_message(f"{one_line(done.change.title)}. {also(done)}{way}.")
+        self.view.show_message(f"{note_changes.done_words(done.change)}. {also(done)}{way}.")
         self.home.step_done(kind)
         self.home.jobs.refresh()

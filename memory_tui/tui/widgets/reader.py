@@ -94,7 +94,7 @@ class Reader(RowList):
         """Bars need room below their lines."""
         self._measure()
         self.show_cursor()
-        self.refresh()
+        self.redraw()
 
     def _nearest(self, page: Page) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """Row and character where the sentence nearest to the query begins, and those where it ends."""
@@ -212,7 +212,7 @@ class Reader(RowList):
             self.recalled, self.unread, self.rules = recalled, unread, rules
             self._measure()
             self.show_cursor()
-            self.refresh()
+            self.redraw()
 
     @property
     def citation(self) -> tuple[str, int, int] | None:
@@ -242,7 +242,7 @@ class Reader(RowList):
     def do_select(self) -> None:
         """Begin to mark lines, or stop."""
         self._anchor = self.cursor if self._anchor is None else None
-        self.refresh()
+        self.redraw()
         self.post_message(self.Moved(self))
 
     def drop_selection(self) -> bool:
@@ -281,7 +281,7 @@ class Reader(RowList):
         if matches:
             at = bisect_left(matches, (max(0, self.cursor), 0, 0))
             self.cursor = matches[at % len(matches)][0]
-        self.refresh()
+        self.redraw()
 
     def to_match(self, direction: int) -> int:
         """Go to the next (+1) or the one before (-1), round the ends; returns which it is, from 1, 0 without any."""
@@ -349,15 +349,13 @@ class Reader(RowList):
         """A line of the sentence that stands in for a note."""
         return [(f"  {wrapped(self._said[row], width - 4)[line]}", "strong" if row == 1 else "muted")]
 
-    def render_line(self, y: int) -> Strip:
+    def _strip_at(self, y: int) -> Strip:
         """Gutter and text apart, so that a mouse selection holds text only."""
-        if self.inner_width != self._laid_out:
-            self.lay_out(self.inner_width)
         at = y + self.scroll_offset.y
         row = self.row_at(at)
         if self.page is None or self._layout is None or row >= self.count():
-            return super().render_line(y)
-        width, line = self.inner_width, at - self._tops[row]
+            return super()._strip_at(y)
+        width, line = self._laid_out, at - self._tops[row]
         if row in self.rules:
             if line == 0:
                 return strip(
@@ -443,4 +441,4 @@ class Reader(RowList):
     def selection_updated(self, selection: Selection | None) -> None:
         """Show what is selected."""
         del selection
-        self.refresh()
+        self.redraw()

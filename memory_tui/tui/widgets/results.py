@@ -203,21 +203,33 @@ class HitList(RowList):
         self._scale, self._now = 1.0, 0.0
         self._words = MatchedWords.of(None)
         self._chunks: Mapping[int, str] = {}
-        self._texts: dict[int, HitText] = {}
+        self._texts: dict[tuple[int, int | None, str], HitText] = {}
+        """What rows say, by chunk, best line and text: turned knobs change scores, and seldom these."""
         self._has_room = False
         """Whether there is room for more than one line of text a hit."""
 
     def show(
-        self, answer: Answer, *, compare: bool, keep: bool, cut: Cut | None = None, qmd: QmdAnswer | None = None
+        self,
+        answer: Answer,
+        grade: Grade,
+        *,
+        compare: bool,
+        keep: bool,
+        cut: Cut | None = None,
+        qmd: QmdAnswer | None = None,
     ) -> None:
         """List `answer`, or what was lost at `cut`; with `keep` the cursor stays on its chunk, else at the top."""
+        self._grade = grade
         key = self.key if keep else None
         if self._trace is None or (self._trace.query, self._trace.profile) != (
             answer.trace.query,
             answer.trace.profile,
         ):
             self._words = MatchedWords.of(answer.trace)
-        self._chunks, self._texts = answer.evidence.texts, {}
+            self._texts = {}
+        if self._chunks is not answer.evidence.texts or self._now != answer.trace.now:
+            self._texts = {}
+        self._chunks = answer.evidence.texts
         self._trace, self._now, self._scale = answer.trace, answer.trace.now, perfect(answer.trace)
         self._moves = changes(answer.trace, answer.baseline) if compare else {}
         own = rows_at(answer, cut) if cut is not None else list(rows_of(answer.trace))
@@ -229,7 +241,7 @@ class HitList(RowList):
     def judged(self, grade: Grade) -> None:
         """Labels are what `grade` says from now on."""
         self._grade = grade
-        self.refresh()
+        self.redraw()
 
     def kind_of(self, row: int, /) -> Hashable:
         """What became of a hit: recalled, or the gate that stopped it."""
@@ -346,11 +358,11 @@ class HitList(RowList):
         return 3 if self._has_room and hit.recalled else 2
 
     def _text_of(self, candidate: Candidate) -> HitText:
-        rowid = candidate.chunk.rowid
-        if rowid not in self._texts:
-            text = self._chunks.get(rowid, candidate.snippet)
-            self._texts[rowid] = hit_text(candidate, text, self._words, self._now)
-        return self._texts[rowid]
+        text = self._chunks.get(candidate.chunk.rowid, candidate.snippet)
+        known = candidate.chunk.rowid, candidate.second.line if candidate.second is not None else None, text
+        if known not in self._texts:
+            self._texts[known] = hit_text(candidate, text, self._words, self._now)
+        return self._texts[known]
 
     def _named(self, hit: HitRow, text: HitText, least: int, room: int) -> list[Piece]:
         """Name and title in at most `room` cells."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import accumulate
+from math import ceil
 from typing import ClassVar
 
 from rich.style import Style
@@ -15,7 +16,9 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
+from textual.widget import Widget
 
 from memory_tui.tui.draw import Piece, strip, wrap
 from memory_tui.tui.keymap import bindings
@@ -53,7 +56,7 @@ class RowList(ScrollView, can_focus=True):
         "row--chip",
     }
 
-    cursor: reactive[int] = reactive(-1, init=False)
+    cursor: reactive[int] = reactive(-1, init=False, repaint=False)
 
     class Moved(Message):
         """The cursor is on another row, by key, mouse or because rows changed."""
@@ -85,9 +88,12 @@ class RowList(ScrollView, can_focus=True):
         self.marks = RowMarks(self)
         self._tops: list[int] = [0]
         self._laid_out = 0
-        self._titles = (Content(""), Content(""))
         self._styles: dict[str, Style] = {}
         self._base = Style()
+        self._drawn: dict[int, Strip] = {}
+        """The lines in sight as they were drawn last."""
+        self._ready: dict[int, Strip] = {}
+        """Those that are other ones now, until they are drawn."""
 
     # --- what subclasses say -------------------------------------------------------------------------------------
 
@@ -140,20 +146,30 @@ class RowList(ScrollView, can_focus=True):
         return next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
 
     def redraw(self) -> None:
-        """Draw the rows, which are other ones now."""
-        self.refresh()
+        """Draw the lines in sight that are other ones now."""
+        if not self.is_mounted or self.inner_width != self._laid_out:
+            self.refresh()
+            return
+        self._base = self.rich_style
+        lines = {y: self._strip_at(y) for y in range(self.size.height)}
+        ready = {y: strip for y, strip in lines.items() if self._drawn.get(y) != strip}
+        if ready:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in ready))
+            self._ready = ready
+
+    def _set_dirty(self, *regions: Region) -> None:
+        # The frame around them says nothing about rows.
+        if not regions or any(0 <= region.y < self.size.height for region in regions):
+            self._ready = {}
+        super()._set_dirty(*regions)
 
     def row_of(self, key: Hashable) -> int | None:
         """The row about `key`."""
         return next((row for row in range(self.count()) if self.key_of(row) == key), None)
 
     def name_frame(self, title: Content, subtitle: Content | None = None) -> None:
-        """Set the titles of the frame, and redraw it only when they are other ones."""
-        if title != self._titles[0]:
-            self.border_title = title
-        if subtitle is not None and subtitle != self._titles[1]:
-            self.border_subtitle = subtitle
-        self._titles = (title, self._titles[1] if subtitle is None else subtitle)
+        """Set the titles of the frame, and redraw their lines only when they are other ones."""
+        name_frame(self, title, subtitle)
 
     def _measure(self) -> None:
         self.lay_out(self.inner_width)
@@ -163,7 +179,23 @@ class RowList(ScrollView, can_focus=True):
         elif size != self.virtual_size:
             # How far it scrolls moves no other widget: the screen is not laid out again, unless a scroll bar comes.
             self.set_reactive(RowList.virtual_size, size)
-            self._scroll_update(size)
+            self._rescale()
+
+    def _rescale(self) -> None:
+        """Fit the scroll bar to the list, and redraw the ends of its thumb instead of all its lines."""
+        had = self.show_vertical_scrollbar
+        self._refresh_scrollbars()
+        if not (had and self.show_vertical_scrollbar) or self.show_horizontal_scrollbar:
+            self._scroll_update(self.virtual_size)
+            return
+        bar = self.vertical_scrollbar
+        before = thumb(bar)
+        bar.set_reactive(ScrollBar.window_virtual_size, self.virtual_size.height)
+        ends = zip(before, thumb(bar), strict=True)
+        moved = [Region(0, min(end) // 8, 1, max(end) // 8 - min(end) // 8 + 1) for end in ends if end[0] != end[1]]
+        if moved:
+            bar.refresh(*moved)
+        self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def lay_out(self, width: int) -> None:
         """Find out at which line each row begins when rows are `width` cells wide."""
@@ -187,7 +219,7 @@ class RowList(ScrollView, can_focus=True):
     def watch_cursor(self) -> None:
         """Keep the row under the cursor in sight."""
         self.show_cursor()
-        self.refresh()
+        self.redraw()
         self.post_message(self.Moved(self))
 
     def show_cursor(self) -> None:
@@ -289,16 +321,20 @@ class RowList(ScrollView, can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines to draw; what they have in common is worked out once."""
+        if self.inner_width != self._laid_out:
+            # The first frame at a new size is drawn before the resize is told.
+            self.lay_out(self.inner_width)
         self._base = self.rich_style
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """One line of the list as it is scrolled now."""
-        width = self.inner_width
-        if width != self._laid_out:
-            # The first frame at a new size is drawn before the resize is told.
-            self.lay_out(width)
-        base = self._base
+        drawn = self._drawn[y] = self._ready.pop(y) if y in self._ready else self._strip_at(y)
+        return drawn
+
+    def _strip_at(self, y: int) -> Strip:
+        """Line `y` of what is in sight, drawn anew."""
+        width, base = self._laid_out, self._base
         line = y + self.scroll_offset.y
         row = self.row_at(line)
         if row >= self.count():
@@ -306,6 +342,31 @@ class RowList(ScrollView, can_focus=True):
         if row == self.cursor:
             base += self.style_of("cursor" if self.has_focus else "blurred")
         return strip(self.draw(row, line - self._tops[row], width), width, base, self.style_of)
+
+
+def thumb(bar: ScrollBar) -> tuple[int, int]:
+    """Where the thumb of a vertical scroll bar begins and ends, in eighths of a line."""
+    lines, most, seen = bar.size.height, bar.window_virtual_size, bar.window_size
+    if not (lines and 0 < seen < most):
+        return 0, 8 * lines
+    length = max(1, seen * lines / most)
+    start = int((lines - length) * bar.position / (most - seen) * 8)
+    return start, start + ceil(length * 8)
+
+
+def name_frame(widget: Widget, title: Content, subtitle: Content | None = None) -> None:
+    """Set the titles of a frame, and redraw its first and last line only when they are other ones."""
+    before = widget._border_title, widget._border_subtitle
+    # Setting the public attributes would redraw all of the widget.
+    widget._border_title = title.split()[0]
+    if subtitle is not None:
+        widget._border_subtitle = subtitle.split()[0]
+    (x, y), size = widget.content_offset, widget.outer_size
+    lines = Region(-x, -y, size.width, 1), Region(-x, size.height - 1 - y, size.width, 1)
+    after = widget._border_title, widget._border_subtitle
+    changed = [line for line, was, now in zip(lines, before, after, strict=True) if was != now]
+    if changed and size:
+        widget.refresh(*changed)
 
 
 class RowMarks:
@@ -338,7 +399,7 @@ class RowMarks:
         """Mark what `those` rows are about, and nothing else."""
         before, self.those = self.those, frozenset(those)
         if self.those != before:
-            self._rows.refresh()
+            self._rows.redraw()
             self._rows.post_message(self._rows.Marked(self._rows))
 
     def keep(self, known: Iterable[Hashable]) -> None:

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.binding import BindingType
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.widget import Widget
 
@@ -22,6 +22,7 @@ from memory_tui.tui.home import home_of
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, weighing
+from memory_tui.tui.widgets.rowlist import name_frame
 
 VALUE_LINES = 2
 """Lines of values in a low strip in focus."""
@@ -126,7 +127,8 @@ class TuneStrip(Widget, can_focus=True):
     def __init__(self, knobs: KnobTurner) -> None:
         super().__init__(id="tune")
         self._knobs = knobs
-        self.border_title = "Tune"
+        self.border_title = self._title = Content("Tune")
+        self._drawn: list[Content] = []
         self._dials: list[Dial] = []
         self._at = 1
         self._typed: str | None = None
@@ -145,9 +147,9 @@ class TuneStrip(Widget, can_focus=True):
             return
         self._dials, self._verdict, self._letter, self._written = known
         said = f"against {letter}: {verdict}" if verdict else one_line(tuning.written)
-        self.border_title = Content("  ".join(filter(None, ("Tune", weighing(shown), said))))
+        self._title = Content("  ".join(filter(None, ("Tune", weighing(shown), said))))
         self._describe()
-        self.refresh()
+        self._redraw()
 
     def measured(self, parts: Sequence[str], *, known: bool) -> None:
         """Show how the knobs do on saved questions, `parts` from the left as far as they fit.
@@ -157,7 +159,18 @@ class TuneStrip(Widget, can_focus=True):
         if (tuple(parts), known) != (self._measured, self._known):
             self._measured, grown = tuple(parts), known != self._known
             self._known = known
-            self.refresh(layout=grown)
+            if grown:
+                self.refresh(layout=True)
+            else:
+                self._redraw()
+
+    def _redraw(self) -> None:
+        """Draw the lines that are other ones now."""
+        before, now = self._drawn, self._lines()
+        if len(before) != len(now) or not self.size:
+            self.refresh()
+        elif changed := [y for y, line in enumerate(now) if not line.is_same(before[y])]:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
     def _measures(self, width: int) -> Content:
         kept = list(self._measured)
@@ -172,8 +185,8 @@ class TuneStrip(Widget, can_focus=True):
         return self._dials[self._at] if self._dials else None
 
     def _describe(self) -> None:
-        if self.dial is not None:
-            self.border_subtitle = Content(describe(self.dial)) if self.has_focus else Content("")
+        subtitle = Content("") if self.dial is None or not self.has_focus else Content(describe(self.dial))
+        name_frame(self, self._title, subtitle)
 
     # --- keys ----------------------------------------------------------------------------------------------------
 
@@ -193,7 +206,7 @@ class TuneStrip(Widget, can_focus=True):
         self._typed = None
         self._at = at % max(1, len(self._dials))
         self._describe()
-        self.refresh()
+        self._redraw()
         self.post_message(self.Selected())
 
     def do_less(self) -> None:
@@ -226,7 +239,7 @@ class TuneStrip(Widget, can_focus=True):
         else:
             self._knobs.turn_knob(dial.knob.key, value)
             return
-        self.refresh()
+        self._redraw()
 
     def do_type_value(self) -> None:
         """Begin to type a value for this knob."""
@@ -236,7 +249,7 @@ class TuneStrip(Widget, can_focus=True):
             )
         elif self.dial is not None:
             self._typed = ""
-            self.refresh()
+            self._redraw()
 
     @property
     def _entry(self) -> str:
@@ -270,7 +283,7 @@ class TuneStrip(Widget, can_focus=True):
             return
         event.stop()
         event.prevent_default()
-        self.refresh()
+        self._redraw()
 
     def _take(self) -> None:
         typed, self._typed = self._typed, None
@@ -390,19 +403,18 @@ class TuneStrip(Widget, can_focus=True):
 
     def render(self) -> Content:
         """The strip at its size."""
-        if not self._dials:
-            return Content("")
-        if self._packed:
-            return Content("\n").join([self._line(), *([self._measures(self.size.width)] if self._known else [])])
-        return Content("\n").join([self._grid(), self._measures(self.content_size.width)])
+        self._drawn = self._lines()
+        return Content("\n").join(self._drawn)
 
-    def _grid(self) -> Content:
+    def _lines(self) -> list[Content]:
+        """Knobs, then what is measured."""
+        if not self._dials:
+            return [Content("")]
+        if self._packed:
+            return [*self._values(), *([self._measures(self.size.width)] if self._known else [])]
         rows, columns = self._rows(), self._columns()
-        lines = []
-        for y in range(rows):
-            cells = [self._cell(column * rows + y) for column in range(columns)]
-            lines.append(Content("").join(cells))
-        return Content("\n").join(lines)
+        grid = [Content("").join([self._cell(column * rows + y) for column in range(columns)]) for y in range(rows)]
+        return [*grid, self._measures(self.content_size.width)]
 
     def _cell(self, at: int) -> Content:
         if at >= len(self._dials):
@@ -433,15 +445,15 @@ class TuneStrip(Widget, can_focus=True):
         top = max(0, here - VALUE_LINES + 1)
         return lines[top : top + VALUE_LINES], [replace(span, y=span.y - top) for span in spans]
 
-    def _line(self) -> Content:
+    def _values(self) -> list[Content]:
         cursor = self._at if self.has_focus else -1
         lines, _ = self._placed(cursor)
         if self.has_focus:
             help_lines = explained(self.dial, self.content_size.width) if self.dial else [Content("")]
-            return Content("\n").join([*lines, *help_lines])
+            return [*lines, *help_lines]
         width = self.content_size.width
         if self._written:
             tail = Content.styled("  as written", "$mark")
-            return Content.assemble(lines[0].truncate(width - tail.cell_length, ellipsis=True), tail)
+            return [Content.assemble(lines[0].truncate(width - tail.cell_length, ellipsis=True), tail)]
         verdict = Content.styled(f"  vs {self._letter}: {self._verdict}" if self._verdict else "", "$mark")
-        return Content.assemble(lines[0], verdict).truncate(width, ellipsis=True)
+        return [Content.assemble(lines[0], verdict).truncate(width, ellipsis=True)]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
-from textual.geometry import Region
 from textual.message import Message
 
 from memory_tui.core.sanitize import safe
@@ -54,8 +53,6 @@ class WhyPane(RowList):
         self._rows: Sequence[Keyed] = ()
         self._stands = False
         """Whether the cursor stood on a change."""
-        self._before: tuple[int, int, Sequence[Keyed]] = (0, -1, ())
-        """The width, the cursor and the rows before they were laid out last."""
         self._said = EMPTY
         self._previewed: Flip | ChangeSet | None = None
         """The change whose effects were said; enter sets it."""
@@ -78,21 +75,8 @@ class WhyPane(RowList):
         """No row, unless the cursor stood on a change that is gone."""
         return super().first_row() if self._stands else -1
 
-    def redraw(self) -> None:
-        """Draw the lines that say something else than before."""
-        width, cursor, before = self._before
-        if (width, cursor) != (self._laid_out, self.cursor):
-            self.refresh()
-            return
-        top, size = self.scroll_offset.y, self.size
-        lines = range(top, min(top + size.height, max(len(before), len(self._rows))))
-        changed = [line for line in lines if before[line : line + 1] != self._rows[line : line + 1]]
-        if changed:
-            self.refresh(*(Region(0, line - top, size.width, 1) for line in changed))
-
     def lay_out(self, width: int) -> None:
         """Write the rows for this width."""
-        self._before = self._laid_out, self.cursor, self._rows
         packed = self.size.height < FEW
         subject = self.subject
         if subject is None:
@@ -238,7 +222,7 @@ class WhyPane(RowList):
     def on_blur(self) -> None:
         """No cursor where nobody is."""
         self.set_reactive(RowList.cursor, -1)
-        self.refresh()
+        self.redraw()
 
     # --- rows ----------------------------------------------------------------------------------------------------
 

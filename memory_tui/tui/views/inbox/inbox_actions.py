@@ -15,7 +15,7 @@ from memory_tui.tui.action import refusal
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.inbox import inbox_proposal
-from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, KEYS, VERBS, DecisionRecord, put_off
+from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, MEANING, VERBS, DecisionRecord, put_off
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
@@ -149,22 +149,25 @@ class InboxActions(Part):
         self._inbox.examine()
         return super().refused(error)
 
-    def _by_key(self, key: str) -> None:
+    def _offered(self, meaning: str) -> str:
+        """The action of that meaning which is offered for the first chosen one, empty without one."""
         chosen = self._inbox.queue.chosen
-        if chosen:
-            self._act(next((action for action in chosen[0].actions if KEYS[action] == key), ""))
+        return next((action for action in chosen[0].actions if MEANING[action] == meaning), "") if chosen else ""
 
     def do_edit_entry(self) -> None:
-        """Edit the promoted entry."""
-        self._by_key("i")
+        """Edit the promoted entry or the contradicted line; else the note at it."""
+        if action := self._offered("edit"):
+            self._act(action)
+        else:
+            self.home.do_edit_here()
 
     def do_trash(self) -> None:
         """Move the lines, or the note, to the trash."""
-        self._by_key("d")
+        self._act(self._offered("remove"))
 
     def do_move(self) -> None:
         """Merge, move, rename or archive, whichever is offered."""
-        self._by_key("m")
+        self._act(self._offered("move"))
 
     def do_keep(self) -> None:
         """Keep it for good."""
@@ -209,7 +212,7 @@ class InboxActions(Part):
             self.view.show_message(f"{outcome.words}: decision undone.")
         else:
             way = f"{key_of('redo')} redoes it" if kind == "undo" else f"{key_of('undo')} undoes it"
-            self.view.show_message(f"{one_line(outcome.change.title)}. {way}.")
+            self.view.show_message(f"{note_changes.done_words(outcome.change)}. {way}.")
             self.home.jobs.refresh()
             self._inbox.examine()
 

@@ -17,10 +17,10 @@ from memory_tui.inbox.checks import BY_KIND
 from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
 from memory_tui.tui.judging import JobProgress
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Planned
 from memory_tui.tui.widgets.note_side import MARKS, shown_text
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
-from memory_tui.tui.workers import Tell
 
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
@@ -34,22 +34,22 @@ SIGNS: Mapping[Severity, tuple[str, str]] = MappingProxyType(
 )
 """The sign of each severity and its style; the words of the check always stand with it."""
 
-KEYS: Mapping[Action, str] = MappingProxyType(
+MEANING: Mapping[Action, str] = MappingProxyType(
     {
-        "delete": "d",
-        "trash note": "d",
-        "merge": "m",
-        "demote": "m",
-        "rename": "m",
-        "archive note": "m",
-        "restore": "m",
-        "move back": "m",
-        "edit": "i",
-        "keep": "x",
-        "snooze": "s",
+        "delete": "remove",
+        "trash note": "remove",
+        "merge": "move",
+        "demote": "move",
+        "rename": "move",
+        "archive note": "move",
+        "restore": "move",
+        "move back": "move",
+        "edit": "edit",
+        "keep": "never",
+        "snooze": "later",
     }
 )
-"""The key of each action."""
+"""What the key of each action means."""
 
 VERBS: Mapping[Action, str] = MappingProxyType(
     {
@@ -169,7 +169,7 @@ def _others(shown: Shown, width: int) -> Iterator[Line]:
     if not shown.refused and not shown.until:
         yield [], None
         for action in shown.suggestion.actions[1:]:
-            yield from _action(KEYS[action], words(shown.suggestion, action), action, width)
+            yield from _action(key_of(MEANING[action]), words(shown.suggestion, action), action, width)
 
 
 def _action(key: str, sentence: str, action: str, width: int) -> Iterator[Line]:
@@ -232,10 +232,10 @@ class DecisionRecord:
         return one_line(str(first.place)) if len(self.until) == 1 else plural(len(self.until), "suggestion")
 
 
-def examination(engine: Engine) -> Callable[[Tell], Findings]:
+def examination(engine: Engine) -> Callable[[Callable[[object], None]], Findings]:
     """Looks through the notes and tells how far it is; ends when nobody wants it any more."""
 
-    def run(tell: Tell) -> Findings:
+    def run(tell: Callable[[object], None]) -> Findings:
         begun = time.monotonic()
 
         def step(title: str, done: int, total: int) -> None:
@@ -282,9 +282,8 @@ def _warning(one: Suggestion) -> tuple[str, ...]:
         ()
         if one.kind != "secret"
         else (
-            f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. What was once in a note "
-            "may "
-            "have been read: change the password or key as well.",
+            f"The journal keeps the text for {KEEP_DAYS} days, so that {key_of('undo')} can bring it back. What was "
+            "once in a note may have been read: change the password or key as well.",
         )
     )
 

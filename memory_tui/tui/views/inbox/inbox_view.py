@@ -22,7 +22,7 @@ from memory_tui.tui.views.dialogs import Planned
 from memory_tui.tui.views.inbox import inbox_proposal
 from memory_tui.tui.views.inbox.inbox_actions import InboxActions
 from memory_tui.tui.views.inbox.inbox_proposal import (
-    KEYS,
+    MEANING,
     Findings,
     Shown,
     Suggestions,
@@ -327,12 +327,11 @@ class InboxView(View):
     def more_context(self) -> dict[str, bool]:
         """What can be done about the suggestion."""
         one = self.queue.suggestion
-        keys = {KEYS[action] for action in self.queue.chosen[0].actions} if one is not None else set()
+        meanings = {MEANING[action] for action in self.queue.chosen[0].actions} if one is not None else set()
         return {
             "suggestion": one is not None,
-            "deletes": "d" in keys,
-            "moves": "m" in keys,
-            "edits": "i" in keys,
+            "deletes": "remove" in meanings,
+            "moves": "move" in meanings,
         }
 
     # --- choosing and moving ----------------------------------------------------------------------------------

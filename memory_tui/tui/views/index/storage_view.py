@@ -82,6 +82,9 @@ def _storage(found: Storage, width: int) -> list[Line]:
     written += [*text("", width), *text("Writers", width, "head")]
     written += text(_who("The index is kept up to date by", status.keeper), width)
     written += text(_who("It is written by", status.writer), width)
+    basis = status.levels.sentence
+    written += [*text("", width), *text("Levels of answers", width, "head")]
+    written += text(f"{basis[0].upper()}{basis[1:]}.", width)
     cost = found.estimate
     price = ", price unknown" if cost.usd is None else f", {cost.usd:.4f} $" if cost.usd else ""
     written += [

@@ -327,7 +327,7 @@ class AnnotationsView(View):
     def _written(self, done: AppliedChange) -> None:
         undone = done.change.kind == "undo"
         way = "" if undone else f": done. {key_of('undo')} undoes it"
-        self.show_message(f"{one_line(done.change.title)}{way}.")
+        self.show_message(f"{note_changes.done_words(done.change)}{way}.")
         self.home.jobs.refresh()
         self._read()
 

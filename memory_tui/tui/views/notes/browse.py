@@ -157,7 +157,7 @@ class BrowseView(View):
         if facts is None or facts.unwritable:
             return looked
         line = "; a adds a line to it" if file.day == facts.today else ""
-        return f"{looked} {key_of('write')} begins it{line}."
+        return f"{looked} {key_of('edit')} begins it{line}."
 
     @property
     def absent(self) -> str | None:
@@ -172,7 +172,7 @@ class BrowseView(View):
     def do_edit_here(self) -> None:
         """Edit the note on screen, or begin the log that is not there."""
         if self.absent is None:
-            self.actions.do_edit_here()
+            self.home.do_edit_here()
             return
         from memory_tui.tui.views.notes.edit import EditView
 

@@ -135,7 +135,7 @@ class Impact(Vertical):
 
 
 MOST = 1_000_000
-"""Bytes of the largest note that is edited here; larger ones are for $EDITOR."""
+"""Bytes of the largest note that is edited here; larger ones are for the user's own editor."""
 
 REST = 0.6
 """Seconds without a key press after which what was typed is kept, and its effect on the question looked at."""
@@ -282,7 +282,7 @@ class EditView(View):
             self._typing.keep(self._turn, self._area.text, self._before)
         except MemoryTuiError as error:
             return one_line(error.message)
-        return f"Your unsaved text of {one_line(self._path)} is kept. Press {key_of('write')} on the note to continue."
+        return f"Your unsaved text of {one_line(self._path)} is kept. Press {key_of('edit')} on the note to continue."
 
     def _forget(self) -> None:
         """What was typed is in the note, or nobody wants it."""

@@ -198,7 +198,7 @@ class HistoryView(View):
     @task("write", exclusive=False)
     async def _step(self, kind: str, number: int) -> None:
         done = await self.home.jobs.write(partial(note_changes.step, kind=kind, number=number))
-        self.show_message(f"{one_line(done.change.title)}.")
+        self.show_message(f"{note_changes.done_words(done.change)}.")
         self.home.jobs.refresh()
         self._gather()
 

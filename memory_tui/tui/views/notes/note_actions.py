@@ -172,11 +172,3 @@ class NoteActions(Part):
     def do_archive(self) -> None:
         """Put old daily logs into the archive."""
         self._changes.propose(lambda curator: curator.plan.archive(ARCHIVE_DAYS))
-
-    def do_edit_here(self) -> None:
-        """Edit the note on screen."""
-        from memory_tui.tui.views.notes.edit import EditView
-
-        page = self._pane.reader.page
-        if page is not None:
-            self.view.app.push_screen(EditView(page.path, self.view.line_in_note()))

@@ -262,7 +262,7 @@ class NoteEdits(Part):
 
         done = await self.home.jobs.write(work)
         self._made.pop()
-        said = (f"{done.change.title}.", *done.change.notes)
+        said = (f"{note_changes.done_words(done.change)}.", *done.change.notes)
         self._again(*remedy.edit.was, one_line(" ".join(said)))
 
     def _again(self, path: str, line: int, said: str) -> None:

@@ -176,8 +176,9 @@ class SearchView(View):
         if self.shown.answer is None or tuning is None:
             return
         results = self.query_one(HitList)
-        results.judged(self.shown.grade)
-        results.show(self.shown.answer, compare=tuning.compared, keep=keep, cut=self._cut, qmd=self.shown.qmd)
+        results.show(
+            self.shown.answer, self.shown.grade, compare=tuning.compared, keep=keep, cut=self._cut, qmd=self.shown.qmd
+        )
         said = self._listed()
         self._entitle(said)
         self._show_outcome(said)

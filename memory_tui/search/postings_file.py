@@ -1,0 +1,239 @@
+"""A postings file holds where the words of an index stand, as arrays that processes share by mapping it into memory.
+
+It lies beside the index, says of which uuid and generation it is, and can be removed at any time: what changed since is
+taken from the change log. Every word has a checksum; without the file, or where one does not fit, FTS5 is asked.
+
+Behind the header come, word by word, the slots of its chunks (int32) and how often it stands in each (a byte, or int32
+where that is too little); then the tables of each form; on the last page, where these are.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_tui.core import atomic
+from memory_tui.core.cancel import Stop
+from memory_tui.search.corpus_file import PAGE, Write, header_of, mapped, padding, size_of, writing
+from memory_tui.source.protocol import ChunkSource
+from memory_tui.source.rows import ChunkCounts, Form
+
+LEAST = 5_000
+"""Chunks from which a file is made: of fewer FTS5 reads a word in a millisecond."""
+_FORMAT = 1
+_BYTE = 255
+_PIECE = 1 << 20
+
+Slots = npt.NDArray[np.int32]
+Often = npt.NDArray[np.integer[Any]]
+
+
+def path_of(index: Path) -> Path:
+    """Where the file of `index` lies."""
+    return index.with_name(f"{index.name}.postings")
+
+
+class _Place(NamedTuple):
+    """Where the tables of a form begin, how much they hold, and their checksum."""
+
+    at: int
+    chunks: int
+    words: int
+    letters: int
+    check: int
+
+    def arrays(self) -> Iterator[tuple[str, int, int, str]]:
+        """Name, place in the file, length and type of each table."""
+        at = self.at
+        for name, length, kind in (
+            ("rowids", self.chunks, "<i8"),
+            ("lengths", self.chunks, "<i4"),
+            ("begins", self.words, "<i8"),
+            ("counts", self.words, "<i4"),
+            ("checks", self.words, "<u4"),
+            ("wide", self.words, "|b1"),
+            ("ends", self.words, "<i8"),
+            ("letters", self.letters, "|u1"),
+        ):
+            yield name, at, length, kind
+            at += size_of((length,), kind) + padding(size_of((length,), kind))
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """What is known of one form: its chunks, and of each word its letters, where it stands and its checksum."""
+
+    rowids: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int32]
+    begins: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int32]
+    checks: npt.NDArray[np.uint32]
+    wide: npt.NDArray[np.bool_]
+    ends: npt.NDArray[np.int64]
+    letters: npt.NDArray[np.uint8]
+
+
+@dataclass
+class SavedPostings:
+    """The words of an index as they were at `generation`. May be used by several threads at once."""
+
+    uuid: str
+    generation: int
+    cut: str
+    path: Path
+    _data: npt.NDArray[np.uint8]
+    _tables: dict[Form, _Tables]
+    _is_whole: bool = field(default=True)
+
+    def forms(self) -> tuple[Form, ...]:
+        """The forms whose words are here."""
+        return tuple(self._tables)
+
+    def size(self, form: Form) -> int:
+        """How many chunks of a form there were."""
+        return len(self._tables[form].rowids) if form in self._tables else 0
+
+    def chunks(self, form: Form) -> ChunkCounts:
+        """The length of each chunk of a form; the slot of a chunk is its place here."""
+        tables = self._tables[form]
+        return ChunkCounts(tables.rowids, tables.lengths)
+
+    def frequencies(self, form: Form) -> dict[str, int]:
+        """Every word of a form, and how many chunks held it."""
+        tables = self._tables[form]
+        letters, ends = tables.letters.tobytes(), tables.ends.tolist()
+        starts = [0, *ends[:-1]]
+        words = [letters[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
+        return dict(zip(words, tables.counts.tolist(), strict=True))
+
+    def find(self, word: str, form: Form) -> tuple[Slots, Often] | None:
+        """The slots of the chunks that held a token, and how often; None where that is damaged: then the file goes."""
+        tables = self._tables.get(form)
+        if tables is None or not self._is_whole:
+            return None
+        wanted = word.encode("utf-8", "surrogatepass")
+        letters, ends = tables.letters, tables.ends
+
+        def own(at: int) -> bytes:
+            return letters[int(ends[at - 1]) if at else 0 : int(ends[at])].tobytes()
+
+        at = bisect.bisect_left(range(len(ends)), wanted, key=own)
+        if at == len(ends) or own(at) != wanted:
+            return np.empty(0, np.int32), np.empty(0, np.uint8)
+        begin, count = int(tables.begins[at]), int(tables.counts[at])
+        kind, end = ("<i4", 8 * count) if tables.wide[at] else ("|u1", 5 * count)
+        found = self._data[begin : begin + end]
+        if zlib.crc32(found.data) != int(tables.checks[at]):
+            self._is_whole = False
+            with contextlib.suppress(OSError):
+                atomic.remove_file(self.path)
+            return None
+        return found[: 4 * count].view("<i4"), found[4 * count :].view(kind)
+
+
+def save(path: Path, store: ChunkSource, stop: Stop | None = None) -> None:
+    """Write the file of `store` in one step, where that is large. Without a file nothing is lost.
+
+    It reads every word, which takes some 0.15 microseconds for each time that one stands somewhere.
+    Raises IndexUnavailable, Cancelled.
+    """
+    with store.snapshot():
+        cut = store.words.cut()
+        if not cut or store.words.size("stemmed") < LEAST:
+            return
+        forms: tuple[Form, ...] = ("plain", "stemmed") if cut == "unicode61" else ("stemmed",)
+        header = {
+            "format": _FORMAT,
+            "uuid": store.uuid(),
+            "generation": store.generation(),
+            "cut": cut,
+        }
+        with contextlib.suppress(OSError), writing(path, header) as write:
+            at, places = PAGE, {}
+            for form in forms:
+                at, places[form] = _written(write, store, form, at, stop or Stop())
+            write(json.dumps(places).encode().ljust(PAGE))
+
+
+def _written(write: Write, store: ChunkSource, form: Form, at: int, stop: Stop) -> tuple[int, _Place]:
+    """Write what stands behind the first `at` bytes: the words of a form, and its tables; returns where they end."""
+    rowids, lengths = store.words.lengths(form)
+    begins, counts, checks, wide, names = [], [], [], [], []
+    waiting = bytearray()
+    for word, found in store.words.postings(form):
+        stop.check()
+        slots = np.searchsorted(rowids, found.rowids).astype("<i4")
+        is_wide = int(found.counts.max(initial=0)) > _BYTE
+        data = slots.tobytes() + found.counts.astype("<i4" if is_wide else "|u1").tobytes()
+        begins.append(at + len(waiting))
+        counts.append(len(slots))
+        checks.append(zlib.crc32(data))
+        wide.append(is_wide)
+        names.append(word.encode("utf-8", "surrogatepass"))
+        # A number begins where its size divides the place.
+        waiting += data + bytes(-len(data) % 4)
+        if len(waiting) >= _PIECE:
+            write(bytes(waiting))
+            at += len(waiting)
+            waiting.clear()
+    write(bytes(waiting) + bytes(padding(at + len(waiting))))
+    at += len(waiting) + padding(at + len(waiting))
+    order = sorted(range(len(names)), key=names.__getitem__)
+    letters = b"".join(names[one] for one in order)
+    columns: dict[str, npt.NDArray[Any]] = {
+        "rowids": rowids,
+        "lengths": lengths,
+        "begins": np.array(begins, np.int64)[order],
+        "counts": np.array(counts, np.int32)[order],
+        "checks": np.array(checks, np.uint32)[order],
+        "wide": np.array(wide, np.bool_)[order],
+        "ends": np.cumsum([len(names[one]) for one in order], dtype=np.int64),
+        "letters": np.frombuffer(letters, np.uint8),
+    }
+    place, check = _Place(at, len(rowids), len(names), len(letters), 0), 0
+    for name, begin, length, kind in place.arrays():
+        data = columns[name].astype(kind).tobytes()
+        check = zlib.crc32(data, check)
+        write(data + bytes(padding(len(data))))
+        at = begin + size_of((length,), kind) + padding(size_of((length,), kind))
+    return at, place._replace(check=check)
+
+
+def load(path: Path, store: ChunkSource) -> SavedPostings | None:
+    """The words by the file at `path`, as they were in some generation of `store`; None where it is of no use.
+
+    Raises IndexUnavailable, Cancelled.
+    """
+    try:
+        header = header_of(path)
+        if header["format"] != _FORMAT or header["uuid"] != store.uuid() or header["cut"] != store.words.cut():
+            return None
+        if not 0 <= header["generation"] <= store.generation():
+            return None
+        data = mapped(path, 0, (path.stat().st_size,), "|u1")
+        places = json.loads(data[-PAGE:].tobytes())
+        tables = {form: _tables(data, _Place(*place)) for form, place in places.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return SavedPostings(header["uuid"], header["generation"], header["cut"], path, data, tables)
+
+
+def _tables(data: npt.NDArray[np.uint8], place: _Place) -> _Tables:
+    """The tables of a form. Raises ValueError for what is not as it was written, TypeError."""
+    check, found = 0, {}
+    for name, at, length, kind in place.arrays():
+        part = data[at : at + size_of((length,), kind)]
+        check = zlib.crc32(part.data, check)
+        found[name] = part.view(kind)
+    if check != place.check:
+        raise ValueError("tables that are not as they were written")
+    return _Tables(**found)

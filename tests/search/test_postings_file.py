@@ -1,0 +1,173 @@
+"""The postings file gives what FTS5 gives, whatever was written since, and is of no use where it is damaged."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.cli.main import main
+from memory_tui.core.cancel import Stop
+from memory_tui.core.errors import Cancelled
+from memory_tui.engine.engine import Engine
+from memory_tui.index.full_text import FullText
+from memory_tui.plan import Options
+from memory_tui.search import postings_file
+from memory_tui.search.postings import PostingLists
+from tests.search.test_postings import WORDS, text, write
+from tests.support.stores import SqliteMade
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings_file, "LEAST", 1)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[SqliteMade]:
+    index = SqliteMade(tmp_path / "index.sqlite")
+    rng = random.Random(11)
+    for number in range(14):
+        write(index, f"n{number}", "rose " * 400 if number == 3 else text(rng))
+    yield index
+    index.close()
+
+
+@pytest.fixture
+def saved(made: SqliteMade) -> Path:
+    path = postings_file.path_of(made.path)
+    with made.reader() as store:
+        postings_file.save(path, store)
+    return path
+
+
+def assert_as_fts5(lists: PostingLists, made: SqliteMade, rng: random.Random) -> None:
+    with made.reader() as store:
+        for form in ("plain", "stemmed"):
+            for join in ("all", "any"):
+                words = rng.choices([*WORDS, "咖", "absent"], k=rng.randint(1, 5))
+                ours, theirs = (
+                    lists.match(store.words, words, form, join),
+                    store.words.match(words, form, join),
+                )
+                assert ours.rowids.tolist() == theirs.rowids.tolist(), (words, form, join)
+                assert ours.bm25.tolist() == theirs.bm25.tolist(), (words, form, join)
+                assert lists.frequency(store.words, words, form) == store.words.frequency(words, form)
+        assert lists.vocabulary(store.words).chunks_of == store.words.vocabulary()
+
+
+def test_it_gives_what_fts5_gives_whatever_was_written_since(made: SqliteMade, saved: Path) -> None:
+    rng = random.Random(3)
+    for step in range(14):
+        with made.reader() as store:
+            lists = PostingLists.of(store, made.path)
+            assert lists.mapped
+        assert_as_fts5(lists, made, rng)
+        name = f"n{rng.randint(0, 30)}"
+        if f"memory/{name}.md" in made.store.known() and rng.random() < 0.4:
+            made.remove([f"memory/{name}.md"])
+        else:
+            write(made, name, text(rng))
+        with made.reader() as store:
+            lists = lists.refresh(store)
+        assert_as_fts5(lists, made, rng)
+        if step == 9:
+            with made.reader() as store:
+                postings_file.save(saved, store)
+
+
+def test_a_process_that_has_it_reads_no_word_by_fts5(
+    made: SqliteMade, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("FTS5 was asked")
+
+    for name in ("match", "occurrences", "frequency", "lengths", "vocabulary"):
+        monkeypatch.setattr(FullText, name, never)
+    with made.reader() as store:
+        lists = PostingLists.of(store, made.path)
+        assert len(lists.match(store.words, ["rose", "garden"], "plain", "all").rowids)
+        assert len(lists.match(store.words, ["roses", "oak", "absent"], "stemmed", "any").rowids)
+        assert all(lists.frequency(store.words, ["rose", "oak"], "stemmed"))
+        assert "garden" in lists.vocabulary(store.words).chunks_of
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "noise", "tables", "other uuid", "none"])
+def test_a_file_that_does_not_fit_is_of_no_use(made: SqliteMade, saved: Path, damage: str) -> None:
+    data = bytearray(saved.read_bytes())
+    if damage == "cut":
+        data = data[: len(data) // 2]
+    elif damage == "empty":
+        data = bytearray()
+    elif damage == "noise":
+        data[:200] = random.Random(1).randbytes(200)
+    elif damage == "tables":
+        data[data.rindex(b"garden")] ^= 1
+    elif damage == "other uuid":
+        data = bytearray(bytes(data).replace(made.store.uuid().encode(), b"0" * 32))
+    saved.write_bytes(data)
+    if damage == "none":
+        saved.unlink()
+    with made.reader() as store:
+        assert postings_file.load(saved, store) is None
+        lists = PostingLists.of(store, made.path)
+    assert not lists.mapped
+    assert_as_fts5(lists, made, random.Random(1))
+
+
+def test_a_damaged_word_is_read_by_fts5_and_the_file_goes(made: SqliteMade, saved: Path) -> None:
+    data = bytearray(saved.read_bytes())
+    data[4096:4200] = bytes(104)
+    saved.write_bytes(data)
+    with made.reader() as store:
+        lists = PostingLists.of(store, made.path)
+        assert lists.mapped
+        for word in WORDS:
+            ours, theirs = (
+                lists.match(store.words, [word], "plain", "any"),
+                store.words.match([word], "plain", "any"),
+            )
+            assert [column.tolist() for column in ours] == [column.tolist() for column in theirs]
+        assert not saved.exists()
+
+
+def test_a_file_of_another_program_stays(made: SqliteMade) -> None:
+    path = postings_file.path_of(made.path)
+    path.write_bytes(b"letters of somebody else")
+    with made.reader() as store:
+        postings_file.save(path, store)
+        assert postings_file.load(path, store) is None
+    assert path.read_bytes() == b"letters of somebody else"
+
+
+def test_a_save_that_is_stopped_leaves_the_file_as_it_was(made: SqliteMade, saved: Path) -> None:
+    before, stop = saved.read_bytes(), Stop()
+    stop.set()
+    write(made, "new", "rose garden")
+    with made.reader() as store, pytest.raises(Cancelled):
+        postings_file.save(saved, store, stop)
+    assert saved.read_bytes() == before
+    assert not saved.with_name(f"{saved.name}.part").exists()
+
+
+def test_it_is_written_by_commands_that_index_and_in_the_background(tmp_path: Path) -> None:
+    notes = tmp_path / "notes" / "memory"
+    notes.mkdir(parents=True)
+    (notes / "1.md").write_text("note about gardens\n" * 30)
+    index = tmp_path / "i.sqlite"
+    said = ["--workspace", str(notes.parent), "--index", str(index), "--provider", "scripted"]
+    assert main(["index", *said]) == 0
+    path = postings_file.path_of(index)
+    made = path.read_bytes()
+    assert path.stat().st_mode & 0o077 == 0
+    options = Options(workspace=str(notes.parent), index=str(index), provider="scripted")
+    with Engine.open(options) as engine:
+        engine.queries.keep_postings(Stop())
+        assert path.read_bytes() == made, "it serves"
+        path.unlink()
+        engine.queries.keep_postings(Stop())
+        assert path.read_bytes() == made
+        sizes = {file.what: file.bytes for file in engine.status().storage}
+        assert sizes["postings"] == len(made)
