@@ -22,7 +22,7 @@ from memory_tui.workspace.scan import Scan
 
 _CUT_PER_SECOND = 2_000_000
 """Bytes a second that are read, cut and written where nothing was measured yet."""
-_EMBEDDED_PER_SECOND = {"builtin": 5_000.0, "scripted": 5_000.0, "local": 20.0, "onnx": 20.0}
+_EMBEDDED_PER_SECOND = {"builtin": 5_000.0, "scripted": 5_000.0, "local": 20.0, "onnx": 10.0}
 """Texts a second by provider where nothing was measured yet; others are remote."""
 _REMOTE_PER_SECOND = 100.0
 

@@ -2,7 +2,8 @@
 
 A set is a folder with `workspaces/` and `queries.jsonl`, judged by the `score.py` beside it or above it: recall in the
 first six, and novelty nDCG in the first ten. With `--foreign SET…` each workspace is also asked questions of those
-sets, which it does not answer: how many answers are doubted (not "found"), and how many are "nothing".
+sets, which it does not answer: how many answers are doubted (not "found"), and how many are "nothing". `--provider P
+--config FILE` measures another provider than the built-in table.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 workspace=str(workspace),
                 index=str(Path(place) / f"{name}.sqlite"),
                 provider=given.provider,
+                config=given.config,
                 now=day_after(workspace),
                 read_only=True,
                 changes=(
@@ -97,7 +99,8 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 ),
             )
             with Engine.open(options) as engine:
-                engine.indexer.sync()
+                if error := engine.indexer.sync().error:
+                    sys.exit(f"{given.provider} made no vectors: {error}")
 
                 def ask(question: str, engine: Engine = engine) -> Trace:
                     return engine.queries.rank(engine.queries.gather(question), engine.plan.settings)
@@ -136,6 +139,7 @@ def main() -> None:
     parser.add_argument("sets", nargs="+", type=Path)
     parser.add_argument("--profile", default="recommended")
     parser.add_argument("--provider", default="builtin")
+    parser.add_argument("--config", help="the openclaw.json that says more about the provider")
     parser.add_argument("--step", type=int, default=1, help="every Nth question")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--foreign", nargs="*", type=Path, default=[], help="sets with questions that are not answered")

@@ -17,7 +17,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.wires import onnx_files
+from memory_tui.providers.wires import gguf, onnx_files
 from memory_tui.providers.wires.onnx_worker import OnnxModel, limit_of, pooling_of, prompts_of
 from tests.support.embed import settings_for
 from tests.support.onnx_model import ROWS, WORDS, model_bytes, tokenizer, write
@@ -166,23 +166,28 @@ def test_a_model_below_onnx_has_its_tokenizer_above(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "settings", "said"),
     [
-        (b"not a model", {}, "cannot be used"),
-        (model_bytes()[:90], {}, "cannot be used"),
-        (model_bytes(inputs=("pixel_values",)), {}, "asks for pixel_values"),
-        (model_bytes(inputs=("attention_mask",)), {}, "takes no input_ids"),
-        (model_bytes(weights="../../outside"), {}, "cannot be used"),
+        pytest.param(b"not a model", {}, "INVALID_PROTOBUF", id="not a model"),
+        pytest.param(model_bytes()[:90], {}, "INVALID_PROTOBUF", id="cut off"),
+        pytest.param(model_bytes(inputs=("pixel_values",)), {}, "asks for pixel_values", id="of pictures"),
+        pytest.param(model_bytes(inputs=("attention_mask",)), {}, "takes no input_ids", id="of no text"),
+        pytest.param(model_bytes(weights="../../outside"), {}, "escapes", id="weights elsewhere"),
         (None, {"tokenizer": "{"}, "tokenizer.json cannot be read"),
         (None, {"tokenizer": {"model": 1}}, "tokenizer.json is damaged"),
-        (None, {"config": "[" * 9_000}, "config.json cannot be read"),
+        pytest.param(None, {"config": "[" * 9_000}, "config.json cannot be read", id="config of brackets"),
         (None, {"modules": [{"type": "sentence_transformers.models.Dense"}]}, "Dense"),
         (None, {"pooling": {"pooling_mode_weightedmean_tokens": True}}, "pools by"),
     ],
 )
 def test_a_model_that_cannot_be_used_says_why(tmp_path: Path, model: bytes | None, settings: Any, said: str) -> None:
     (tmp_path / "outside").write_bytes(ROWS.tobytes())
-    failure = failure_of(write(tmp_path / "a" / "m", model, **settings))
-    assert said in failure.message
-    assert failure.state is Cause.BROKEN
+    with pytest.raises(ValueError, match=said):
+        OnnxModel(write(tmp_path / "a" / "m", model, **settings) / "model.onnx", 1)
+
+
+def test_the_provider_passes_on_why_a_model_cannot_be_used(tmp_path: Path) -> None:
+    failure = failure_of(write(tmp_path / "m", b"not a model"))
+    assert (failure.state, "model.onnx cannot be used: " in failure.message) == (Cause.BROKEN, True)
+    assert "another ONNX model" in failure.next_step
 
 
 @pytest.mark.parametrize("path", ["", "absent", "\0", "x" * 5_000, "~nobody-of-that-name/m", "pipe.onnx", "page.onnx"])
@@ -193,6 +198,12 @@ def test_a_path_that_names_no_model_is_refused_before_anything_runs(
     os.mkfifo(tmp_path / "pipe.onnx")
     (tmp_path / "page.onnx").write_text("<html>")
     assert failure_of(path).state is Cause.NO_FILE
+
+
+@pytest.mark.parametrize("path", [gguf.DEFAULT_MODEL, "hf:a/b/c.gguf", "https://host.example/model"])
+def test_an_address_of_another_kind_of_model_is_refused_without_asking_for_it(path: str) -> None:
+    failure = failure_of(path)
+    assert (failure.state, "--fetch" in failure.next_step) == (Cause.NO_FILE, False)
 
 
 def test_without_the_software_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

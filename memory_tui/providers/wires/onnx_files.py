@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import ProviderSettings
-from memory_tui.providers.wires.gguf import fingerprint_of, is_remote
+from memory_tui.providers.wires.gguf import DEFAULT_MODEL, fingerprint_of, is_remote
 
 if TYPE_CHECKING:
     from memory_tui.providers.download import ModelSource
@@ -46,8 +46,9 @@ def check(settings: ProviderSettings) -> None:
 
 
 def asked_model(settings: ProviderSettings) -> str:
-    """The folder, file, `hf:` URI or URL that `local.modelPath` names."""
-    return settings.model_path
+    """The folder, file, `hf:` URI or URL that `local.modelPath` names; without it there is none."""
+    # What the key stands for without a value is a model of the provider local.
+    return "" if settings.model_path == DEFAULT_MODEL else settings.model_path
 
 
 def find(settings: ProviderSettings) -> Path:
@@ -57,6 +58,8 @@ def find(settings: ProviderSettings) -> Path:
         raise ProviderFailure(Cause.NO_FILE, "local.modelPath names no ONNX model.", _NAME_ONE)
     if is_remote(source):
         model = _fetched(settings)
+        if model.suffix != ".onnx":
+            raise _no_onnx(source)
         if not _is_file(model):
             raise ProviderFailure(
                 Cause.NO_FILE,
@@ -100,9 +103,7 @@ def sources(settings: ProviderSettings) -> tuple[ModelSource, ...]:
     model = download.source_of(text, download.hub(settings))
     base, _, file = model.url.rpartition("/")
     if not file.endswith(".onnx"):
-        raise ProviderFailure(
-            Cause.NO_FILE, f"{text} names no ONNX file.", "Write hf:user/repository/onnx/model.onnx, or a URL like it."
-        )
+        raise _no_onnx(text)
     above = base.removesuffix("/onnx")
     folder = _fetched(settings).parent.name
     return (
@@ -113,13 +114,19 @@ def sources(settings: ProviderSettings) -> tuple[ModelSource, ...]:
     )
 
 
+def _no_onnx(source: str) -> ProviderFailure:
+    return ProviderFailure(
+        Cause.NO_FILE, f"{source} names no ONNX file.", "Write hf:user/repository/onnx/model.onnx, or a URL like it."
+    )
+
+
 def _fetched(settings: ProviderSettings) -> Path:
     """Where the model that was named by an address is kept."""
     from memory_tui.providers import download
 
     source = download.source_of(asked_model(settings), download.hub(settings))
     folder = source.name.removesuffix(".onnx")
-    return download.cache_folder(settings) / folder / source.url.rpartition("/")[2]
+    return download.cache_folder(settings) / folder / Path(source.url.rpartition("/")[2]).name
 
 
 def _folder(model: Path) -> Path:

@@ -22,7 +22,8 @@ MOST_TOKENS = 512
 """Of a text that is embedded whole, whatever its model takes: attention costs the square of it."""
 _LEAST_TOKENS = 8
 """A file that says less says nothing: two tokens mark beginning and end."""
-_TOKENS_A_RUN = 2_048
+_TOKENS_A_RUN = 512
+"""Padding counted; larger runs are slower on a processor, and take more memory."""
 _MOST_BYTES = 256 << 20
 """A tokenizer of a hundred languages has 17 MB."""
 _POOLING = {
