@@ -301,10 +301,15 @@ class KeeperSocket:
             self._thread.join(_GOODBYE_SECONDS)
             listening.close()
         self._wake.close()
-        if not self._thread.is_alive():
+        if self._thread.ident is None:
             self._woken.close()
 
     def _accept(self) -> None:
+        # By the thread itself, which may end only after `close` has.
+        with self._woken:
+            self._take_connections()
+
+    def _take_connections(self) -> None:
         while not self._closing.is_set() and (listening := self._listening) is not None:
             try:
                 select.select([listening, self._woken], [], [])

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -523,6 +524,21 @@ def test_a_folder_that_is_open_to_others_gets_no_socket(near: Path) -> None:
     with pytest.raises(PermissionError):
         made.listen()
     made.close()
+
+
+def test_a_thread_that_ends_after_the_goodbye_leaves_no_file_open(near: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = socket_path(near / "index", "1", near)
+    assert path is not None
+    woken = threading.Event()
+    monkeypatch.setattr(keeper_socket, "_GOODBYE_SECONDS", 0)
+    monkeypatch.setattr(keeper_socket, "select", SimpleNamespace(select=lambda *_: woken.wait(LONG)))
+    made = KeeperSocket(path, "1", {}, lambda question, _: question)
+    made.listen()
+    made.close()
+    assert made._woken.fileno() >= 0
+    woken.set()
+    made._thread.join(LONG)
+    assert made._woken.fileno() == -1
 
 
 def test_a_keeper_without_a_socket_says_so_and_keeps_the_index(near: Path, workspace: Path) -> None:
