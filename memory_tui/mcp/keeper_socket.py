@@ -321,12 +321,12 @@ class KeeperSocket:
                 self._wake.send(b"\0")
             self._thread.join(_GOODBYE_SECONDS)
             listening.close()
-        else:
-            self._woken.close()
         self._wake.close()
+        if self._thread.ident is None:
+            self._woken.close()
 
     def _accept(self) -> None:
-        # It may end only after `close` has stopped waiting for it.
+        # By the thread itself, which may end only after `close` has.
         with self._woken:
             self._take_connections()
 

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -553,13 +554,6 @@ def test_a_keeper_that_ends_tells_who_waits_and_ends_at_once(listening: KeeperSo
     assert put(listening, {}) == KeeperRefusal("absent")
 
 
-def test_a_thread_that_ends_late_leaves_nothing_open(listening: KeeperSocket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper_socket, "_GOODBYE_SECONDS", 0)
-    listening.close()
-    listening._thread.join(LONG)
-    assert listening._woken.fileno() == -1
-
-
 def test_what_a_killed_keeper_left_is_replaced_and_what_is_no_socket_stays(near: Path) -> None:
     path, other = (socket_path(near / "index", version, near) for version in "12")
     assert path is not None
@@ -593,6 +587,21 @@ def test_a_folder_that_is_open_to_others_gets_no_socket(near: Path) -> None:
     with pytest.raises(PermissionError):
         made.listen()
     made.close()
+
+
+def test_a_thread_that_ends_after_the_goodbye_leaves_no_file_open(near: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = socket_path(near / "index", "1", near)
+    assert path is not None
+    woken = threading.Event()
+    monkeypatch.setattr(keeper_socket, "_GOODBYE_SECONDS", 0)
+    monkeypatch.setattr(keeper_socket, "select", SimpleNamespace(select=lambda *_: woken.wait(LONG)))
+    made = KeeperSocket(path, "1", {}, lambda question, _: question)
+    made.listen()
+    made.close()
+    assert made._woken.fileno() >= 0
+    woken.set()
+    made._thread.join(LONG)
+    assert made._woken.fileno() == -1
 
 
 def test_a_keeper_without_a_socket_says_so_and_keeps_the_index(near: Path, workspace: Path) -> None:
