@@ -40,7 +40,6 @@ from memory_tui.engine.freshness_check import FreshnessCheck
 from memory_tui.engine.open_index import IndexOpener
 from memory_tui.engine.provider_setup import SyncProvider, who_answers
 from memory_tui.index.connections import Readers, Writer
-from memory_tui.index.index_notices import IndexNotUsed
 from memory_tui.workspace import root_state
 from memory_tui.workspace.roots import reachable
 
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from memory_tui.approval import Approvals
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.index.freshness import Freshness
+    from memory_tui.index.index_notices import IndexNotUsed
     from memory_tui.index.store import Store
     from memory_tui.index.sync import SyncReport
     from memory_tui.index.sync_run import Lost
@@ -257,7 +257,7 @@ class Indexer:
         except IndexUnavailable as error:
             if not isinstance(error, IndexBusy) and not (self.opener.path.exists() and self.opener.path.stat().st_size):
                 raise
-            self.opener.notices.append(IndexNotUsed.of(str(self.opener.path), error))
+            self.opener.notices.append(self._not_used(error))
 
     def is_current(self) -> bool:
         """Whether another process that asks once would index nothing first; for the one that keeps the index."""
@@ -328,13 +328,20 @@ class Indexer:
 
         return batch_jobs.waiting(store)
 
+    def _not_used(self, error: IndexUnavailable) -> IndexNotUsed:
+        """That the index is not used because of `error`."""
+        # Imported where something is wrong: a command that asks once pays for each class that it makes.
+        from memory_tui.index.index_notices import IndexNotUsed
+
+        return IndexNotUsed.of(str(self.opener.path), error)
+
     def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
         """A reader could not use the index: say so, once. What stays has it made anew, by
         `replace_damaged` in the background.
 
         `met` is the file (device, inode) in which it met damage.
         """
-        notice = IndexNotUsed.of(str(self.opener.path), error)
+        notice = self._not_used(error)
         if notice not in self.opener.notices:
             self.opener.notices.append(notice)
             self._notice(notice.sentence)
@@ -350,7 +357,7 @@ class Indexer:
         """
         self.writer.run(self.opener.condemn(error, met))
         self.sync(reason="search")
-        mended = IndexNotUsed.of(str(self.opener.path), error)
+        mended = self._not_used(error)
         self.opener.notices[:] = [notice for notice in self.opener.notices if notice != mended]
 
     def _condemn_failed(self, outcome: Future[None]) -> None:

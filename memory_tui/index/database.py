@@ -31,7 +31,6 @@ from memory_tui.core.errors import (
 from memory_tui.index import schema
 from memory_tui.index.abilities import INSTALLED, OFF, Vec0, Vec0Use, fts5, load
 from memory_tui.index.index_file import check, choose_path, create, file_at, kind, quarantine, refused, resolved
-from memory_tui.index.index_notices import NotCopied
 
 if TYPE_CHECKING:
     from memory_tui.notices import Notice
@@ -298,6 +297,8 @@ def _seed(index: Path, where: Path, notices: list[Notice]) -> None:
         finally:
             target.close()
     except (_Unusable, apsw.Error, IndexUnavailable) as error:
+        from memory_tui.index.index_notices import NotCopied
+
         notices.append(NotCopied(str(index), str(where), str(error)))
 
 

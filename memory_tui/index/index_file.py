@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal
 from memory_tui.core import atomic, files
 from memory_tui.core.errors import IndexRefused, IndexUnavailable
 from memory_tui.core.side_files import read_beside
-from memory_tui.index.index_notices import KeptElsewhere, MovedAside, OnSharedFiles
 from memory_tui.index.schema import APPLICATION_ID
 
 if TYPE_CHECKING:
+    from memory_tui.index.index_notices import MovedAside
     from memory_tui.notices import Notice
 
 SIDES = ("", "-wal", "-shm", "-journal")
@@ -121,6 +121,8 @@ def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
             "Name another file with --index, or delete this one; it is made again from the notes.",
         )
     if name := files.shared(where):
+        from memory_tui.index.index_notices import OnSharedFiles
+
         notices.append(OnSharedFiles(str(where), name))
     try:
         return _with_room(where)
@@ -134,6 +136,8 @@ def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
             tried = Path(error.filename or tempfile.gettempdir())
             reasons.append(f"{tried}: {error.strerror or error}{_how_full(error, tried)}")
         else:
+            from memory_tui.index.index_notices import KeptElsewhere
+
             notices.append(KeptElsewhere(str(where), why, str(other)))
             return other
     raise IndexUnavailable(
@@ -267,6 +271,8 @@ def quarantine(path: Path, why: str) -> MovedAside:
 
     Raises IndexUnavailable.
     """
+    from memory_tui.index.index_notices import MovedAside
+
     target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     number = 1
     while target.exists():
