@@ -14,7 +14,7 @@ from memory_tui.explain import wording
 from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Doubt, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.explain.why_not import subset
-from memory_tui.search.answer_level import ByKind, Kind, UnrelatedEvidence
+from memory_tui.search.answer_level import ByKind, Kind, UnrelatedEvidence, is_cjk
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import Floats
 from memory_tui.search.rank import rank
@@ -302,14 +302,16 @@ def measure(probes: Probes, settings: Settings) -> NoiseFloor:
 def unrelated_evidence(asked: Sequence[NoiseQuery], settings: Settings) -> ByKind:
     """What the unrelated questions that were `asked` reach, each also by its words alone, as where a provider fails.
 
-    Nothing where no second stage looks into chunks.
+    One that no chunk shares a word with reaches 0. Nothing where no second stage looks into chunks.
     """
     found: defaultdict[Kind, list[float]] = defaultdict(list)
-    for probe in asked:
+    for probe in asked if profiles.get(settings.word("profile")).second_stage else ():
         alone = replace(probe.evidence, cosine=None, nearest=probe.evidence.nearest[:0])
         for evidence in {id(one.cosine): one for one in (probe.evidence, alone)}.values():
             if (level := rank(evidence, settings).level) is not None:
                 found[level.signals.kind].append(level.signals.evidence)
+            elif evidence.cosine is None:
+                found["pairs alone" if is_cjk(evidence.query) else "words alone"].append(0.0)
     return {
         kind: UnrelatedEvidence.of(reached, asked[0].evidence.generation, asked[0].evidence.indexed)
         for kind, reached in found.items()

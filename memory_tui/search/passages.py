@@ -79,9 +79,40 @@ def stem_keys(stems: Sequence[str]) -> Ids:
     return np.fromiter(map(hash, stems), np.int64, len(stems))
 
 
+_IRREGULAR = """
+become became, begin began begun, bite bit bitten, blow blew blown, break broke broken, bring brought, build built,
+buy bought, catch caught, child children, choose chose chosen, come came, deal dealt, dig dug, draw drew drawn, drink
+drank drunk, drive drove driven, eat eaten, fall fell fallen, feed fed, feel felt, fight fought, find found, flee
+fled, fly flew flown, foot feet, forget forgot forgotten, forgive forgave forgiven, freeze froze frozen, get got
+gotten, give gave given, go goes went gone, grow grew grown, hang hung, hear heard, hold held, keep kept, know knew
+known, lead led, leave left, lend lent, lose lost, make made, man men, mean meant, meet met, mouse mice, pay paid,
+ride rode ridden, ring rang rung, run ran, say said, see saw seen, seek sought, sell sold, send sent, shake shook
+shaken, shoot shot, show shown, sing sang sung, sink sank sunk, sit sat, sleep slept, slide slid, speak spoke spoken,
+spend spent, spin spun, stand stood, steal stole stolen, stick stuck, strike struck, swear swore sworn, sweep swept,
+swim swam swum, swing swung, take took taken, teach taught, tear tore torn, tell told, think thought, throw threw
+thrown, tooth teeth, understand understood, wake woke woken, wear wore worn, weep wept, win won, woman women, write
+wrote written
+"""
+"""English words whose forms share no stem, the word first; without those that are more often another word ("rose")."""
+
+
+def _irregular() -> dict[str, str]:
+    every = [tokens.tokens(group, stemmed=True) for group in _IRREGULAR.split(",")]
+    return {form: word for word, *forms in every for form in forms}
+
+
+IRREGULAR = _irregular()
+"""The stem of an English word by that of each form that has another one."""
+
+
+def stems_in(text: str) -> list[str]:
+    """The stems of a text as full-text search sees them, but those of irregular forms are those of their words."""
+    return [IRREGULAR.get(stem, stem) for stem in tokens.tokens(text, stemmed=True)]
+
+
 def stems_of(word: str) -> list[str]:
     """The stems by which a word of a question is looked for; a pair of Chinese characters is one as it stands."""
-    return [word] if tokens.is_cjk(word) else tokens.tokens(word, stemmed=True)
+    return [word] if tokens.is_cjk(word) else stems_in(word)
 
 
 _LONG = 64
@@ -184,7 +215,8 @@ def _stems_of_each(words: Sequence[str]) -> _Parts:
     # Where each word begins among the bytes, a line end behind each.
     bounds = np.cumsum([0, *(length + 1 for length in lengths)])
     starts = np.fromiter((start for _, start, _ in found), np.int64, len(found))
-    return _Parts(stem_keys([stem for stem, _, _ in found]), np.searchsorted(starts, bounds))
+    stems = [IRREGULAR.get(stem, stem) for stem, _, _ in found]
+    return _Parts(stem_keys(stems), np.searchsorted(starts, bounds))
 
 
 @functools.lru_cache(maxsize=2)

@@ -116,10 +116,12 @@ def query_of(
     reference: Sequence[Passages],
     grams: Floats,
     table: TokenTable | None = None,
+    vocabulary: TokenTable | None = None,
 ) -> PassageQuery:
     """How the `words` of a question are measured in an index of `chunks`, given in how many of them each stands.
 
-    `grams` counts each of their trigrams in each of `reference`: (trigrams, reference).
+    `grams` counts each of their trigrams in each of `reference`: (trigrams, reference). Meaning is by `table`; how rare
+    words are in the language by the `vocabulary`, also where words alone are compared.
     """
     word_of = {stem: word for word in words for stem in stems_of(word)}
     stems = {stem: lucene_idf(frequency.get(word, 0), chunks) for word in words for stem in stems_of(word)}
@@ -134,7 +136,7 @@ def query_of(
         held / max(1, lines) or 1.0,
         sum(len(one.letters) for one in reference) / max(1, len(reference)) or 1.0,
         None if table is None else _directions(word_of, table),
-        None if table is None else _rarity(word_of, stems, table),
+        None if vocabulary is None else _rarity(word_of, stems, vocabulary),
     )
 
 
@@ -406,10 +408,10 @@ class SecondStage:
     ) -> None:
         table, vector, self.problem = None, None, ""
         try:
-            table = passage_table() if meaning else None
+            table = passage_table()
         except ProviderError as error:
-            self.problem = error.message
-        if table is not None:
+            self.problem = error.message if meaning else ""
+        if table is not None and meaning:
             summed = table.rows(np.array(table.ids(query), dtype=np.int64)).sum(axis=0)
             length = float(np.sqrt(summed @ summed))
             vector = summed / np.float32(length) if length > 0 else None
@@ -422,7 +424,7 @@ class SecondStage:
         first = _memory.of(texts(reference), self._table)
         self._grams = grams_of(words)
         grams = self._counted(first)
-        self.asked = query_of(words, frequency, chunks, vector, first, grams, self._table)
+        self.asked = query_of(words, frequency, chunks, vector, first, grams, self._table, table)
         known = meaning if vector is not None else 0.0
         self.weights = weights(words=bool(words), meaning=known, german=is_german(first))
         self._keep(reference, first, grams)

@@ -12,12 +12,14 @@ from typing import Any, get_args
 import numpy as np
 
 from memory_tui.core import tokens
+from memory_tui.core.errors import ProviderError
 from memory_tui.core.settings import Settings
 from memory_tui.explain import noise, why_not
 from memory_tui.explain.verdicts import Doubt
 from memory_tui.providers.wires.builtin import static_table
+from memory_tui.search import second_stage
 from memory_tui.search.answer_level import AnswerLevel
-from memory_tui.search.passages import stems_of
+from memory_tui.search.passages import IRREGULAR, stems_of
 from memory_tui.search.rank import rank
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.tune import evaluate, knob_search, metrics
@@ -47,16 +49,13 @@ def _level(claim: AnswerLevel, case: Case) -> None:
     """The share of the question that one piece of a text holds, word by word, and by the likest word of it."""
     signals, settings = claim.signals, case.settings
     near = signals.closeness if signals.cosine is None else signals.cosine
-    evidence = (
-        3 * signals.window
-        + 9 * signals.closeness
-        + 3 * signals.closeness * (0.5 if signals.cosine is None else near)
-        + 7.5 * signals.rarest
-    )
+    alone = signals.cosine is None and not signals.pairs
+    like = 5.5 if alone else 9 + 3 * (0.5 if signals.cosine is None else near)
+    evidence = 3 * signals.window + like * signals.closeness + 7.5 * signals.rarest
     above = evidence - claim.unrelated.mean
     letters = [one for one in case.evidence.query if one.isalnum()]
     assert signals.pairs == (2 * sum(map(tokens.is_cjk, letters)) > len(letters))
-    likely_as_not = 1.85 if signals.pairs else 5.2 if signals.cosine is None else 8.4
+    likely_as_not = 1.85 if signals.pairs else 6.5 if alone else 7.8
     odds = math.exp((1.6 if signals.pairs else 1.0) * (above - likely_as_not))
     assert abs(claim.likelihood - odds / (1 + odds)) < 1e-9
     assert (claim.doubt_below, claim.nothing_below) == tuple(
@@ -86,11 +85,12 @@ def idf_of(case: Case) -> dict[str, float]:
 
 
 def rarity_of(case: Case) -> dict[str, float]:
-    """The weight of each stem where meaning is compared, by the place of its word in the table's vocabulary."""
+    """The weight of each stem by the place of its word in the table's vocabulary, where that can be read."""
     idf = idf_of(case)
-    if case.trace.level is None or case.trace.level.signals.cosine is None:
+    try:
+        found, table = {}, second_stage.passage_table()
+    except ProviderError:
         return idf
-    found, table = {}, static_table()
     for word in words_of(case):
         places = list(table.line_ids(word))
         known = len(places) == 1 and places[0] > 995
@@ -100,8 +100,8 @@ def rarity_of(case: Case) -> dict[str, float]:
 
 
 def stems(text: str) -> list[str]:
-    """The stems of a text, with its pairs of Chinese characters."""
-    return tokens.tokens(tokens.segmented(text), stemmed=True)
+    """The stems of a text, with its pairs of Chinese characters; of an irregular form those of its word."""
+    return [IRREGULAR.get(one, one) for one in tokens.tokens(tokens.segmented(text), stemmed=True)]
 
 
 def words_of(case: Case) -> list[str]:

@@ -178,7 +178,7 @@ def test_what_levels_are_compared_with_is_said_in_words() -> None:
         return LevelBasis(profile, measured).sentence
 
     assert said({}, "openclaw-2026.3") == "none under openclaw-2026.3"
-    assert said({}).startswith("usual values: unrelated questions reach 5.20 points")
+    assert said({}).startswith("usual values: unrelated questions reach 5.80 points")
     here = {"words": UnrelatedEvidence(5.31, 24, 7, 1234), "words alone": UnrelatedEvidence(1.9, 24, 7, 1234)}
     assert said(here) == (
         "24 unrelated questions, asked over 1,234 chunks, reach 5.31 points by words and meaning, "

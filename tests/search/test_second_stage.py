@@ -13,6 +13,7 @@ from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
 from memory_tui.search import passages, second_stage
+from memory_tui.search.answer_level import AnswerSignals
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.second_stage import MEASURES, SecondStage
@@ -26,6 +27,7 @@ WORDS = [
     "vlan",
     "omada_er605",
     "deploys",
+    "went",
     "deploying",
     "Mutter",
     "größe",
@@ -38,7 +40,9 @@ WORDS = [
 LINES = st.lists(st.sampled_from(WORDS), max_size=40).map(" ".join)
 TEXTS = st.lists(LINES, min_size=1, max_size=6).map("\n".join)
 QUESTIONS = st.lists(
-    st.sampled_from(["router", "vlan", "deploy", "er605", "mutter", "路由", "读书", "unknown"]), max_size=4, unique=True
+    st.sampled_from(["router", "vlan", "deploy", "goes", "er605", "mutter", "路由", "读书", "unknown"]),
+    max_size=4,
+    unique=True,
 )
 
 
@@ -60,6 +64,33 @@ def test_every_measure_is_that_of_the_plain_reference(
             assert not found[:, at].any()
         else:
             assert found[:, at] == pytest.approx(expected[measure.name], abs=2e-6), measure.name
+
+
+def test_an_irregular_form_is_its_word() -> None:
+    texts = ["she went home\nand bought kohlrabi", "he goes nowhere", "the roses grew", "nothing of the kind"]
+
+    def words_of(*words: str) -> list[float]:
+        stage = SecondStage(words, {}, 40, "", range(4), lambda rows: [texts[row] for row in rows], meaning=0.0)
+        return stage.measured(range(4))[:, 0].tolist()
+
+    assert words_of("go") == words_of("went") == words_of("goes")
+    assert [score > 0 for score in words_of("go")] == [True, True, False, False]
+    assert [score > 0 for score in words_of("buy", "grow")] == [True, False, True, False]
+    assert not any(words_of("rise")), "a rose is more often a flower"
+
+
+def test_how_rare_a_word_is_does_not_depend_on_meaning_being_compared() -> None:
+    texts = ["we talk of kohlrabi", "we talk"]
+
+    def signals(word: str, meaning: float) -> AnswerSignals:
+        return SecondStage(
+            [word], {word: 1}, 2, word, range(2), lambda rows: [texts[row] for row in rows], meaning=meaning
+        ).signals
+
+    for word in ("talk", "kohlrabi"):
+        assert signals(word, 0.0).rarest == signals(word, 1.0).rarest
+        assert signals(word, 0.0).kind == "words alone"
+    assert signals("talk", 0.0).rarest < 0.8 < signals("kohlrabi", 0.0).rarest
 
 
 def one_note(texts: list[str], cosines: list[float], bm25: dict[int, float], words: tuple[str, ...]) -> Evidence:
@@ -288,6 +319,6 @@ def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatc
                 stems = one.stems[one.stem_from[place] : one.stem_from[place + 1]]
                 ids = one.ids[one.id_from[place] : one.id_from[place + 1]]
                 segmented = tokens.segmented(lines[line])
-                assert stems.tolist() == passages.stem_keys(tokens.tokens(segmented, stemmed=True)).tolist()
+                assert stems.tolist() == passages.stem_keys(passages.stems_in(segmented)).tolist()
                 assert ids.tolist() == list(table.line_ids(lines[line]))
             assert one.lines.tolist() == [i for i, line in enumerate(lines) if line.strip()] or [0]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from memory_tui.core import tokens
 from memory_tui.providers.wires.builtin import Builtin
+from memory_tui.search.passages import IRREGULAR
 from memory_tui.search.trace import ChunkRef
 
 WEIGHTS = {"window words": 0.20, "line words": 0.10, "window meaning": 0.15, "line meaning": 0.10, "letters": 0.15}
@@ -32,8 +33,8 @@ def idf(holding: int, chunks: int) -> float:
 
 
 def stems(text: str) -> list[str]:
-    """The stems that full-text search sees."""
-    return tokens.tokens(tokens.segmented(text), stemmed=True)
+    """The stems that full-text search sees, but of an irregular form those of its word."""
+    return [IRREGULAR.get(one, one) for one in tokens.tokens(tokens.segmented(text), stemmed=True)]
 
 
 def bm25(counts: Mapping[str, int], length: int, mean: float, weights: Mapping[str, float]) -> float:
@@ -97,7 +98,7 @@ def measures(
     reference: Sequence[str],
 ) -> dict[str, list[float]]:
     """Each measure of each of `texts`, raw; mean lengths and the idf of trigrams are those of `reference`."""
-    own = {word: [word] if tokens.is_cjk(word) else tokens.tokens(word, stemmed=True) for word in words}
+    own = {word: [word] if tokens.is_cjk(word) else stems(word) for word in words}
     weighted = {stem: idf(frequency.get(word, 0), chunks) for word in words for stem in own[word]}
 
     def lines(text: str) -> list[str]:
