@@ -69,7 +69,10 @@ class WhyPane(RowList):
     def rows_changed(self, keep: Hashable = None) -> None:
         """The cursor stays on its change; without focus there is none."""
         self._stands = keep is not None and self.has_focus
-        super().rows_changed(keep if self._stands else None)
+        # Without a cursor there is none that moves.
+        unmoved = () if self._stands or self.cursor >= 0 else (RowList.Moved,)
+        with self.prevent(*unmoved):
+            super().rows_changed(keep if self._stands else None)
 
     def first_row(self) -> int:
         """No row, unless the cursor stood on a change that is gone."""
