@@ -94,6 +94,11 @@ class Watched:
         spent = self._process.cpu_times()
         return (spent.user + spent.system) * 1000
 
+    def screen(self) -> float:
+        """Milliseconds of CPU of its first thread, which is the screen's; 0 where the system does not tell."""
+        path = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/schedstat")
+        return int(path.read_text("ascii").split()[0]) / 1e6 if path.exists() else 0.0
+
     def settled(self, quiet: int = 4) -> float:
         """`cpu` when the process has used none for `quiet` tenths of a second, or a tenth of the time for a minute."""
         last, still = self.cpu(), 0

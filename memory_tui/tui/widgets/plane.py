@@ -220,8 +220,13 @@ class Plane(Widget, can_focus=True):
         aside = np.abs(away[:, 0] * down) + np.abs(away[:, 1] * across)
         usable = (ahead > 0) & (ahead >= aside / 2)
         if usable.any():
-            self.at = int(np.argmin(np.where(usable, ahead + 2 * aside, np.inf)))
-        self.refresh()
+            self._go(found, int(np.argmin(np.where(usable, ahead + 2 * aside, np.inf))))
+
+    def _go(self, found: Landscape, at: int) -> None:
+        """Put the cursor on a point, and draw the rows that it leaves and enters, and what is said of it."""
+        rows = {self._cell(*found.points[one].tolist())[1] for one in (self.at, at)}
+        self.at = at
+        self.refresh(*(Region(0, y, self.size.width, 1) for y in (*rows, *range(self._height, self.size.height))))
 
     def do_left(self) -> None:
         """The nearest chunk to the left."""
@@ -255,9 +260,8 @@ class Plane(Widget, can_focus=True):
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """The point under the mouse is in focus."""
         at = self._under(event)
-        if at is not None and at != self.at:
-            self.at = at
-            self.refresh()
+        if self.found is not None and at is not None and at != self.at:
+            self._go(self.found, at)
 
     def on_click(self, event: events.Click) -> None:
         """Read the note at the point under the mouse."""

@@ -23,6 +23,9 @@ from textual.widget import Widget
 from memory_tui.tui.draw import Piece, strip, wrap
 from memory_tui.tui.keymap import bindings
 
+MOST_MADE = 200
+"""Lines that a list keeps as they are drawn: those of two screens."""
+
 
 class RowList(ScrollView, can_focus=True):
     """A scrolling list; subclasses say how many rows there are and draw one line of one row at a time."""
@@ -94,6 +97,8 @@ class RowList(ScrollView, can_focus=True):
         """The lines in sight as they were drawn last."""
         self._ready: dict[int, Strip] = {}
         """Those that are other ones now, until they are drawn."""
+        self._made: dict[tuple[object, ...], Strip] = {}
+        """Lines by what they say, because a key changes few of them."""
 
     # --- what subclasses say -------------------------------------------------------------------------------------
 
@@ -311,6 +316,7 @@ class RowList(ScrollView, can_focus=True):
     def notify_style_update(self) -> None:
         """Styles may have changed with the theme."""
         self._styles.clear()
+        self._made.clear()
         super().notify_style_update()
 
     def style_of(self, name: str) -> Style:
@@ -341,7 +347,12 @@ class RowList(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         if row == self.cursor:
             base += self.style_of("cursor" if self.has_focus else "blurred")
-        return strip(self.draw(row, line - self._tops[row], width), width, base, self.style_of)
+        pieces = tuple(self.draw(row, line - self._tops[row], width))
+        if (says := (pieces, width, base)) not in self._made:
+            if len(self._made) >= MOST_MADE:
+                self._made.clear()
+            self._made[says] = strip(pieces, width, base, self.style_of)
+        return self._made[says]
 
 
 def thumb(bar: ScrollBar) -> tuple[int, int]:

@@ -364,6 +364,7 @@ class KeyHints(Widget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._places: tuple[str, ...] = ()
         self._actions: list[tuple[str, Action]] = []
         self._situation = Context()
         self._message = ""
@@ -371,10 +372,11 @@ class KeyHints(Widget):
 
     def show(self, places: Sequence[str], context: Context) -> None:
         """Hint at the keys of `places`, nearest first."""
-        actions = hints(places)
-        if (actions, context) != (self._actions, self._situation):
-            self._actions, self._situation = actions, context
-            self.refresh()
+        if (where := tuple(places)) != self._places or context != self._situation:
+            self._places, actions = where, hints(where)
+            if (actions, context) != (self._actions, self._situation):
+                self._actions, self._situation = actions, context
+                self.refresh()
 
     def show_message(self, sentence: str) -> None:
         """Show `sentence` for three seconds."""

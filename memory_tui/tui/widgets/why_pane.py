@@ -53,6 +53,8 @@ class WhyPane(RowList):
         self._rows: Sequence[Keyed] = ()
         self._stands = False
         """Whether the cursor stood on a change."""
+        self._least = 0
+        """Lines that it keeps while more is looked for, so that no scroll bar goes and comes again."""
         self._said = EMPTY
         self._previewed: Flip | ChangeSet | None = None
         """The change whose effects were said; enter sets it."""
@@ -62,6 +64,7 @@ class WhyPane(RowList):
         before = self.subject.key if self.subject else ""
         self.subject, self._said = subject, said
         same = subject is not None and subject.key == before
+        self._least = len(self._rows) if same and subject is not None and subject.working else 0
         self.rows_changed(self.key if same else None)
         if not same:
             self.scroll_home(animate=False, immediate=True, force=True)
@@ -69,7 +72,10 @@ class WhyPane(RowList):
     def rows_changed(self, keep: Hashable = None) -> None:
         """The cursor stays on its change; without focus there is none."""
         self._stands = keep is not None and self.has_focus
-        super().rows_changed(keep if self._stands else None)
+        # Without a cursor there is none that moves.
+        unmoved = () if self._stands or self.cursor >= 0 else (RowList.Moved,)
+        with self.prevent(*unmoved):
+            super().rows_changed(keep if self._stands else None)
 
     def first_row(self) -> int:
         """No row, unless the cursor stood on a change that is gone."""
@@ -83,7 +89,8 @@ class WhyPane(RowList):
             self._rows = [([(self._said[start:end], "muted")], None) for start, end in wrap(self._said, width)]
             title = "Why"
         else:
-            self._rows = rows_of(subject, self.depth, max(20, width), packed=packed)
+            rows = rows_of(subject, self.depth, max(20, width), packed=packed)
+            self._rows = rows + [([], None)] * (self._least - len(rows))
             title = self._title(subject, packed=packed)
         self.name_frame(Content(title))
         super().lay_out(width)
@@ -117,6 +124,7 @@ class WhyPane(RowList):
         return True
 
     def _again(self) -> None:
+        self._least = 0
         self.rows_changed()
         self.scroll_home(animate=False, immediate=True, force=True)
 

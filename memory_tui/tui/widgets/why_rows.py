@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -56,6 +56,8 @@ class Subject:
     """What its bm25 and its cosine are made of, where that was asked for."""
     edits: EditsFound | None = None
     """The edits of its note that get the line recalled, where they were looked for."""
+    written: dict[int, tuple[list[Keyed], list[Keyed]]] = field(default_factory=dict, repr=False, compare=False)
+    """By width the rows around what would change it, which are other ones for another chunk or answer alone."""
 
     @property
     def key(self) -> str:
@@ -163,8 +165,18 @@ def rows_of(subject: Subject, depth: int, width: int, *, packed: bool) -> list[K
 
 
 def _pane(subject: Subject, width: int) -> Iterator[Keyed]:
-    for row in (*_heading(subject, width), []):
-        yield row, None
+    if width not in subject.written:
+        subject.written[width] = _around_changes(subject, width)
+    above, below = subject.written[width]
+    yield from above
+    yield from _changes(subject, width)
+    yield from _edits(subject.edits, width)
+    yield from below
+
+
+def _around_changes(subject: Subject, width: int) -> tuple[list[Keyed], list[Keyed]]:
+    """What stands above and below what would change a hit."""
+    above: list[Row] = [*_heading(subject, width), []]
     lines, facts = _steps(subject), _facts(subject)
     after = next((at for at, line in enumerate(lines, 1) if line.label == "text"), None)
     if after is not None:
@@ -172,10 +184,9 @@ def _pane(subject: Subject, width: int) -> Iterator[Keyed]:
         lines[after:after] = [line for line in facts if line.label == "terms"]
         facts = [line for line in facts if line.label != "terms"]
     if lines:
-        yield from ((row, None) for row in (*sum_rows(lines, width), []))
-    yield from _changes(subject, width)
-    yield from _edits(subject.edits, width)
-    yield from ((row, None) for row in (*sum_rows(facts, width), [], *_quote(subject, width)))
+        above += [*sum_rows(lines, width), []]
+    below = (*sum_rows(facts, width), [], *_quote(subject, width))
+    return [(row, None) for row in above], [(row, None) for row in below]
 
 
 def _packed(subject: Subject, width: int) -> Iterator[Keyed]:
