@@ -463,8 +463,8 @@ def doubt(found: Doubt) -> str:
             )
         case RelativeScores():
             return (
-                f"Under {found.profile} scores are shares of each question's best hit, so the best hit of an "
-                "unrelated question scores as high as any: minScore only trims the tail."
+                f"Under {found.profile} a score is a share of the best hit of its own question, so scores of two "
+                "questions do not compare: go by the level of an answer."
             )
         case Inseparable():
             return (

@@ -15,6 +15,7 @@ from memory_tui.explain import why, wording
 from memory_tui.explain.counterfactuals import NotAlone, flips
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
+from memory_tui.render import past_text
 from memory_tui.search.trace import AllBelowGate, Trace
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -219,3 +220,7 @@ def test_a_score_just_below_minscore_is_printed_below_it() -> None:
     nearest = NotAlone("query.hybrid.temporalDecay.enabled", False, 0.99999871, False, None, 6, 1.0)
     assert wording.none_alone([nearest]) == "Not by one of these alone: decay (below minScore 1 with 0.999999 at most)."
     assert "with 0.480 at most" in wording.none_alone([replace(nearest, score=0.4801, floor=0.5)])
+
+
+def test_a_replay_of_nothing_counts_nothing() -> None:
+    assert past_text.sums(()) == "There is no logged or saved question that can be asked again."
