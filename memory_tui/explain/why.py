@@ -246,6 +246,8 @@ def file_line(path: str, trace: Trace) -> ScoreLine:
 
 
 def _rank(rank: int | None, pool: int) -> str:
+    if rank and rank > pool:
+        return f"{ordinal(rank)}, beyond the {pool} candidates"
     return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
 
 

@@ -348,7 +348,7 @@ def flip(found: Flip) -> str:
 
 def no_flip(*, recalled: bool) -> str:
     """That no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
-    return f"No single setting on the strip would {'drop' if recalled else 'recall'} this hit"
+    return f"No single setting on the strip would {'drop this hit' if recalled else 'recall this line'}"
 
 
 def no_single_knob(claim: NoSingleKnob) -> str:
