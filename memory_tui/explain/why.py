@@ -470,5 +470,6 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     if more or (float(formula.rpartition(" ")[2]) >= floor) != (candidate.score >= floor):
         more += f" = {last}"
     place = getattr(candidate.verdict, "place", None)
-    order = f"  {ordinal(place)} of {trace.settings.whole('query.maxResults')}" if place else ""
+    limit = trace.settings.whole("query.maxResults")
+    order = f"  {ordinal(place)} {'>' if place > limit else 'of'} {limit}" if place else ""
     return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"
