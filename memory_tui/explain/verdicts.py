@@ -198,7 +198,7 @@ class AboveRight:
 
 @dataclass(frozen=True, slots=True)
 class RelativeScores:
-    """Under `profile` scores are shares of each question's best hit, so that of nonsense scores as high as any."""
+    """Under `profile` scores are shares of the best hit of a question, so those of two questions do not compare."""
 
     profile: str
 

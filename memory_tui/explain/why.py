@@ -246,6 +246,8 @@ def file_line(path: str, trace: Trace) -> ScoreLine:
 
 
 def _rank(rank: int | None, pool: int) -> str:
+    if rank and rank > pool:
+        return f"{ordinal(rank)}, beyond the {pool} candidates"
     return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
 
 
@@ -468,5 +470,6 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     if more or (float(formula.rpartition(" ")[2]) >= floor) != (candidate.score >= floor):
         more += f" = {last}"
     place = getattr(candidate.verdict, "place", None)
-    order = f"  {ordinal(place)} of {trace.settings.whole('query.maxResults')}" if place else ""
+    limit = trace.settings.whole("query.maxResults")
+    order = f"  {ordinal(place)} {'>' if place > limit else 'of'} {limit}" if place else ""
     return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"

@@ -348,7 +348,7 @@ def flip(found: Flip) -> str:
 
 def no_flip(*, recalled: bool) -> str:
     """That no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
-    return f"No single setting on the strip would {'drop' if recalled else 'recall'} this hit"
+    return f"No single setting on the strip would {'drop this hit' if recalled else 'recall this line'}"
 
 
 def no_single_knob(claim: NoSingleKnob) -> str:
@@ -463,8 +463,8 @@ def doubt(found: Doubt) -> str:
             )
         case RelativeScores():
             return (
-                f"Under {found.profile} scores are shares of each question's best hit, so the best hit of an "
-                "unrelated question scores as high as any: minScore only trims the tail."
+                f"Under {found.profile} a score is a share of the best hit of its own question, so scores of two "
+                "questions do not compare: go by the level of an answer."
             )
         case Inseparable():
             return (

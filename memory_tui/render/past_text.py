@@ -110,6 +110,8 @@ def unreached_data(found: Unreached) -> dict[str, Any]:
 
 def sums(found: Sequence[Replayed]) -> str:
     """How many questions fared how, as a sentence."""
+    if not found:
+        return "There is no logged or saved question that can be asked again."
     counts = Counter(one.outcome for one in found)
     words: dict[Outcome, str] = {
         "mended": "mended",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from corpus import questions, write
 
+from memory_tui.core.cancel import Stop
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.past_questions import PastQuestions, replay_under
@@ -117,6 +118,8 @@ def main() -> None:
             )
         ) as engine:
             print(f"{engine.indexer.sync().chunks:,} chunks")
+            # As the command `index` does.
+            engine.queries.keep_postings(Stop())
             measured(engine, given.questions)
 
 

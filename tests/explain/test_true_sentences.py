@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from memory_tui.explain import why, wording
 from memory_tui.explain.counterfactuals import NotAlone, flips
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
+from memory_tui.render import as_text, past_text
 from memory_tui.search.trace import AllBelowGate, Trace
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -219,3 +221,21 @@ def test_a_score_just_below_minscore_is_printed_below_it() -> None:
     nearest = NotAlone("query.hybrid.temporalDecay.enabled", False, 0.99999871, False, None, 6, 1.0)
     assert wording.none_alone([nearest]) == "Not by one of these alone: decay (below minScore 1 with 0.999999 at most)."
     assert "with 0.480 at most" in wording.none_alone([replace(nearest, score=0.4801, floor=0.5)])
+
+
+def test_a_replay_of_nothing_counts_nothing() -> None:
+    assert past_text.sums(()) == "There is no logged or saved question that can be asked again."
+
+
+def test_a_place_behind_the_candidates_is_not_said_to_be_one_of_them(notes: Path, opened: Open) -> None:
+    for number in range(9):
+        (notes / "memory" / f"note-{number}.md").write_text(f"{'router ' * (9 - number)}and {'bread ' * number}\n")
+    changes = {"query.maxResults": 2, "query.hybrid.candidateMultiplier": 1}
+    engine = opened("openclaw-2026.3", "builtin", **changes)
+    evidence = engine.queries.gather("router")
+    places = []
+    for number in range(9):
+        shown = "\n".join(as_text.answer(engine.queries.why(evidence, f"memory/note-{number}.md")))
+        places += re.findall(r"(\d+)(?:st|nd|rd|th)(?: of|, beyond the) (\d+)( candidates)?", shown)
+    assert {bool(beyond) for _, _, beyond in places} == {True, False}
+    assert all((int(place) > int(count)) == bool(beyond) for place, count, beyond in places)

@@ -208,7 +208,7 @@ def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[
     ("cosine", "words"),
     [
         (0.9, "No single setting on the strip would drop this hit"),
-        (0.1, "No single setting on the strip would recall this hit"),
+        (0.1, "No single setting on the strip would recall this line"),
     ],
 )
 def test_a_verdict_that_no_single_knob_turns_is_said_in_one_sentence(cosine: float, words: str) -> None:
