@@ -118,6 +118,15 @@ _NOTHING = _Parts(np.zeros(0, np.int64), np.zeros(2, np.int64))
 """One word without parts."""
 
 
+def _stems_of_each(words: Sequence[str]) -> _Parts:
+    """The keys of the stems of `words`, all cut at once, because a call of the tokenizer takes longer than a word."""
+    texts = [tokens.segmented(word).encode("utf-8", "replace") for word in words]
+    begins = np.array([0, *itertools.accumulate(len(text) + 1 for text in texts)], dtype=np.int64)
+    found = tokens.stems(b"\n".join(texts).decode())
+    starts = np.fromiter((start for _, start, _ in found), np.int64, len(found))
+    return _Parts(stem_keys([stem for stem, _, _ in found]), np.searchsorted(starts, begins))
+
+
 class _Words:
     """Stems and tokens of texts, put together of those of their words, each of which is mostly cut once.
 
@@ -170,13 +179,13 @@ class _Words:
         return np.fromiter(found, np.int64, len(words)), stems, ids
 
     def _cut(self, words: Sequence[str]) -> tuple[_Parts, _Parts]:
-        stems = [tuple(map(hash, tokens.tokens(tokens.segmented(word), stemmed=True))) for word in words]
+        stems = _stems_of_each(words)
         if self._table is None or not words:
-            return _Parts.of(stems), _Parts.of([()] * len(words))
+            return stems, _Parts.of([()] * len(words))
         ids = np.array(self._table.line_ids("\n".join(words)), dtype=np.int64)
         ends = np.flatnonzero(ids == tokens.END_OF_LINE)
         begins = np.concatenate([[0], ends - np.arange(len(ends)), [len(ids) - len(ends)]])
-        return _Parts.of(stems), _Parts(ids[ids != tokens.END_OF_LINE], begins)
+        return stems, _Parts(ids[ids != tokens.END_OF_LINE], begins)
 
 
 @functools.lru_cache(maxsize=2)
