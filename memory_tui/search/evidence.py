@@ -13,7 +13,7 @@ import numpy.typing as npt
 from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import ByKind
 from memory_tui.search.dates.question_dates import time_in
-from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
@@ -42,17 +42,18 @@ class Postings:
     def of(cls, rows: Rows, bm25: Floats) -> Postings:
         """Put matches that stand as in the corpus into this order; of equal ones the earlier is better."""
         if len(rows) <= MOST_CANDIDATES:
-            best, others = np.argsort(bm25, kind="stable"), np.empty(0, np.int64)
+            best = np.argsort(bm25, kind="stable")
         else:
-            edge = np.partition(bm25, MOST_CANDIDATES - 1)[MOST_CANDIDATES - 1]
-            better = np.flatnonzero(bm25 < edge)
-            equal = np.flatnonzero(bm25 == edge)[: MOST_CANDIDATES - len(better)]
+            among = among_greatest(-bm25, MOST_CANDIDATES)
+            ranks = bm25[among]
+            edge = np.partition(ranks, MOST_CANDIDATES - 1)[MOST_CANDIDATES - 1]
+            better = among[ranks < edge]
+            equal = among[ranks == edge][: MOST_CANDIDATES - len(better)]
             best = np.concatenate([better[np.argsort(bm25[better], kind="stable")], equal])
             left = np.ones(len(rows), np.bool_)
             left[best] = False
-            others = np.flatnonzero(left)
-        order = np.concatenate([best, others])
-        return cls(rows[order], bm25[order])
+            return cls(np.concatenate([rows[best], rows[left]]), np.concatenate([bm25[best], bm25[left]]))
+        return cls(rows[best], bm25[best])
 
     def rank_of(self, row: int) -> tuple[int, float] | None:
         """The 1-based rank of `row` among all matches, and its bm25; None where it is no match."""

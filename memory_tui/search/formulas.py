@@ -21,6 +21,26 @@ def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
     return min(MOST_CANDIDATES, max(1, max_results * multiplier, fewest))
 
 
+_EACH, _OF_SAMPLE = 16, 48
+"""Of each so many values one is a sample; so many of those are, as a rule, more than MOST_CANDIDATES of all."""
+
+
+def among_greatest(values: Floats, most: int, margin: float = 0.0) -> npt.NDArray[np.int64]:
+    """The places, in order, of values among which are the `most` greatest, what is equal to the last of them, and what
+    is less by up to `margin`. NaN is nowhere.
+
+    One value of a sample tells most of the others apart, in a tenth of the time that it takes to put all in order.
+    """
+    sample = values[::_EACH]
+    sample = sample[~np.isnan(sample)]
+    if len(sample) > _OF_SAMPLE:
+        edge = np.partition(sample, len(sample) - _OF_SAMPLE)[len(sample) - _OF_SAMPLE]
+        found = np.flatnonzero(values >= edge - margin)
+        if np.count_nonzero(values[found] >= edge) >= most:
+            return found
+    return np.flatnonzero(~np.isnan(values))
+
+
 def normalised_weights(vector: float, text: float) -> tuple[float, float]:
     """Both weights clamped to 0..1 and divided by their sum; 0/0 falls back to 0.7/0.3 (OpenClaw hybrid merge)."""
     vector, text = min(1.0, max(0.0, vector)), min(1.0, max(0.0, text))

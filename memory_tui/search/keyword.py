@@ -195,9 +195,11 @@ class Matcher:
         """Matches as corpus rows, a repeat standing for the chunk that it repeats."""
         rowids, bm25 = found
         rows = self.corpus.rows_of(rowids)
-        if (rows < 0).any():
+        if rows.min(initial=0) < 0:
             firsts = self.words.originals(rowids[rows < 0])
             rows = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids.tolist()])
+        elif self.kept is None:
+            return Postings.of(rows, bm25)
         known = rows >= 0 if self.kept is None else (rows >= 0) & self.kept[rows]
         return Postings.of(rows[known], bm25[known])
 

@@ -362,7 +362,7 @@ def _best(cosine: Floats) -> Rows:
     """The rows of the 200 greatest cosines and of those that rounding alone may have put below them, four times that
     at most; greatest first, equal ones in index order.
     """
-    known = np.flatnonzero(~np.isnan(cosine))
+    known = formulas.among_greatest(cosine, MOST_CANDIDATES, _ROUNDING)
     if len(known) > MOST_CANDIDATES:
         # They are of single precision, in which to sort them takes half as long.
         narrow = cosine[known].astype(np.float32)
