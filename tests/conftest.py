@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,10 +92,29 @@ def _no_wait_for_the_disk() -> Iterator[None]:
         yield
 
 
+_made: Counter[str] = Counter()
+
+
+def _new_folder(factory: pytest.TempPathFactory, name: str) -> Path:
+    """A folder for one test, named as pytest would, which reads the names of all that there are for each new one."""
+    while True:
+        path = factory.getbasetemp() / f"{name}{_made[name]}"
+        _made[name] += 1
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            return path
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the test's own."""
+    return _new_folder(tmp_path_factory, re.sub(r"\W", "_", request.node.name)[:30])
+
+
 @pytest.fixture(autouse=True)
 def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the developer's own configuration, cache or home."""
-    home = tmp_path_factory.mktemp("home")
+    home = _new_folder(tmp_path_factory, "home")
     for name in PLACES:
         monkeypatch.setenv(name, str(home))
 
@@ -140,6 +162,7 @@ def oracle_workspace(oracle_data: Path, tmp_path_factory: pytest.TempPathFactory
     return out
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Three processes for two cores, because many tests wait for a child, a timer or a disk."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -167,8 +167,8 @@ def about_tokens(text: str) -> int:
     """About how many tokens `text` has: a quarter of its ASCII characters, and each other one whole, which is rather
     too many than too few.
     """
-    others = sum(not sign.isascii() for sign in text) if not text.isascii() else 0
-    return -(-(len(text) - others) // CHARACTERS_A_TOKEN) + others
+    ascii_signs = len(text.encode("ascii", "ignore"))
+    return -(-ascii_signs // CHARACTERS_A_TOKEN) + len(text) - ascii_signs
 
 
 def price_per_million(provider: str, model: str, host: str = "") -> float | None:
