@@ -39,10 +39,11 @@ def _open(given: argparse.Namespace) -> int:
 
 def _demo(given: argparse.Namespace) -> int:
     import datetime as dt
+    import os
     from dataclasses import replace
 
     from memory_tui.core import atomic
-    from memory_tui.demo import demo
+    from memory_tui.demo import demo, surroundings
 
     if hasattr(given, "workspace") or hasattr(given, "config"):
         raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
@@ -51,9 +52,13 @@ def _demo(given: argparse.Namespace) -> int:
     with demo.own() as folder:
         workspace, config = demo.materialize(folder / demo.WORKSPACE, today, more=True), folder / "config.json"
         atomic.create_file(config, b"{}\n")
+        facts = surroundings.surround(folder, workspace, today)
+        # The ledger of the demo is read, and nothing of the person's own OpenClaw.
+        os.environ["OPENCLAW_STATE_DIR"] = str(surroundings.state_folder(folder))
         demo.keep_queries(workspace, config, today)
         demo.keep_recalls(workspace, today)
         chosen = replace(options(given), workspace=str(workspace), config=str(config), sample=True)
+        chosen = replace(chosen, extra=(*chosen.extra, str(facts)))
         if chosen.index is None:
             chosen = replace(chosen, index=str(folder / "index.sqlite"))
         return _run(chosen, getattr(given, "query", ""), demo.SUGGESTED, leads=True)

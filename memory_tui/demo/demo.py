@@ -162,9 +162,7 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
     answers: dict[int, list[recalled_lines.Span]] = {}
     for line in (files(__name__.rpartition(".")[0]) / "recalls.jsonl").read_text(encoding="utf-8").splitlines():
         recalled = json.loads(line)
-        named = _TEMPLATE_DAY.search(recalled["path"])
-        day = today - dt.timedelta(days=int(named[1])) if named else today
-        span = (_TEMPLATE_DAY.sub(day.isoformat(), recalled["path"]), recalled["first"], recalled["last"])
+        span = (named(recalled["path"], today), recalled["first"], recalled["last"])
         for age in recalled["ages"]:
             answers.setdefault(age, []).append(span)
     place = recalled_lines.marks_path(workspace)
@@ -174,15 +172,25 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
             recalled_lines.append(place, spans, noon.timestamp())
 
 
-def _forget_recalls(folder: Path) -> None:
-    """Remove the record of the recalls in the demo below `folder`: nobody would find it again."""
+def _forget(folder: Path) -> None:
+    """Remove what the state folder keeps of the demo below `folder`: nobody would find it again."""
+    from memory_tui.curate.journal import journal_folder
     from memory_tui.recalls import recall_log, recalled_lines
 
-    place = recalled_lines.marks_path(folder / WORKSPACE)
-    with suppress(OSError, IndexUnavailable):
-        recall_log.clear(place)
-        # Of a workspace that is gone nobody locks the record any more.
-        atomic.remove_file(locks.lock_path(place))
+    workspace = folder / WORKSPACE
+    for place in (recalled_lines.marks_path(workspace), recall_log.recall_log_path(workspace)):
+        with suppress(OSError, IndexUnavailable):
+            recall_log.clear(place)
+            # Of a workspace that is gone nobody locks the record any more.
+            atomic.remove_file(locks.lock_path(place))
+    shutil.rmtree(journal_folder(workspace), ignore_errors=True)
+
+
+def named(template: str, today: dt.date) -> str:
+    """The path that a note of the sample has on `today`."""
+    found = _TEMPLATE_DAY.search(template)
+    day = today - dt.timedelta(days=int(found[1])) if found else today
+    return _TEMPLATE_DAY.sub(day.isoformat(), template)
 
 
 def _query(fields: dict[str, Any]) -> LabelledQuery:
@@ -234,7 +242,7 @@ def own() -> Iterator[Path]:
         try:
             yield Path(name)
         finally:
-            _forget_recalls(Path(name))
+            _forget(Path(name))
             if held is not None:
                 held.release()
 
@@ -285,7 +293,7 @@ def _remove(folder: Path) -> bool:
                 shutil.rmtree(entry)
             else:
                 atomic.remove_file(entry)
-        _forget_recalls(folder)
+        _forget(folder)
     except OSError:
         held.release()
         # What is left is swept the next time, because it still says whose it was.

@@ -40,10 +40,11 @@ def view(
     """Everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
     files = trust.files if trust is not None else ()
     workspace = os.path.realpath(plan.roots.workspace)
+    folders = tuple(os.path.realpath(folder) + os.sep for folder in (workspace, *plan.roots.extra))
 
     def exists(path: str) -> bool:
         real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
-        return real.startswith(workspace + os.sep) and os.path.lexists(real)
+        return real.startswith(folders) and os.path.lexists(real)
 
     notes, claude = tuple(_notes(plan.roots)), claude_memory.folders(plan.roots)
     return InboxInputs(

@@ -19,8 +19,9 @@ from memory_tui.openclaw import own_rows, trigger_recall
 from memory_tui.openclaw.trigger_recall import CuratedEntry, Triggered
 from memory_tui.plan import Plan
 from memory_tui.search.corpus import Corpus
+from memory_tui.search.evidence import Evidence
 from memory_tui.search.index_in_memory import Dates
-from memory_tui.search.rank import rank
+from memory_tui.search.rank import can_rank, rank
 from memory_tui.search.retrieve import SearchContext, gather
 from memory_tui.search.trace import Trace
 from memory_tui.workspace.annotations import CURATED, Annotations
@@ -121,3 +122,15 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
                 entries.append(CuratedEntry(*place, own, score, trusted))
     with_triggers = [entry for entry in entries if entry.said.triggers][: trigger_recall.MOST_CANDIDATES]
     return trigger_recall.triggered(message, with_triggers, plan.projects)
+
+
+def by_profile(engine: Engine, evidence: Evidence, trace: Trace) -> dict[str, Trace]:
+    """The same query under each profile, that of `trace` first; by other chunks only where these are indexed."""
+    found = {trace.profile: trace}
+    for name in profiles.PROFILES:
+        if name != trace.profile and can_rank(evidence, name):
+            found[name] = engine.queries.rank(evidence, engine.plan.with_profile(name))
+        elif name != trace.profile and engine.plan.sibling is not None and engine.plan.sibling.exists():
+            with by_newest(engine) as other:
+                found[name] = other.queries.search(evidence.query)
+    return found

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory_tui import __version__
+from memory_tui.core.errors import SettingError
 from memory_tui.core.formatting import age_words, number, plural
 from memory_tui.core.redaction import redact
 from memory_tui.core.sanitize import one_line, safe
@@ -19,9 +22,14 @@ from memory_tui.render.score_bar import perfect, score_bar
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, Trace
 
+if TYPE_CHECKING:
+    from memory_tui.core.settings import Settings
+    from memory_tui.engine.engine import Engine
+
 MASK = "[secret masked]"
 LOST = 10
 """Chunks that were not recalled of which a report tells."""
+DAY = 86_400.0
 OLDEST = 365.0
 """Days at the left edge of the picture; what is older stands there, what never fades at the right."""
 WIDTH, HEIGHT, EDGE = 640, 240, 40
@@ -35,6 +43,55 @@ class ReportSection:
     rows: Sequence[Sequence[str]] = ()
     lines: Sequence[str] = ()
     picture: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryReport:
+    """A report of one query: its head and its sections."""
+
+    head: Sequence[str]
+    sections: Sequence[ReportSection]
+
+
+def make(
+    engine: Engine,
+    query: str,
+    settings: Settings,
+    checks: Sequence[Sequence[str]],
+    *,
+    days: int = 0,
+    with_text: bool = False,
+) -> QueryReport:
+    """Ask `query` under `settings`, `days` from now, and every profile; `checks` are rows of the doctor.
+
+    Raises QueryError, IndexUnavailable.
+    """
+    from memory_tui.engine.openclaw_answer import by_profile
+
+    evidence = engine.queries.gather(query, now=engine.now() + days * DAY if days else None)
+    trace = engine.queries.rank(evidence, settings)
+    found = sections(trace, evidence, by_profile(engine, evidence, trace), checks, with_text=with_text)
+    return QueryReport(heading(trace, engine.plan.roots.workspace.name), found)
+
+
+def require_kind(out: Path) -> None:
+    """Raise SettingError where `out` is named as neither HTML nor Markdown."""
+    if out.suffix.lower() not in (".html", ".md"):
+        raise SettingError(f"{out} is neither HTML nor Markdown.", "End the name in .html or .md.")
+
+
+def save(report: QueryReport, out: Path, *, replace: bool) -> None:
+    """Write `report` to `out`, HTML or Markdown by its name. Raises SettingError; then `out` is as it was."""
+    from memory_tui.core import atomic
+
+    require_kind(out)
+    data = (page(report) if out.suffix.lower() == ".html" else markdown(report)).encode("utf-8", "replace")
+    try:
+        (atomic.replace_file if replace else atomic.create_file)(out, data)
+    except FileExistsError:
+        raise SettingError(f"{out} is there already.", "Give another name.") from None
+    except OSError as error:
+        raise SettingError(f"{out} cannot be written: {error.strerror}.", "Name a file in a folder of yours.") from None
 
 
 def masked(text: str) -> str:
@@ -148,10 +205,10 @@ def heading(trace: Trace, workspace: str) -> list[str]:
     ]
 
 
-def markdown(head: Sequence[str], found: Iterable[ReportSection]) -> str:
+def markdown(report: QueryReport) -> str:
     """The report as Markdown."""
-    parts = [f"# {head[0]}", *head[1:]]
-    for section in found:
+    parts = [f"# {report.head[0]}", *report.head[1:]]
+    for section in report.sections:
         parts.append(f"## {section.title}")
         if section.rows:
             first, *rows = [[cell.replace("|", "\\|") for cell in row] for row in section.rows]
@@ -171,8 +228,9 @@ border-bottom:1px solid #d5d7da}pre{background:#f0efea;padding:.8rem;overflow:au
 td,th{border-color:#39424f}.in{fill:#6bd08b}.out{fill:#12151b;stroke:#a7b0bf}text{fill:#a7b0bf}}"""
 
 
-def page(head: Sequence[str], found: Iterable[ReportSection]) -> str:
+def page(report: QueryReport) -> str:
     """The report as one HTML file that needs no other and loads nothing."""
+    head = report.head
     parts = [
         "<!doctype html>",
         '<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
@@ -180,7 +238,7 @@ def page(head: Sequence[str], found: Iterable[ReportSection]) -> str:
         f"<h1>{html.escape(head[0])}</h1>",
         *(f"<p>{html.escape(line)}</p>" for line in head[1:]),
     ]
-    for section in found:
+    for section in report.sections:
         parts.append(f"<h2>{html.escape(section.title)}</h2>")
         if section.rows:
             first, *rows = section.rows

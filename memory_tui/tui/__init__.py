@@ -5,7 +5,7 @@
 - app: The app holds the views as modes. -> MemoryApp
 - colours: The colours of a theme are readable on every background. -> roles
 - draw: Drawing without markup: safe text with style names, cut by terminal cells. -> strip
-- external: External programs that the app starts. -> edit
+- external: What leaves the app: a note for the user's editor, text for the clipboard, an answer for a file. -> edit
 - global_actions: Actions run here: the nearest pane's `do_` method, else an overlay, else what works in every view. ->
   GlobalActions
 - home: Home is the protocol by which views know the app. -> Home

@@ -111,6 +111,17 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
     Action("backend", "", "everywhere", "answer from QMD, or from the built-in index again", "", ENGINE),
     *opening("everywhere"),
     Action("first_steps", "", "everywhere", "first steps: ask, see why, turn, promote and undo, inbox"),
+    Action(
+        "export",
+        "export",
+        "everywhere",
+        "report: write this answer to an HTML or Markdown file, without the text of notes",
+        "",
+        OWN,
+    ),
+    Action(
+        "export_with_text", "", "everywhere", "report with the text that the agent reads; secrets are masked", "", OWN
+    ),
     Action("theme", "show theme", "everywhere", "choose a theme: the colours, dark or light"),
     Action("redraw", "redraw", "everywhere", "draw the screen again"),
     Action("suspend", "suspend", "everywhere", "put the app into the background (fg brings it back)", needs=("shell",)),
@@ -473,6 +484,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
 AGENT_ACTIONS: tuple[Action, ...] = (
     Action("open", "do", "agents", "connect this agent: shows the difference of its files first", "Connect", ENGINE),
     Action("disconnect", "remove", "agents", "disconnect this agent: shows the difference first", "Disconnect", ENGINE),
+    *opening("agents"),
     Action("again", "look again", "agents", "ask the server of each connected agent", "Check", ENGINE, palette=False),
     Action("write", "do", "connection", "write this difference, with a backup of each file", "Write", OWN),
 )

@@ -1,16 +1,17 @@
-"""External programs that the app starts. They are the editor of the user and the clipboard."""
+"""What leaves the app: a note for the user's editor, text for the clipboard, an answer for a file."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError
@@ -20,6 +21,8 @@ from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import AppliedChange, ExternalEdit
+    from memory_tui.engine.engine import Engine
+    from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.views.view import View
 
 _COLON = {"hx", "helix", "micro"}
@@ -123,6 +126,43 @@ def _outcome(done: AppliedChange | None, path: str, name: str) -> str:
     if name in _AT_ONCE:
         return f"{name} does not wait for its window: what is saved there is not in the journal."
     return f"{one_line(path)} is as it was."
+
+
+def export(view: View, question: str, tuning: Tuning, *, with_text: bool) -> None:
+    """Ask for the name of a file, and write there what was answered to `question` under the knobs as they are."""
+    if not question:
+        view.show_message(f"No answer yet, so there is nothing to export. Press {key_of('ask')} and ask something.")
+        return
+    from memory_tui.tui.views.dialogs import LineDialog
+
+    begin = re.sub(r"\W+", "-", question.lower()).strip("-")[:40].strip("-") or "answer"
+    held = "with the text of the notes, secrets masked" if with_text else "without the text of notes"
+    asked = f"One file, HTML or Markdown by its name, {held}, below {one_line(str(Path.cwd()))}"
+
+    def typed(name: str | None) -> None:
+        if name:
+            _export(view, question, tuning, Path(name).expanduser(), with_text=with_text)
+
+    view.app.push_screen(LineDialog("Export this answer", asked, "Write", value=f"report-{begin}.html"), typed)
+
+
+@task("export")
+async def _export(view: View, question: str, tuning: Tuning, out: Path, *, with_text: bool) -> None:
+    """Write the report; a file that is there stays."""
+
+    def write(engine: Engine) -> int:
+        from memory_tui.doctor import runner
+        from memory_tui.render import report
+
+        report.require_kind(out)
+        checks = runner.unusual(engine)
+        made = report.make(engine, question, tuning.settings, checks, days=tuning.days, with_text=with_text)
+        report.save(made, out, replace=False)
+        return out.stat().st_size
+
+    view.show_message("Comparing the profiles and examining ...")
+    written = await view.home.jobs.run(write)
+    view.show_message(f"{one_line(str(out))} written, {written:,} bytes.")
 
 
 _PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (

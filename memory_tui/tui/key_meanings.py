@@ -104,6 +104,7 @@ _MEANINGS: dict[str, Meaning] = {
     "mark range": Meaning(("V",), "mark lines from here to where the cursor goes"),
     "cite": Meaning(("y",), "copy the citation"),
     "copy": Meaning(("Y",), "copy as: text with citation, citation, Markdown, JSON, command"),
+    "export": Meaning(("X",), "export this answer: one HTML or Markdown file"),
     "commit": Meaning(("C",), "commit the note to git"),
     "undo": Meaning(("u",), "undo the last step of this view"),
     "redo": Meaning(("ctrl+r",), "redo it"),
@@ -135,7 +136,7 @@ _MEANINGS: dict[str, Meaning] = {
     "go trust": Meaning(("gl",), "OpenClaw's ledger: which notes it trusts"),
     "go queries": Meaning(("gq",), "saved queries"),
     "go memories": Meaning(("gm",), "long-term memories in LanceDB"),
-    "go recalls": Meaning(("gr",), "what agents asked"),
+    "go recalls": Meaning(("gr",), "the log of what agents asked"),
     # Show.
     "show picture": Meaning(("zp",), "the next picture: calendar, plane; score against age"),
     "show layer": Meaning(("zl",), "the next layer of the calendar"),

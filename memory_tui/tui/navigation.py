@@ -236,8 +236,8 @@ OVERLAYS: Sequence[OverlayView] = (
         "Recalls",
         "index.recalls_view:RecallsView",
         "index",
-        "what agents asked; enter asks again with the knobs used then",
-        (Opener("everywhere", "go recalls"),),
+        "the log of what agents asked; enter asks again with the knobs used then",
+        (Opener("everywhere", "go recalls"), Opener("agents", "go recalls", "Asked")),
         renew=("read the log again", "Refresh"),
     ),
     OverlayView(

@@ -17,15 +17,19 @@ import pytest
 
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.tokens import WORD, and_query
+from memory_tui.demo import surroundings
 from memory_tui.demo.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import WHOLE, flips
 from memory_tui.explain.decay import ahead
+from memory_tui.inbox.checks import BY_KIND
+from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
-from memory_tui.recalls import activity
+from memory_tui.recalls import activity, recall_log
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tui.widgets.memory_map import OFTEN
 from memory_tui.tune import judgments
+from memory_tui.workspace.annotations import flaws
 from memory_tui.workspace.chunking import chunk_text
 
 TODAY = dt.date(2026, 3, 14)
@@ -283,19 +287,19 @@ def test_importing_it_loads_no_screen_and_no_numpy():
 
 # --- what somebody who looks around finds ---------------------------------------------------------------------------
 
-FROM_NOTES_ALONE = {
-    *("secret", "bad date", "exact duplicate", "near duplicate", "paraphrase", "stale date", "dead path", "junk"),
-    *("contradiction", "stale fact", "promotion"),
-}
-"""The rest needs OpenClaw's ledger, its profile of 2026.9, Claude Code, a MEMORY.md over the budget of a session, a log
-of what agents recalled, or a journal of lines that another program took away."""
-
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """The demo as a person opens it."""
     folder = tmp_path_factory.mktemp("shown")
-    workspace, config = materialize(folder / "workspace", TODAY, more=True), folder / "config.json"
+    workspace = materialize(folder / "workspace", TODAY, more=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENCLAW_STATE_DIR", str(surroundings.state_folder(folder)))
+        yield from _opened(folder, workspace, surroundings.surround(folder, workspace, TODAY))
+
+
+def _opened(folder: Path, workspace: Path, facts: Path) -> Iterator[Engine]:
+    config = folder / "config.json"
     config.write_text("{}")
     keep_queries(workspace, config, TODAY)
     now = dt.datetime.combine(TODAY, dt.time(20), dt.UTC).timestamp()
@@ -303,6 +307,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         workspace=str(workspace),
         config=str(config),
         index=str(folder / "i.sqlite"),
+        extra=(str(facts),),
         now=now,
         changes=(("sync.watch", "false"),),
     )
@@ -311,9 +316,34 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield engine
 
 
-def test_the_inbox_holds_every_kind_that_notes_alone_can_have(opened: Engine) -> None:
-    found = {one.kind for one in opened.inbox.examine()}
-    assert found >= FROM_NOTES_ALONE
+@pytest.fixture(scope="module")
+def findings(opened: Engine) -> list[Suggestion]:
+    """What its inbox holds, found where its journal and its log are."""
+    return list(opened.inbox.examine())
+
+
+def test_the_inbox_holds_every_kind(opened: Engine, findings: list[Suggestion]) -> None:
+    # An annotation is examined under OpenClaw's profile of 2026.9, and MEMORY.md fits into a session.
+    garden = opened.plan.roots.workspace / "memory" / "garten.md"
+    assert flaws(garden.read_text("utf-8"), "memory/garten.md")
+    assert {one.kind for one in findings} == BY_KIND.keys() - {"annotation", "over budget"}
+    dead = [one.place.path for one in findings if one.kind == "dead path"]
+    assert dead == ["memory/errands.md"], "links of an extra folder lead to its files"
+    assert not opened.notes.curator.undoable(), "what another program did is nobody's to undo"
+
+
+def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own() as folder:
+        workspace = materialize(folder / WORKSPACE, TODAY, more=True)
+        surroundings.surround(folder, workspace, TODAY)
+        texts = notes(workspace)
+        asked = recall_log.read(recall_log.recall_log_path(workspace)).entries
+        assert {entry.client for entry in asked} == {"openclaw", "claude-code", "codex"}
+        for hit in (hit for entry in asked for hit in entry.hits):
+            assert hit.end_line <= len(texts[hit.path].split("\n")), hit
+        assert not any(surroundings.LOST in text for text in texts.values())
+    assert not [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize("today", ANY_DAY, ids=str)

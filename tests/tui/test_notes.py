@@ -256,6 +256,20 @@ def test_text_is_looked_for_in_the_note(workspace: Path) -> None:
     drive(app, steps)
 
 
+def test_one_click_unfolds_a_group(workspace: Path) -> None:
+    app = make_app(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        rows = text_of(app).splitlines()
+        at = next(y for y, line in enumerate(rows) if "▸" in line)
+        left = rows[at].index("▸")
+        await pilot.click(offset=(left + 2, at))
+        await settled(pilot)
+        assert text_of(app).splitlines()[at][left] == "▾"
+
+    drive(app, steps)
+
+
 def test_a_note_is_opened_by_a_few_letters(workspace: Path) -> None:
     app = make_app(workspace)
 

@@ -20,8 +20,9 @@ from memory_tui.search.trace import ChunkRef
 from memory_tui.tui import draw, external, note_page
 from memory_tui.tui.note_page import beside, closest, find_in, groups, head_of, make_page, marks, overlaid
 from memory_tui.tui.state import Aging
-from memory_tui.tui.tuning import Dial, Tuning, dials, slider, stepped
+from memory_tui.tui.tuning import Dial, Tuning, describe, dials, slider, stepped
 from memory_tui.tui.widgets.status_bars import BarStatement, fitted
+from memory_tui.tui.widgets.tune_strip import explained
 from memory_tui.workspace.notes import Document
 from tests.support.waiting import LONG
 
@@ -144,6 +145,17 @@ def test_a_weight_without_hybrid_has_no_effect_only_where_that_is_so(profile: st
     (one, said), (other, _) = at(0.4), at(0.8)
     assert (one.vector_weight != other.vector_weight) is counts
     assert (not said) is counts
+
+
+@pytest.mark.parametrize("profile", profiles.PROFILES)
+def test_what_a_knob_does_is_never_cut(profile: str) -> None:
+    settings = profiles.compose(profile, {}, {})
+    for dial in dials(settings, settings, 30):
+        for width in (60, 80, 120, 200):
+            shown = explained(dial, width)
+            assert all(line.cell_length <= width for line in shown)
+            words = " ".join(line.plain.strip() for line in shown).split()
+            assert words[-len(describe(dial).split()) :] == describe(dial).split()
 
 
 def test_ignored_knobs_say_why() -> None:

@@ -1,4 +1,4 @@
-"""What agents asked: one view from Search and from Index; a question is asked again, with the knobs of then."""
+"""What agents asked: one view from any other, also by a row of Agents; a question is asked with the knobs of then."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def asked_by_an_agent(workspace: Path) -> None:
     host.close()
 
 
-@pytest.mark.parametrize("place", ["2", "3"], ids=["search", "index"])
-def test_a_logged_question_is_asked_with_its_knobs_and_undone(place: str, workspace: Path) -> None:
+@pytest.mark.parametrize("keys", [("2", "g", "r"), ("6", "G", "enter")], ids=["search", "row of agents"])
+def test_a_logged_question_is_asked_with_its_knobs_and_undone(keys: tuple[str, ...], workspace: Path) -> None:
     asked_by_an_agent(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:
         app = pilot.app
         await press(pilot, "2")
         await ask(pilot, "vlan")
-        await press(pilot, place, "g", "r")
+        await press(pilot, *keys)
         await until(lambda: "omada router" in text_of(app))
         assert isinstance(app.screen, RecallsView)
         listed = text_of(app)

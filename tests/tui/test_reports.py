@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from memory_tui.config import config_write
 from memory_tui.demo import demo
@@ -57,6 +58,35 @@ def trace_of(app: MemoryApp) -> Trace:
     view = next(view for view in app.views if isinstance(view, SearchView))
     assert view.trace is not None
     return view.trace
+
+
+# --- a file to show ------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_is_exported_under_the_knobs_as_they_are_and_no_file_is_lost(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app(workspace)
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "report-router-vlan.md"
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "X")
+        assert said(app).startswith("No answer yet, so there is nothing to export.")
+        await ask(pilot, "Router VLAN?")
+        app.turn(app.tuning.set("query.maxResults", 2) if app.tuning else None)
+        await press(pilot, "X")
+        assert app.screen.query_one(Input).value == "report-router-vlan.html"
+        await press(pilot, *["backspace"] * 4, *"md", "enter")
+        await until(out.is_file)
+        assert ": 2 hits of " in out.read_text("utf-8")
+        await until(lambda: said(app).startswith("report-router-vlan.md written, "))
+        out.write_text("mine")
+        await press(pilot, "X", *["backspace"] * 4, *"md", "enter")
+        await until(lambda: said(app) == "report-router-vlan.md is there already. Give another name.")
+        assert out.read_text() == "mine"
+
+    drive(app, steps)
 
 
 # --- noise floor ---------------------------------------------------------------------------------------------------

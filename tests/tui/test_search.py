@@ -281,6 +281,11 @@ def test_a_slider_follows_the_mouse(app: MemoryApp) -> None:
         await settled(pilot)
         assert knob(app, "query.hybrid.vectorWeight") == pytest.approx(1.0)
         assert app.focused is strip
+        left = text_of(app).splitlines()[top - 1].index("profile")
+        for was in ("recommended", "openclaw-2026.9"):
+            await pilot.click(offset=(left + 14, top - 1))
+            await settled(pilot)
+            assert knob(app, "profile") == was, "one click chooses the knob, the next one turns it"
 
     drive(app, steps, LARGE)
 

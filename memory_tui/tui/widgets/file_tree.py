@@ -206,8 +206,8 @@ class FileTree(RowList):
         self._open[group.key] = is_open
         self._relist(group.key if not is_open else self.key)
 
-    def opens_at_once(self, row: int, /) -> bool:
-        """A click folds a group."""
+    def _only_folds(self, row: int, /) -> bool:
+        """A group does."""
         return isinstance(self._rows[row], Group)
 
     # --- rows ----------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ TO_BEGIN = (
     "MEMORY.md or memory/YYYY-MM-DD.md written elsewhere is found, too.",
 )
 """How to begin where there are no notes."""
+ASKED_BEFORE = f"What agents asked before: {key_of('next pane')}, then {key_of('go recalls')}."
 
 
 class Box(Input):

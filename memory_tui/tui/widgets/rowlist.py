@@ -299,9 +299,14 @@ class RowList(ScrollView, can_focus=True):
         row = self.row_at(offset.y + self.scroll_offset.y) if offset else self.count()
         if row >= self.count() or self.key_of(row) is None:
             return
-        if row == self.cursor and (event.chain > 1 or self.opens_at_once(row)):
-            self.post_message(self.Chosen(self))
+        opened = self._only_folds(row) or (row == self.cursor and (event.chain > 1 or self.opens_at_once(row)))
         self.cursor = row
+        if opened:
+            self.do_open()
+
+    def _only_folds(self, _row: int, /) -> bool:
+        """Whether a row only folds what is below it, so that one click does that wherever the cursor is."""
+        return False
 
     def opens_at_once(self, _row: int, /) -> bool:
         """Whether one click on a row is enough when the cursor is there already."""

@@ -83,19 +83,25 @@ def explained(dial: Dial, width: int) -> list[Content]:
     scale = slider(dial, PACKED_SLIDER) if dial.slides and not dial.ignored else ""
     lead = f" {scale} " if scale else " "
     words = describe(dial)
-    if _help_lines(width) == 1:
-        return [Content.assemble((lead, "$vector"), (words, "$quiet")).truncate(width, ellipsis=True)]
     _, end = next(wrap(words, width - cell_len(lead)))
-    rest = Content.styled(f" {words[end:]}", "$quiet").truncate(width, ellipsis=True)
-    return [Content.assemble((lead, "$vector"), (words[:end], "$quiet")), rest]
+    found = [Content.assemble((lead, "$vector"), (words[:end].rstrip(), "$quiet"))]
+    rest, most = words[end:].lstrip(), _help_lines(width)
+    for start, stop in wrap(rest, width - 1) if rest else ():
+        # What is too long for the lines of the strip is cut in the last of them.
+        line = (rest[start:] if len(found) == most - 1 else rest[start:stop]).strip()
+        if len(found) < most:
+            found.append(Content.styled(f" {line}", "$quiet").truncate(width, ellipsis=True))
+    return [*found, *[Content("")] * (most - len(found))]
 
 
 def _help_lines(width: int) -> int:
-    return 1 if width >= ONE_LINE_HELP else 2
+    return 1 if width >= ONE_LINE_HELP else 2 if width >= TWO_LINE_HELP else 3
 
 
 ONE_LINE_HELP = 150
 """Cells from which what a knob does fits one line beside its scale."""
+TWO_LINE_HELP = 78
+"""Cells from which it fits two."""
 
 CELL = 29
 LABEL, VALUE, SLIDER = 11, 7, 9
@@ -132,6 +138,8 @@ class TuneStrip(Widget, can_focus=True):
         self._dials: list[Dial] = []
         self._at = 1
         self._typed: str | None = None
+        self._clicked = -1
+        """The knob that was clicked last, while the strip is in focus."""
         """The digits typed so far; None while none are."""
         self._verdict = ""
         self._letter = "A"
@@ -303,6 +311,7 @@ class TuneStrip(Widget, can_focus=True):
     def on_blur(self) -> None:
         """A value that was not taken is dropped."""
         self._typed = None
+        self._clicked = -1
         self._describe()
         self.refresh(layout=True)
         self.post_message(self.Selected())
@@ -314,8 +323,10 @@ class TuneStrip(Widget, can_focus=True):
         found = self._knob_at(event)
         if found is None:
             return
+        # The first click on a choice only chooses the knob: a look at it takes no other profile.
+        again, self._clicked = found[0] == self._clicked, found[0]
         self._select(found[0])
-        if found[1] is not None:
+        if found[1] is not None and (again or not self._dials[found[0]].knob.choices):
             self.capture_mouse()
             self._slide(found[1])
 

@@ -160,11 +160,6 @@ class WhyPane(RowList):
         """A second click on a change applies it."""
         self.do_apply()
 
-    def on_row_list_chosen(self, event: RowList.Chosen) -> None:
-        """A second click on a change applies it."""
-        event.stop()
-        self.do_apply()
-
     def opens_at_once(self, _row: int, /) -> bool:
         """The first click selects a change, the next applies it."""
         return True

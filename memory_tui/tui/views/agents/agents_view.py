@@ -13,6 +13,7 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import Piece
 from memory_tui.tui.key_meanings import key_of
+from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
@@ -29,6 +30,8 @@ NOBODY = (
     "No agent has asked yet. Press enter on an agent to connect it; memory-tui connect HOST does the same. "
     "Its line appears with its first query."
 )
+ASKED = ("what agents asked", "")
+"""The key of the row that opens the log of it."""
 Key = tuple[str, str]
 """Host and project of a row; no project for a connection of the user."""
 
@@ -104,6 +107,9 @@ class AgentsView(View):
         """Ask for what is to be connected, then show the files that change."""
         row = self.row
         if row is None:
+            log = overlay("recalls")
+            if self.listing.rows.key == ASKED and log is not None:
+                self.app.push_screen(make(log.target, self))
             return
         from memory_tui.tui.views.dialogs import Picker
 
@@ -144,8 +150,9 @@ class AgentsView(View):
         for row in rows:
             written += [*self._agent(row, width), *text("", width)]
         if not any(row.asked for row in rows):
-            written += text(NOBODY, width, "muted", 1)
-        return written
+            written += [*text(NOBODY, width, "muted", 1), *text("", width)]
+        said: list[Piece] = [(f" {key_of('go recalls')} ", "mark"), ("What agents asked, and what they got", "")]
+        return [*written, (said, ASKED)]
 
     def _agent(self, row: AgentProgram, width: int) -> list[Line]:
         sign, state, style = _state(row)

@@ -35,7 +35,12 @@ def _told(sign: str, one: Ahead) -> str:
     """A curve in words."""
     when = f"leaves in about {one.leaves} days" if one.leaves is not None else f"stays for {CURVE_DAYS} days"
     place = f"{one_line(one.chunk.path)}:{one.chunk.start_line}"
-    return f"{sign}  {place}  {when}, score {one.scores[0][1]:.2f} → {one.scores[-1][1]:.2f}"
+    return f"{sign}  {place}  {when}, {one.scores[0][1]:.2f} → {one.scores[-1][1]:.2f}"
+
+
+def _note_cells(width: int) -> int:
+    """Cells for the name of a note, so that what becomes of the hit has room behind it."""
+    return max(16, min(32, width - 40))
 
 
 DECAY = "query.hybrid.temporalDecay.enabled"
@@ -133,7 +138,7 @@ class FadingView(View):
                     "muted",
                 ),
             ]
-        head = f" {'when':<16}{'place':<7}{'note':<32}then"
+        head = f" {'when':<16}{'place':<7}{'note':<{_note_cells(width)}}then"
         return [
             ([(fit(head, width), "muted")], None),
             *(self._row(number, fade, width) for number, fade in enumerate(self.faded.found)),
@@ -143,16 +148,17 @@ class FadingView(View):
         start = dt.datetime.fromtimestamp(self._now, dt.UTC).date()
         when = f"in {fade.days} d, {start + dt.timedelta(days=fade.days):%b %d}" if fade.days else "lost already"
         lines = f":{fade.chunk.start_line}-{fade.chunk.end_line}"
-        place = fit_path(safe(fade.chunk.path), 31 - len(lines)) + lines
+        cells = _note_cells(width)
+        place = fit_path(safe(fade.chunk.path), cells - 1 - len(lines)) + lines
         ordinal = wording.ordinal(fade.place)
         pieces: list[Piece] = [
             (f" {fit(when, 16)}", "bad" if not fade.days else "warn" if fade.days <= 30 else ""),
             (fit(ordinal if fade.days else f"({ordinal})", 7), ""),
-            (fit(place, 32), ""),
+            (fit(place, cells), ""),
         ]
         reason = one_line(wording.reason(fade.verdict))
         pieces.append((f"{reason}  ", "muted"))
-        room = width - 57 - len(reason) - 2
+        room = width - 25 - cells - len(reason) - 2
         return [*pieces, (fit(one_line(fade.query, 200), room) if room > 8 else "", "muted")], number
 
     @property

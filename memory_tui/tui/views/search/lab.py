@@ -184,8 +184,8 @@ class NoiseView(View):
         hits = self._hits()
         head: list[Piece] = [
             (fit(" score", 7), "muted"),
-            (fit(f"{len(floor.nonsense)} unrelated", room), "bad"),
-            (fit(f"{len(floor.related)} right chunks", room), "good"),
+            (fit("unrelated" if room < 16 else f"{len(floor.nonsense)} unrelated", room), "bad"),
+            (fit("right" if room < 16 else f"{len(floor.related)} right chunks", room), "good"),
             (fit("passing", 12), "muted"),
             ("hits here", "muted"),
         ]

@@ -20,7 +20,7 @@ from memory_tui.tui.views.search.knobs import Knobs, Reading, ShownAnswer, gathe
 from memory_tui.tui.views.search.search_explain import Explainer
 from memory_tui.tui.views.search.search_judge import HitActions, Judge
 from memory_tui.tui.views.view import View
-from memory_tui.tui.widgets.query import TO_BEGIN, WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
+from memory_tui.tui.widgets.query import ASKED_BEFORE, TO_BEGIN, WORDS, Cut, FunnelLine, QueryBox, cuts, lost_at
 from memory_tui.tui.widgets.results import HitList, legend
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.widgets.why_pane import WhyPane
@@ -45,7 +45,7 @@ class SearchView(View):
     """Query box, hits, arithmetic, knobs and funnel."""
 
     PLACE = "search"
-    MORE_PLACES = ("notes",)
+    MORE_PLACES = ("search", "notes")
     AUTO_FOCUS = "#query"
     SCROLLED = "#why"
 
@@ -117,7 +117,7 @@ class SearchView(View):
                 *TO_BEGIN,
             )
         else:
-            results.show_sentences(INVITATION, HOW, *self._suggestions())
+            results.show_sentences(INVITATION, HOW, ASKED_BEFORE, *self._suggestions())
 
     def _suggestions(self) -> list[str]:
         asked = self.home.suggestions
