@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from weakref import WeakSet
 
 import pytest
 from textual import events
@@ -55,20 +54,6 @@ def _parsed_once(self: Stylesheet, css: str, *args: object, **named: object) -> 
 
 # A seventh of what an app's start costs.
 Stylesheet._parse_rules = _parsed_once  # type: ignore[method-assign]
-
-_draw = Screen._compositor_refresh
-_due: WeakSet[Screen[object]] = WeakSet()
-
-
-def _draw_at_rest(self: Screen[object]) -> None:
-    """Leave the frame to `rest`, which draws the last of several that nobody looks at."""
-    if self is not self.app.screen:
-        _draw(self)
-        return
-    _due.add(self)
-    self._dirty_widgets.clear()
-    self.app._update_mouse_over(self)
-
 
 Steps = Callable[[Pilot[int]], Awaitable[None]]
 
@@ -151,7 +136,7 @@ def unsettled(app: MemoryApp) -> str:
 
 
 async def rest(pilot: Pilot[int], unrest: Callable[[MemoryApp], str]) -> None:
-    """Wait until `unrest` has nothing to say and the frame is drawn, or the app was left.
+    """Wait until `unrest` has nothing to say, or the app was left.
 
     Nothing has to be said three times in a row, because what a thread posts is in a queue only a moment later.
     """
@@ -166,12 +151,7 @@ async def rest(pilot: Pilot[int], unrest: Callable[[MemoryApp], str]) -> None:
         # What takes long is asked for less often: asking takes time from the thread that does it.
         pause = min(1.5 * pause, 4 * SHORTEST) if last else SHORTEST
         if quiet == 3:
-            if app._exit or app.screen not in _due:
-                return
-            _due.discard(app.screen)
-            _draw(app.screen)
-            # To draw may have set something off.
-            quiet = 2
+            return
     raise AssertionError(f"the app did not come to rest: {last}")
 
 
@@ -186,11 +166,8 @@ def as_the_app_runs() -> None:
         asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
 
 
-def drive(app: MemoryApp, steps: Steps, size: tuple[int, int] = LARGE, *, every_frame: bool = False) -> None:
-    """Run `app` without a terminal, wait for its first index, then do `steps`.
-
-    Frames are drawn when the app rests, which is a fifth of the time less, or each when Textual draws it.
-    """
+def drive(app: MemoryApp, steps: Steps, size: tuple[int, int] = LARGE) -> None:
+    """Run `app` without a terminal, wait for its first index, then do `steps`."""
 
     async def run() -> None:
         as_the_app_runs()
@@ -198,10 +175,7 @@ def drive(app: MemoryApp, steps: Steps, size: tuple[int, int] = LARGE, *, every_
             await settled(pilot)
             await steps(pilot)
 
-    with pytest.MonkeyPatch.context() as patch:
-        if not every_frame:
-            patch.setattr(Screen, "_compositor_refresh", _draw_at_rest)
-        asyncio.run(run())
+    asyncio.run(run())
 
 
 async def until(fact: Callable[[], object]) -> None:

@@ -182,7 +182,7 @@ def test_view(name: str, workspace: Path) -> None:
         await VIEWS[name](pilot)
         await matches_screens(pilot, name, *sizes_of(name)[1:])
 
-    drive(make_app(workspace), steps, SMALL, every_frame=True)
+    drive(make_app(workspace), steps, SMALL)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_view_that_starts_at_its_size(name: str, size: tuple[int, int], workspac
         await VIEWS[name](pilot)
         await matches_screens(pilot, name)
 
-    drive(make_app(workspace), steps, size, every_frame=True)
+    drive(make_app(workspace), steps, size)
 
 
 def test_no_match(workspace: Path) -> None:

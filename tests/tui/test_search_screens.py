@@ -139,4 +139,4 @@ def test_view(name: str, sizes: list[tuple[int, int]], workspace: Path) -> None:
         await reach(pilot)
         await matches_screens(pilot, name, *sizes[1:])
 
-    drive(make_app(workspace, changes=changes), steps, sizes[0], every_frame=True)
+    drive(make_app(workspace, changes=changes), steps, sizes[0])
