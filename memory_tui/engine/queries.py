@@ -267,12 +267,22 @@ class Queries:
     def warm(self, cancel: Stop) -> None:
         """Do ahead of the first question what only that has to do; without an index, or with a damaged one, nothing.
 
-        No model is loaded and no provider asked: the own vectors are a table. Raises Cancelled.
+        Nothing is indexed for it, no model is loaded and no provider asked: the own vectors are a table.
+        Raises Cancelled.
         """
-        with suppress(IndexUnavailable, QueryError):
-            # As written: where no note holds the word, every word of the index would be read to correct it.
-            evidence = self.gather("memory", cancel, by_words=self._plan.provider != "builtin", as_written=True)
-            self.rank(evidence, self._plan.settings)
+        from memory_tui.search.retrieve import SearchContext, gather
+
+        with suppress(IndexUnavailable, QueryError), self.reader_or_none() as store:
+            if store is None:
+                return
+            with cancel.around(store.interrupt), self.state(store) as known:
+                corpus = known.corpus
+                asked = self.embedded("memory", corpus.identity, by_words=self._plan.provider != "builtin")
+                # Where no note holds the word, every word of the index would be read to correct it.
+                context = SearchContext(
+                    store, corpus, known.dates, None, lists=known.lists, reads_time=False, spells=False, in_parts=False
+                )
+                self.rank(gather("memory", context, self._now(), "", asked), self._plan.settings)
 
     def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
         """What the index knows about each query with its source, all in one state, to be ranked before the next one.

@@ -236,7 +236,7 @@ def test_a_transcript_is_found_and_read_at_the_message(house: Path) -> None:
         assert "klmnopqrst" not in screen
         assert app.screen.pane.reader.cursor == 41, "the message is on line 42 of the file"
         await press(pilot, "e")
-        assert "not edited" in said(app) or "handed to an editor" in said(app)
+        assert "talk.jsonl is not a note" in said(app)
 
     app = opened(house)
     drive(app, steps)
