@@ -215,6 +215,24 @@ def growing(path: Path, size: int) -> Iterator[Callable[[bytes], None]]:
         os.close(descriptor)
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Callable[[bytes], None]]:
+    """Write the private file `path` piece by piece; it has its old bytes until all are there. Raises OSError.
+
+    For what is large. Of several processes that do so at once the last to end has its say.
+    """
+    sweep(path.parent, f".{path.name[:200]}.")
+    part, descriptor = _new_beside(path, PRIVATE)
+    try:
+        yield lambda piece: write_all(descriptor, piece)
+        calls.fsync(descriptor)
+        move_file(part, path)
+    finally:
+        # Half of it is of no use.
+        os.close(descriptor)
+        _discard(part)
+
+
 def publish_file(part: Path, path: Path) -> None:
     """Give the flushed file `part` the name `path`, unless another has it by now; `part` is gone. Raises OSError."""
     try:
@@ -235,6 +253,9 @@ def publish_file(part: Path, path: Path) -> None:
 
 def remove_file(path: Path) -> bool:
     """Remove the file `path` for good; False when there was none. Raises OSError; then it is there as before."""
+    if stat.S_ISDIR(_kind(path) or 0):
+        # It could be renamed, and then not be removed.
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     part = _part_of(path)
     try:
         calls.replace(path, part)
@@ -420,28 +441,38 @@ def _read_at(descriptor: int, start: int, size: int) -> bytes:
 def _beside(path: Path, data: bytes, mode: int | None) -> tuple[Path, int]:
     """A flushed file of `data` beside `path`, and its descriptor, which keeps others from sweeping it away."""
     sweep(path.parent, f".{path.name[:200]}.")
+    part, descriptor = _new_beside(path, PRIVATE if mode is not None else 0o666)
+    try:
+        write_all(descriptor, data)
+        if mode is not None:
+            calls.chmod(descriptor, mode)
+        calls.fsync(descriptor)
+        if _read_at(descriptor, 0, len(data) + 1) != data:
+            raise OSError(errno.EIO, "What was written is not in the file", str(part))
+    except BaseException:
+        # Ctrl-C among them.
+        os.close(descriptor)
+        _discard(part)
+        raise
+    return part, descriptor
+
+
+def _new_beside(path: Path, mode: int) -> tuple[Path, int]:
+    """An empty file beside `path` that is this process's alone, and its descriptor."""
     for _ in range(_TRIES):
         part = _part_of(path)
         try:
-            descriptor = calls.open(part, _NEW, PRIVATE if mode is not None else 0o666)
+            descriptor = calls.open(part, _NEW, mode)
         except FileExistsError:
             continue
         try:
-            if not _hold(descriptor, unknown=True) or not os.fstat(descriptor).st_nlink:
-                os.close(descriptor)
-                continue
-            write_all(descriptor, data)
-            if mode is not None:
-                calls.chmod(descriptor, mode)
-            calls.fsync(descriptor)
-            if _read_at(descriptor, 0, len(data) + 1) != data:
-                raise OSError(errno.EIO, "What was written is not in the file", str(part))
+            if _hold(descriptor, unknown=True) and os.fstat(descriptor).st_nlink:
+                return part, descriptor
         except BaseException:
-            # Ctrl-C among them.
             os.close(descriptor)
             _discard(part)
             raise
-        return part, descriptor
+        os.close(descriptor)
     raise OSError(errno.EEXIST, "No name for a temporary file is free", str(path))
 
 

@@ -70,7 +70,7 @@ def files(index: Path, sibling: Path | None = None) -> tuple[FileSize, ...]:
     others = files(sibling) if sibling is not None else ()
     kinds = {index.name: "index", rebuild_of(index).name: "beside"}
     found = []
-    for path in index.parent.glob(f"{index.name}*") if index.parent.is_dir() else ():
+    for path in (*index.parent.glob(f"{index.name}*"), *index.parent.glob(f".{index.name}.*.part")):
         try:
             size = path.stat().st_size
         except OSError:
@@ -93,8 +93,8 @@ def _belongs(table: str, place: str) -> bool:
 def _kind(name: str) -> str:
     if ".damaged-" in name:
         return "aside"
-    if name.endswith((".corpus", ".corpus.part")):
-        return "corpus"
-    if name.endswith((".postings", ".postings.part")):
-        return "postings"
+    for kind in ("corpus", "postings"):
+        # One that is being written has a number behind its name.
+        if name.endswith(f".{kind}") or (name.endswith(".part") and f".{kind}." in name):
+            return kind
     return "log" if name.endswith(("-wal", "-shm")) else "lock"

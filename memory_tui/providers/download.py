@@ -286,6 +286,9 @@ class _Fetch:
                 async for piece in response.aiter_bytes(_PIECE):
                     write(piece)
                     have += len(piece)
+                    if 0 < found.size < have:
+                        # It is not what was announced, and may have no end.
+                        break
                     self._progress(have, found.size)
         self._progress(have, found.size, last=True)
 

@@ -56,20 +56,11 @@ def writing(path: Path, header: Mapping[str, Any]) -> Iterator[Write]:
 
     A file of another program stays as it is, for which FileExistsError is raised. Raises OSError.
     """
-    part = path.with_name(f"{path.name}.part")
     if path.exists() and not read_beside(path, PAGE, whole=False).startswith(_MARK):
         raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
-    atomic.remove_file(part)
-    try:
-        with atomic.growing(part, 0) as write:
-            write(json.dumps(header).encode().ljust(PAGE))
-            yield write
-        atomic.move_file(part, path)
-    except BaseException:
-        # Half of it is of no use, and may be large.
-        with contextlib.suppress(OSError):
-            atomic.remove_file(part)
-        raise
+    with atomic.replacing(path) as write:
+        write(json.dumps(header).encode().ljust(PAGE))
+        yield write
 
 
 def header_of(path: Path) -> dict[str, Any]:

@@ -159,7 +159,7 @@ class IndexInMemory:
 
         Raises IndexUnavailable, Cancelled.
         """
-        if not PostingLists.of(store, index).mapped:
+        if not PostingLists.of(store, index).serves():
             postings_file.save(postings_file.path_of(index), store, stop)
 
     def refresh(self, store: ChunkSource) -> IndexInMemory:

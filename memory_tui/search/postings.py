@@ -178,10 +178,15 @@ class PostingLists:
         sizes = [(self._saved.size(form), len(self._chunks[form].rowids)) for form in self._saved.forms()]
         return all(now - then <= _NEW_SPARE + _NEW_SHARE * then for then, now in sizes)
 
+    def serves(self) -> bool:
+        """Whether who starts now needs no other postings file than there is; reads all of it."""
+        return self.mapped and self._saved is not None and self._saved.is_as_written()
+
     def refresh(self, store: ChunkSource) -> PostingLists:
         """The postings as they are now: these if nothing changed, else others whose making costs what changed."""
         with store.snapshot():
-            if store.uuid() != self.uuid or store.words.cut() != self._cut:
+            is_cut_short = self._saved is not None and self._saved.is_cut_short()
+            if is_cut_short or store.uuid() != self.uuid or store.words.cut() != self._cut:
                 return PostingLists.of(store)
             if store.generation() == self.generation:
                 return self

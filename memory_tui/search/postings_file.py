@@ -12,6 +12,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import json
+import mmap
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
 from memory_tui.search.corpus_file import PAGE, Write, header_of, mapped, padding, size_of, writing
 from memory_tui.source.protocol import ChunkSource
@@ -89,7 +89,6 @@ class SavedPostings:
     uuid: str
     generation: int
     cut: str
-    path: Path
     _data: npt.NDArray[np.uint8]
     _tables: dict[Form, _Tables]
     _is_whole: bool = field(default=True)
@@ -115,8 +114,29 @@ class SavedPostings:
         words = [letters[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
         return dict(zip(words, tables.counts.tolist(), strict=True))
 
+    def is_cut_short(self) -> bool:
+        """Whether another program cut off the end of the file: to read there ends the process."""
+        under: object = self._data
+        while isinstance(under, np.ndarray):
+            under = under.base
+        return isinstance(under, mmap.mmap) and under.size() < len(under)
+
+    def is_as_written(self) -> bool:
+        """Whether every word has its checksum; reads all of the file."""
+        for tables in self._tables.values():
+            order = np.argsort(tables.begins)
+            if len(order):
+                # The words stand one behind the other.
+                begins, last = tables.begins[order], order[-1]
+                size = (8 if tables.wide[last] else 5) * int(tables.counts[last])
+                data = self._data[int(begins[0]) : int(begins[-1]) + size - size % -4].view("<u4")
+                sums = np.add.reduceat(data, (begins - begins[0]) // 4, dtype=np.uint32)
+                if not np.array_equal(sums, tables.checks[order]):
+                    return False
+        return True
+
     def find(self, word: str, form: Form) -> tuple[Slots, Often] | None:
-        """The slots of the chunks that held a token, and how often; None where that is damaged: then the file goes."""
+        """The slots of the chunks that held a token, and how often; None where that is damaged: then nothing is."""
         tables = self._tables.get(form)
         if tables is None or not self._is_whole:
             return None
@@ -134,8 +154,6 @@ class SavedPostings:
         found = self._data[begin : begin + end]
         if _sum(self._data[begin : begin + end - end % -4]) != int(tables.checks[at]):
             self._is_whole = False
-            with contextlib.suppress(OSError):
-                atomic.remove_file(self.path)
             return None
         return found[: 4 * count].view("<i4"), found[4 * count :].view(kind)
 
@@ -225,7 +243,7 @@ def load(path: Path, store: ChunkSource) -> SavedPostings | None:
         tables = {form: _tables(data, _Place(*place)) for form, place in places.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    return SavedPostings(header["uuid"], header["generation"], header["cut"], path, data, tables)
+    return SavedPostings(header["uuid"], header["generation"], header["cut"], data, tables)
 
 
 def _sum(data: npt.NDArray[np.uint8]) -> int:

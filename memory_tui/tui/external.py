@@ -137,11 +137,16 @@ def export(view: View, question: str, tuning: Tuning, *, with_text: bool) -> Non
 
     begin = re.sub(r"\W+", "-", question.lower()).strip("-")[:40].strip("-") or "answer"
     held = "with the text of the notes, secrets masked" if with_text else "without the text of notes"
-    asked = f"One file, HTML or Markdown by its name, {held}, below {one_line(str(Path.cwd()))}"
+    try:
+        below = str(Path.cwd())
+    except OSError:
+        below = "a folder that is gone"
+    asked = f"One file, HTML or Markdown by its name, {held}, below {one_line(below)}"
 
     def typed(name: str | None) -> None:
         if name:
-            _export(view, question, tuning, Path(name).expanduser(), with_text=with_text)
+            out = Path(os.path.expanduser(name))  # noqa: PTH111 - an unknown user is no error
+            _export(view, question, tuning, out, with_text=with_text)
 
     view.app.push_screen(LineDialog("Export this answer", asked, "Write", value=f"report-{begin}.html"), typed)
 

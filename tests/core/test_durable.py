@@ -573,6 +573,9 @@ def test_a_folder_or_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Pat
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="not a regular file"):
         atomic.replace_file(tmp_path / "folder", b"new")
+    with pytest.raises(IsADirectoryError):
+        atomic.remove_file(tmp_path / "folder")
+    assert (tmp_path / "folder").is_dir(), "it keeps its name"
     (tmp_path / "secret").write_bytes(b"secret")
     (tmp_path / "link").symlink_to("secret")
     atomic.replace_file(tmp_path / "link", b"new")

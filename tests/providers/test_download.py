@@ -133,6 +133,23 @@ def test_a_file_in_another_format_is_not_kept(shelf: Shelf, background: Backgrou
     assert os.listdir(tmp_path) == []
 
 
+def test_of_a_file_without_end_no_more_is_taken_than_was_announced(
+    shelf: Shelf, background: Background, tmp_path: Path
+) -> None:
+    class Lying(dict[str, bytes]):
+        asked = 0
+
+        def get(self, name: str, default: object = None) -> Any:
+            self.asked += 1
+            return MODEL[:1000] if self.asked == 1 else MODEL
+
+    shelf.files, seen = Lying(), []
+    with pytest.raises(ProviderFailure, match="its size, checksum or format is another"):
+        get(background, URI, shelf, tmp_path, seen)
+    assert seen[-1].done < len(MODEL)
+    assert os.listdir(tmp_path) == []
+
+
 def test_foreign_files_stay_as_they_are(shelf: Shelf, background: Background, tmp_path: Path) -> None:
     foreign = {NAME + ".part": b"theirs", "other.gguf": b"GGUF theirs", NAME + ".0000.memory-tui-part": b"older"}
     for name, data in foreign.items():

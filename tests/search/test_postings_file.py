@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,11 @@ from memory_tui.cli.main import main
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
 from memory_tui.engine.engine import Engine
+from memory_tui.index import disk_usage
 from memory_tui.index.full_text import FullText
 from memory_tui.plan import Options
-from memory_tui.search import postings_file
+from memory_tui.search import corpus_file, postings_file
+from memory_tui.search.index_in_memory import IndexInMemory
 from memory_tui.search.postings import PostingLists
 from tests.search.test_postings import WORDS, text, write
 from tests.support.stores import SqliteMade
@@ -117,8 +120,9 @@ def test_a_file_that_does_not_fit_is_of_no_use(made: SqliteMade, saved: Path, da
     assert_as_fts5(lists, made, random.Random(1))
 
 
-def test_a_damaged_word_is_read_by_fts5_and_the_file_goes(made: SqliteMade, saved: Path) -> None:
-    data = bytearray(saved.read_bytes())
+def test_a_damaged_word_is_read_by_fts5_until_the_file_is_written_anew(made: SqliteMade, saved: Path) -> None:
+    whole = saved.read_bytes()
+    data = bytearray(whole)
     data[4096:4200] = bytes(104)
     saved.write_bytes(data)
     with made.reader() as store:
@@ -130,7 +134,34 @@ def test_a_damaged_word_is_read_by_fts5_and_the_file_goes(made: SqliteMade, save
                 store.words.match([word], "plain", "any"),
             )
             assert [column.tolist() for column in ours] == [column.tolist() for column in theirs]
-        assert not saved.exists()
+        assert saved.read_bytes() == data, "who only asks writes nothing"
+        IndexInMemory.save_postings(store, made.path, Stop())
+        assert saved.read_bytes() == whole
+
+
+def test_a_file_that_is_cut_short_while_it_is_mapped_ends_no_process(made: SqliteMade, saved: Path) -> None:
+    with made.reader() as store:
+        lists = PostingLists.of(store, made.path)
+        lists.match(store.words, ["rose", "oak"], "plain", "any")
+        os.truncate(saved, 100)
+        assert not lists.refresh(store).mapped
+        assert_as_fts5(lists.refresh(store), made, random.Random(2))
+
+
+def test_two_who_write_it_at_once_never_give_it_half_a_text(saved: Path) -> None:
+    with corpus_file.writing(saved, {"format": 1, "who": "first"}) as first:
+        first(b"1" * 50)
+        with corpus_file.writing(saved, {"format": 1, "who": "second"}) as second:
+            second(b"2" * 50)
+        assert saved.read_bytes()[4096:] == b"2" * 50
+        first(b"1" * 50)
+    assert saved.read_bytes()[4096:] == b"1" * 100
+    assert not list(saved.parent.glob("*.part")), "nothing is left"
+    dead = saved.with_name(f".{saved.name}.1-1.part")
+    dead.write_bytes(bytes(9))
+    assert [file.what for file in disk_usage.files(saved.with_suffix("")) if file.bytes == 9] == ["postings"]
+    with corpus_file.writing(saved, {"format": 1}):
+        assert not dead.exists(), "what a killed process left goes"
 
 
 def test_a_file_of_another_program_stays(made: SqliteMade) -> None:
@@ -149,7 +180,7 @@ def test_a_save_that_is_stopped_leaves_the_file_as_it_was(made: SqliteMade, save
     with made.reader() as store, pytest.raises(Cancelled):
         postings_file.save(saved, store, stop)
     assert saved.read_bytes() == before
-    assert not saved.with_name(f"{saved.name}.part").exists()
+    assert not list(saved.parent.glob("*.part"))
 
 
 def test_it_is_written_by_commands_that_index_and_in_the_background(tmp_path: Path) -> None:

@@ -85,6 +85,16 @@ def test_the_answer_is_exported_under_the_knobs_as_they_are_and_no_file_is_lost(
         await press(pilot, "X", *["backspace"] * 4, *"md", "enter")
         await until(lambda: said(app) == "report-router-vlan.md is there already. Give another name.")
         assert out.read_text() == "mine"
+        await press(pilot, "X")
+        app.screen.query_one(Input).value = "~nobody-of-this-name/report.md"
+        await press(pilot, "enter")
+        await until(lambda: said(app).startswith("~nobody-of-this-name/report.md cannot be written"))
+        app.screen.query_one(Input).value = ""
+        (tmp_path / "gone").mkdir()
+        monkeypatch.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        await press(pilot, "X")
+        assert app.screen.query_one(Input).value == "report-router-vlan.html"
 
     drive(app, steps)
 
