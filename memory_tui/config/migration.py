@@ -18,7 +18,7 @@ SECTION = "memory.search"
 
 _OLD_NAME = "memorySearch"
 _MOVED = MappingProxyType({"maxResults": "query.maxResults"})
-"""Keys that moved inside of the section."""
+"""Keys that moved inside the section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _qmd(tree: Node) -> Iterator[Migration]:
         yield Migration(
             "memory.qmd.paths",
             f"{SECTION}.extraPaths",
-            "paths outside of the workspace stay searched",
+            "paths outside the workspace stay searched",
             Position.of(paths, "memory.qmd.paths"),
         )
     sessions = tree.get("memory", "qmd", "sessions", "enabled")

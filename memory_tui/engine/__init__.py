@@ -16,7 +16,7 @@
 - index_check: The index check reads an index from end to end, or asks the provider for one of its vectors anew. ->
   problems
 - indexer: The indexer keeps the index up to date in the background. -> Indexer
-- open_index: The index is opened for writing. -> IndexOpener
+- open_index: The index is opened by its writer. -> IndexOpener
 - openclaw_answer: What OpenClaw itself gives its agent for a query, beside what the files say. -> own_answer
 - past_questions: Past questions are asked again. -> past_questions
 - provider_setup: The provider of an index run is tested before it replaces the one in use. -> Providers

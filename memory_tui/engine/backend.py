@@ -1,7 +1,7 @@
 """The backend decides who answers: QMD where it was chosen, else the built-in index, which is QMD's fallback.
 
 A failure is written beside QMD's index, so that it costs one search of one process, and the next ones nothing. QMD is
-then left alone for half a minute, and longer after each failure, until a probe outside of any search succeeds.
+then left alone for half a minute, and longer after each failure, until a probe outside any search succeeds.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class Backend:
                 raise Cancelled
 
     def document(self, path: str) -> Document | None:
-        """A file outside of the workspace that QMD's hits call `qmd/collection/path`; None for every other path.
+        """A file outside the workspace that QMD's hits call `qmd/collection/path`; None for every other path.
 
         Raises PathRefused, Unreadable.
         """

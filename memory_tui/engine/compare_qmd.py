@@ -70,7 +70,7 @@ def _explained(engine: Engine, evidence: Evidence, theirs: QmdAnswer, row: Share
 
     if row.builtin is None and row.qmd is not None:
         if row.qmd.path.startswith("qmd/"):
-            return replace(row, why_not_builtin="It is outside of the notes that are indexed here.")
+            return replace(row, why_not_builtin="It is outside the notes that are indexed here.")
         found = engine.queries.why(evidence, row.qmd.path, row.qmd.start_line)
         return replace(row, why_not_builtin=one_line(wording.account(found)))
     if row.qmd is None and row.builtin is not None:

@@ -1,4 +1,4 @@
-"""The index is opened for writing. It is found and checked, and replaced where it is damaged."""
+"""The index is opened by its writer. It is found and checked, replaced where it is damaged, and closed."""
 
 from __future__ import annotations
 

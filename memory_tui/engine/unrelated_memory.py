@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _UNRELATED = state_db.Table("unrelated_evidence")
 _GROWN = 1.5
-"""A note more or less hardly moves what unrelated questions reach."""
+"""By how much the chunks grow or shrink before it is measured again; less hardly moves it."""
 LATER_SECONDS = 5.0
-"""A start has other work first, and a command ends before."""
+"""Seconds from a request to the work; a start has other work first, and a command ends before."""
 
 
 class UnrelatedMemory:

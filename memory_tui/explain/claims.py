@@ -37,7 +37,7 @@ class AbsentWords:
 
 @dataclass(frozen=True, slots=True)
 class InvisibleToTokenizer:
-    """Texts hold each of `words`, but inside of what the tokenizer of `profile` takes for one longer word.
+    """Texts hold each of `words`, but inside what the tokenizer of `profile` takes for one longer word.
 
     With `part_of` they are parts of words of the question, each of which it takes for one word that no text holds.
     """

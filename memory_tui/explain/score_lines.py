@@ -79,7 +79,7 @@ def _quotient(shown: Sequence[float], score: float, digits: int) -> bool:
 
 
 def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
-    """What the second stage found inside of the chunk, and what both stages count; nothing where none ran."""
+    """What the second stage found inside the chunk, and what both stages count; nothing where none ran."""
     part = candidate.second
     share = ScoreLine("first", "share of the first stage", "x", candidate.first_share, digits)
     if part is None:

@@ -79,7 +79,7 @@ class NoWord:
 class NotMatched:
     """Full-text search did not match: of `words` the chunk lacks `absent`, and `nowhere` occur in no chunk at all.
 
-    `join` AND needs all of them, OR any. Of those that it lacks the text holds the letters of `hidden`, but inside of
+    `join` AND needs all of them, OR any. Of those that it lacks the text holds the letters of `hidden`, but inside
     what the tokenizer takes for a longer word.
     """
 

@@ -193,7 +193,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
         below = chunk is not None and added and chunk.start_line > 1
         parts.append(f"{'not in its lines or date' if below else 'missing'}: {', '.join(missing)}")
     if unseen:
-        parts.append(f"inside of longer words, not seen: {', '.join(unseen)}")
+        parts.append(f"inside longer words, not seen: {', '.join(unseen)}")
     if dropped := [left_out(one, _whole(one.words, trace)) for one in claims.left_out(trace.plan, trace.profile)]:
         parts.append(f"left out: {', '.join(dropped)}")
     if say_how and trace.plan.time:

@@ -317,7 +317,7 @@ def _lacked(gate: NotMatched) -> str:
     elif lacks:
         said.append(f"it lacks {_listed(lacks)}")
     if gate.hidden:
-        inside = "inside of a longer word" if len(gate.hidden) == 1 else "inside of longer words"
+        inside = "inside a longer word" if len(gate.hidden) == 1 else "inside longer words"
         said.append(f"it holds {_listed(gate.hidden)} only {inside}, where this tokenizer cannot see it")
     return "; ".join(said)
 
@@ -545,7 +545,7 @@ def word_claim(claim: WordClaim) -> str:
                     f"{claim.profile} takes for {one}."
                 )
             return (
-                f"Notes hold {_listed(claim.words)}, but only inside of longer words, where profile "
+                f"Notes hold {_listed(claim.words)}, but only inside longer words, where profile "
                 f"{claim.profile} cannot see {them}."
             )
         case SearchedInPieces():
@@ -575,7 +575,7 @@ def _next_word(said: Sequence[object]) -> str:
     if AbsentWords in kinds:
         return "Try another word for it."
     if NoChunkHoldsAll in kinds:
-        return "Use fewer words, or the profile recommended, which accepts any of them."
+        return f"Use fewer words, or the profile {OWN}, which accepts any of them."
     return "Try other words."
 
 

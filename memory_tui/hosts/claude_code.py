@@ -109,7 +109,7 @@ def auto_memory(project: Path) -> Path:
 
 
 def _repository(folder: Path) -> Path:
-    """The root of the repository that `folder` is in, of a worktree that of the main one; `folder` outside of any."""
+    """The root of the repository that `folder` is in, of a worktree that of the main one; `folder` outside any."""
     root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
     try:
         word, _, named = (root / ".git").read_text("utf-8").strip().partition(" ")

@@ -152,7 +152,7 @@ class SaidAlmostTwice(InboxClaim):
 
 @dataclass(frozen=True, slots=True)
 class CloseInMeaning(InboxClaim):
-    """The chunks of both are each other's nearest outside of their notes, with this cosine; their words differ."""
+    """The chunks of both are each other's nearest outside their notes, with this cosine; their words differ."""
 
     twin: str
     cosine: float

@@ -29,7 +29,7 @@ class QmdHit:
     """One hit, number `rank` of QMD's answer; lines are 1-based and inclusive, clamped to the file as it is.
 
     `score` is QMD's own number, which is not comparable with any other; `path` is the stored path of the note, or
-    `qmd/collection/path` outside of the workspace.
+    `qmd/collection/path` outside the workspace.
     """
 
     rank: int

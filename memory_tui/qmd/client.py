@@ -244,7 +244,7 @@ class QmdClient:
         absolute = os.path.realpath(os.path.join(collection.path, below))  # noqa: PTH118
         root = os.path.realpath(collection.path)
         if not absolute.startswith(root.rstrip(os.sep) + os.sep):
-            raise PathRefused(f"{path} leads out of its collection.", "Only files inside of a collection are read.")
+            raise PathRefused(f"{path} leads out of its collection.", "Only files inside a collection are read.")
         try:
             status = os.lstat(absolute)
         except OSError as error:

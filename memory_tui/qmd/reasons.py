@@ -137,7 +137,7 @@ class QmdLacksWords(QmdReason):
 
     @property
     def sentence(self) -> str:
-        """Which, and what QMD wants."""
+        """The sentence with the words, and with what QMD asks of a note."""
         first, *others = self.words
         more = f" (nor {', '.join(others)})" if others else ""
         return f"The note lacks the word {first}{more}, and QMD gives only notes that hold every word of the question."
@@ -153,7 +153,7 @@ class RuledOut(QmdReason):
 
     @property
     def sentence(self) -> str:
-        """Which word."""
+        """The sentence with the word."""
         return f"The note holds {self.word}, which the question rules out."
 
 
@@ -167,7 +167,7 @@ class BelowQmdsLimit(QmdReason):
 
     @property
     def sentence(self) -> str:
-        """Both numbers."""
+        """The sentence with the rank and the number of hits."""
         return f"QMD has the note at rank {self.rank}, and only {plural(self.given, 'hit')} are given."
 
 

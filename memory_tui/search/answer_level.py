@@ -7,16 +7,7 @@ those that everybody uses. How rare a word is in the language is told by the voc
 meaning is compared. Their weighted sum is compared with what unrelated questions reach in the same notes, because a
 language, a style and a length of notes each move it; no hit, no score, no knob of the ranking changes it.
 
-The weights were picked by hand from a grid, by what FriendsQA and MemoryBank (English) reach, each by questions of its
-own against those of the other, and by XQuAD (German) between equals; the threshold of pairs of characters by MemoryBank
-(Chinese). So all four were in sight. Weights that saw less do less well: fitted on MemoryBank (English) alone,
-FriendsQA has 9.2 to 9.6 % of its own doubted and 82.3 to 82.5 % of the others told; fitted on FriendsQA alone,
-MemoryBank (English) has 3.0 to 8.1 % doubted and 92.0 to 95.8 % told (with a threshold of 8.4 points).
-
-The threshold holds without the set that it is tried on: set
-where two of the three doubt a twentieth, it doubts 3.0, 9.9 and 0.8 % of the third (MemoryBank, FriendsQA, XQuAD) and
-tells 94.8, 94.5 and 100 % of the questions of others. By words alone, midway between the worst two of the others, it
-doubts 6.1, 8.7 and 5.4 % and tells 92.5, 91.2 and 100 %.
+`tests/bench/README.md` says how the weights were picked, and how well they hold on notes that they were not picked on.
 """
 
 from __future__ import annotations
@@ -85,13 +76,13 @@ class AnswerSignals:
 
 WEIGHTS = _WINDOW, _CLOSENESS, _MEANING, _RAREST, _HELD = 3.0, 9.0, 3.0, 7.5, 5.5
 _USUAL_COSINE = 0.5
-"""Between the cosines of questions that are answered and of those that are not."""
+"""The cosine that the sum takes where no meaning was compared."""
+_NEAR_COSINE = 0.5
+"""The cosine from which a window is near in meaning: between those of questions that are answered and of others."""
 _APART: Mapping[Kind, float] = MappingProxyType({"words": 7.8, "words alone": 6.5, "pairs": 1.85, "pairs alone": 1.85})
+"""Points above unrelated questions at which an answer is as likely as not; rare evidence needs fewer."""
 _STEEPNESS_PAIRS = 1.6
-"""Words alone, without like ones, meet too rarely for as many points, and pairs of characters more so.
-
-That of words is 7.8, because every set doubts at most a tenth and tells nine tenths from 7.4 to 8.4.
-"""
+"""How much each point of pairs of characters counts: they meet too rarely for as many points as words."""
 _TOUCHED = 0.2
 """The share of unrelated questions that notes about everything may answer: those that reach most are left out."""
 
@@ -184,8 +175,8 @@ class AnswerLevel:
 
     From `doubt_below` on it is found; under `nothing_below` nothing, unless a window is as near in meaning as those of
     answered questions, or holds a word where meaning was not compared. In all other cases there are only notes nearby.
-    The likelihood is the logistic of how many points the evidence is above that of `unrelated` questions, less 7.8; by
-    words alone less 6.5; for pairs of characters less 1.85, where each point counts 1.6.
+    The likelihood is the logistic of how many points the evidence is above that of `unrelated` questions, less
+    `signals.apart`, where each point counts `signals.steepness`.
     """
 
     level: Level
@@ -248,7 +239,7 @@ def level_of(signals: AnswerSignals, settings: Settings, unrelated: ByKind) -> A
     level: Level = "found" if value >= doubt_below else "nearby only"
     # A question by a date shares no word with the line that answers it; of a question in signs that no word list cuts,
     # an answer holds one pair of many.
-    near = signals.coverage > 0 if signals.cosine is None else signals.cosine >= _USUAL_COSINE
+    near = signals.coverage > 0 if signals.cosine is None else signals.cosine >= _NEAR_COSINE
     if value < min(nothing_below, doubt_below) and not near:
         level = "nothing holds these words"
     return AnswerLevel(level, value, signals, doubt_below, nothing_below, than)

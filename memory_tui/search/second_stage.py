@@ -388,7 +388,7 @@ def passage_table() -> StaticTable:
 
 
 class SecondStage:
-    """What a question finds inside of chunks; each is measured when a ranking puts it among its first candidates.
+    """What a question finds inside chunks; each is measured when a ranking puts it among its first candidates.
 
     `reference` are the rows that idf of trigrams and mean lengths are of, which no knob changes. `texts` gives those
     of rows. Meaning counts by how much of the question the table knows: at 0 words alone count, as they do where there
@@ -470,7 +470,7 @@ class SecondScores:
     """What the second stage gives candidates: arrays of (rules, candidates), `best` of (parts, rules, measures).
 
     `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1, of which `weight` (rules,
-    1) counts, and `part` the number of the part of the question that gives it, -1 outside of them. `beside` is the
+    1) counts, and `part` the number of the part of the question that gives it, -1 outside them. `beside` is the
     better candidate for whose sake one loses `lost` points, -1 where it loses none.
     """
 

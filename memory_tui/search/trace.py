@@ -169,7 +169,7 @@ class MeasurePart:
 
 @dataclass(frozen=True, slots=True)
 class SecondPart:
-    """What the second stage found inside of a chunk; without `measures` it was not among those looked into.
+    """What the second stage found inside a chunk; without `measures` it was not among those looked into.
 
     `score` is the sum of what the measures give, of which `weight` counts: `points`. It `lost` points because it
     stands `beside` a better candidate. `line` is the line of the note that answers best, `window` the first and last
@@ -320,7 +320,7 @@ class Losers(Lazy[Candidate]):
 class Elsewhere:
     """Where words of a question stand that the index did not find.
 
-    `uncut` stand in the text of indexed chunks, inside of what the tokenizer takes for one word. `held` names for a
+    `uncut` stand in the text of indexed chunks, inside what the tokenizer takes for one word. `held` names for a
     word the first note that holds it and waits to be indexed. Of `waiting` notes `unread` were not looked through.
     Only of the words `looked` is all of this known. `parts` names for a word that no text holds a part of it that one
     does. Those of `uncut` that are `whole` somewhere are one word there, but were searched for in pieces.
@@ -360,7 +360,7 @@ class QueryPlan:
 
     `fts_query` is empty when no word is left. `time` is the days the query
     speaks of, in figures, and `time_words` the words that name them, which are not searched.
-    `inside` tells that words are found inside of longer ones as well. `common` are those of the `dropped` that went
+    `inside` tells that words are found inside longer ones as well. `common` are those of the `dropped` that went
     because more than half of the chunks hold them.
     """
 

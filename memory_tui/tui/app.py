@@ -261,17 +261,17 @@ class MemoryApp(GlobalActions):
             super().clear_selection()
 
     def _end_batch(self) -> None:
-        """Let the views behind a dialogue be laid out too, not only the screen in front.
+        """Let the views behind a dialog be laid out too, not only the screen in front.
 
         Textual drops the idle time of a screen while updates are batched, and wakes only the app afterwards. A view
-        that changed just before a dialogue was pushed would stay as it was until the dialogue closes.
+        that changed just before a dialog was pushed would stay as it was until the dialog closes.
         """
         super()._end_batch()
         with suppress(ScreenStackError):
-            # It may be in front until a dialogue that is on its way covers it.
+            # It may be in front until a dialog that is on its way covers it.
             self.screen.check_idle()
             for screen in self._background_screens:
-                # The dialogue shows what is behind it as that was drawn last, so it is drawn after it.
+                # The dialog shows what is behind it as that was drawn last, so it is drawn after it.
                 screen.call_after_refresh(self.screen.refresh)
 
     async def on_event(self, event: events.Event) -> None:

@@ -77,7 +77,7 @@ class GlobalActions(App[int]):
 
     @property
     def view(self) -> View | None:
-        """The view in front; None while a dialogue or the palette is."""
+        """The view in front; None while a dialog or the palette is."""
         return self.screen if isinstance(self.screen, View) else None
 
     @property

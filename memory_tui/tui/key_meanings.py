@@ -158,7 +158,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(_MEANINGS)
 ALWAYS: Mapping[str, str] = MappingProxyType(
     {"do": "enter", "back": "escape", "next pane": "tab", "previous pane": "shift+tab"}
 )
-"""Meaning -> the key that it keeps, because boxes and dialogues have it too."""
+"""Meaning -> the key that it keeps, because boxes and dialogs have it too."""
 WHILE_TYPING = ("quit", "save", "watch", "find text", "up", "down")
 """Meanings that are wanted where letters are text: one of their keys is no letter."""
 _NAMED = (
@@ -246,7 +246,7 @@ def keys_given(given: Mapping[str, object]) -> tuple[dict[str, tuple[str, ...]],
         keys = tuple(dict.fromkeys(_WRITTEN.get(key, key) for key in written))
         faults += [f'"{name}": {why}' for key in keys if (why := _refusal(key))]
         if name in ALWAYS and ALWAYS[name] not in keys:
-            faults.append(f'"{name}" keeps {shown(ALWAYS[name])}, which boxes and dialogues have too: add it.')
+            faults.append(f'"{name}" keeps {shown(ALWAYS[name])}, which boxes and dialogs have too: add it.')
         if name in WHILE_TYPING and all(is_letter(key) for key in keys):
             faults.append(f'"{name}" needs a key that is no letter, because it is wanted while typing.')
         found[name] = keys

@@ -25,7 +25,7 @@ PART_SECONDS = 0.2
 HELD_SECONDS = 3.0
 """How long keys wait at most for a screen that is not ready for them yet."""
 LEAVING = ("escape", "ctrl+c", *MEANINGS["quit"].keys)
-"""Keys that nobody has to wait with."""
+"""Keys that act at once."""
 
 
 Step = Callable[[], Awaitable[None]]

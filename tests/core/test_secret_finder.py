@@ -190,10 +190,6 @@ def test_keys_in_the_documented_shape_of_a_service_are_found_wherever_they_stand
     assert len(missed) <= SAMPLES_EACH // 100, missed
 
 
-def test_the_services_are_many() -> None:
-    assert len(SERVICES) >= 35
-
-
 def test_passwords_are_found_however_they_are_labelled() -> None:
     asked, missed = 0, []
     for form in LABELS:

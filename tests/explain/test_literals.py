@@ -49,7 +49,7 @@ LABELS = {
     " Enter switches decay on to show what would fade; {} undoes it.",
     "Type a query; the hits appear while you type.",
     "The agent's hits come first. Below a line are the chunks it does not get, each with the reason.",
-    "This file is outside of the workspace. Choose another hit.",
+    "This file is outside the workspace. Choose another hit.",
     "Reading the log of recalls ...",
 }
 """Titles, prompts, progress, what a key does."""

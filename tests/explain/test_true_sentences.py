@@ -62,7 +62,7 @@ def empty(trace: Trace) -> str:
 
 @pytest.fixture
 def chinese(notes: Path) -> Path:
-    """A password in every line, inside of clauses."""
+    """A password in every line, inside clauses."""
     (notes / "MEMORY.md").write_text("# 事实\n" + "".join(f"- 路由器第{i}的密码是写在柜子里的\n" for i in range(120)))
     (notes / "memory" / "2026-11-18.md").write_text("我的WiFi密码在纸上\nThe router is documented\n")
     return notes
@@ -99,7 +99,7 @@ def test_a_chunk_that_holds_a_word_is_not_said_to_lack_it(chinese: Path, opened:
     said = wording.sentence(engine.queries.why(evidence, "MEMORY.md", 2).fate)
     assert "lacks" not in said
     assert "none of" not in said.lower()
-    assert 'It holds "路由器", "密码" only inside of longer words' in said
+    assert 'It holds "路由器", "密码" only inside longer words' in said
 
 
 # --- age, variety, settings: alone or not ---------------------------------------------------------------------------

@@ -37,7 +37,7 @@ Run all tests before a commit.
 
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The memory of a repository, from a folder deep inside of it."""
+    """The memory of a repository, from a folder deep inside it."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     for name in ("STATE", "CACHE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))

@@ -490,7 +490,9 @@ def test_a_run_that_prints_nothing_is_ended_at_its_time(tmp_path: Path) -> None:
     assert time.monotonic() - began < LONG
 
 
-def test_the_paths_of_answers(ready: Bench, paths: Callable[[Any], list[str]]) -> None:
+def test_a_hit_outside_the_workspace_is_named_by_its_collection(
+    ready: Bench, paths: Callable[[Any], list[str]]
+) -> None:
     folder = ready.folder / "more"
     folder.mkdir()
     (folder / "a.md").write_text("Router in a book\n")

@@ -261,7 +261,7 @@ def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkey
         assert measured.wait(30)
 
 
-def test_it_waits_for_nobody_who_closes() -> None:
+def test_requested_upkeep_does_nothing_once_stopped() -> None:
     stop, calls = Stop(), list[Stop]()
     IdleUpkeep(calls.append, stop).request()
     [thread] = [one for one in threading.enumerate() if one.name == "engine-upkeep"]
@@ -271,7 +271,7 @@ def test_it_waits_for_nobody_who_closes() -> None:
     assert calls == []
 
 
-def test_it_measures_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_request_starts_no_second_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_tui.engine.unrelated_memory.LATER_SECONDS", 0.0)
     begun, done = threading.Semaphore(0), threading.Event()
 
@@ -287,7 +287,7 @@ def test_it_measures_once_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     done.set()
 
 
-def test_openclaw_says_nothing_of_it(engine: Engine) -> None:
+def test_openclaw_profiles_give_no_level(engine: Engine) -> None:
     settings = engine.plan.with_profile("openclaw-2026.3")
     trace = engine.queries.rank(engine.queries.gather("omada"), settings)
     assert trace.level is None

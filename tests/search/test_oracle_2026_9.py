@@ -1,7 +1,7 @@
 """The recorded answers of OpenClaw 2026.9.6, for every recorded configuration and query.
 
 bm25 ties by row, so the index is written in the recorded order of files; equal distances stand as sqlite-vec 0.1.9
-leaves them (section 7.5 of the specification), because the recorded program cuts inside of such ties.
+leaves them (section 7.5 of the specification), because the recorded program cuts inside such ties.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ async def ask(pilot: Pilot[int], question: str) -> None:
 
 
 def lines_of(app: MemoryApp) -> list[str]:
-    """The screen as text, line by line, with what is behind a dialogue, as Textual draws it."""
+    """The screen as text, line by line, with what is behind a dialog, as Textual draws it."""
     visible_screen_stack.set(app._background_screens)
     return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
 
@@ -298,7 +298,7 @@ async def matches_screens(pilot: Pilot[int], name: str, *larger: tuple[int, int]
     app = pilot.app
     assert isinstance(app, MemoryApp)
     matches_screen(app, name)
-    # What shows behind a dialogue is drawn only after it; such a screen is compared at the size that it started at.
+    # What shows behind a dialog is drawn only after it; such a screen is compared at the size that it started at.
     assert not (larger and seen_through(app))
     for size in larger:
         await pilot.resize_terminal(*size)

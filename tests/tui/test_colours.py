@@ -265,7 +265,7 @@ def test_the_parts_of_a_widget_have_the_styles_that_textual_would_give_them_now(
 
 
 @pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
-def test_a_dialogue_keeps_what_is_behind_it_in_sight(
+def test_a_dialog_keeps_what_is_behind_it_in_sight(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment.items():

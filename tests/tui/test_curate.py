@@ -824,7 +824,7 @@ def test_the_screens(workspace: Path, size: tuple[int, int]) -> None:
     app = make_app(workspace)
 
     async def matches(name: str) -> None:
-        # What is behind a dialogue is drawn a frame after it.
+        # What is behind a dialog is drawn a frame after it.
         await until(lambda: "HYBRID" in text_of(app))
         matches_screen(app, name)
 

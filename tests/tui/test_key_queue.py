@@ -220,7 +220,7 @@ def test_enter_asks_about_the_line_that_the_list_shows(app: MemoryApp) -> None:
     drive(app, steps)
 
 
-def test_keys_after_a_dialogue_that_a_key_closes_reach_the_view(app: MemoryApp) -> None:
+def test_keys_after_a_dialog_that_a_key_closes_reach_the_view(app: MemoryApp) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         await burst(pilot, "o", "x", "escape", "question_mark", "escape", "3", "1", "slash", *QUESTION, "enter", "3")
         assert isinstance(app.screen, IndexView)
@@ -236,7 +236,7 @@ def test_a_judgement_is_of_the_hit_that_was_asked_about(app: MemoryApp) -> None:
         hit = results.hit
         assert hit is not None
         await press(pilot, "v")
-        # Meanwhile the list changes below the dialogue, as it does when notes change.
+        # Meanwhile the list changes below the dialog, as it does when notes change.
         results.go(results.cursor + 2)
         assert results.hit is not hit
         await press(pilot, "y")

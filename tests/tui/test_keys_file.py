@@ -58,6 +58,9 @@ def test_a_bad_file_changes_no_key_and_says_so(tmp_path: Path, content: bytes) -
 
 def test_no_file_says_nothing(tmp_path: Path) -> None:
     assert load_keys(tmp_path / "keys.toml") == ""
+
+
+def test_a_folder_in_place_of_the_file_cannot_be_read(tmp_path: Path) -> None:
     assert "cannot be read" in load_keys(tmp_path)
 
 

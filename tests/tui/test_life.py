@@ -264,7 +264,7 @@ def test_the_watcher_is_switched_and_says_so(tmp_path: Path) -> None:
     drive(app, steps, (160, 36))
 
 
-def test_the_event_log_can_be_held(tmp_path: Path) -> None:
+def test_a_paused_log_shows_news_after_resume(tmp_path: Path) -> None:
     app = make_app(sample(tmp_path / "notes"))
 
     async def steps(pilot: Pilot[int]) -> None:
@@ -277,7 +277,7 @@ def test_the_event_log_can_be_held(tmp_path: Path) -> None:
     drive(app, steps)
 
 
-def test_days_are_walked(tmp_path: Path) -> None:
+def test_brackets_step_through_days_and_stop_at_the_oldest(tmp_path: Path) -> None:
     app = make_app(sample(tmp_path / "notes"))
 
     async def steps(pilot: Pilot[int]) -> None:

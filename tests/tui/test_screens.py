@@ -249,7 +249,7 @@ def test_too_small(size: tuple[int, int], workspace: Path) -> None:
     drive(app, steps, size)
 
 
-def test_a_screen_that_changed_with_a_dialogue_is_laid_out_behind_it(workspace: Path) -> None:
+def test_a_screen_that_changed_with_a_dialog_is_laid_out_behind_it(workspace: Path) -> None:
     """Textual drops the idle time of a screen while updates are batched, and wakes only the screen in front."""
     app = make_app(workspace)
 
@@ -274,8 +274,8 @@ def test_a_screen_that_changed_with_a_dialogue_is_laid_out_behind_it(workspace: 
     drive(app, steps)
 
 
-def test_a_screen_that_is_laid_out_behind_a_dialogue_is_drawn_whole(workspace: Path) -> None:
-    """Laying a screen out from the dialogue in front stops its timer, whatever is still to be drawn of it."""
+def test_a_screen_that_is_laid_out_behind_a_dialog_is_drawn_whole(workspace: Path) -> None:
+    """Laying a screen out from the dialog in front stops its timer, whatever is still to be drawn of it."""
     app = make_app(workspace)
 
     async def steps(pilot: Pilot[int]) -> None:

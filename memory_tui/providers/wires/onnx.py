@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).with_name("onnx_worker.py")
 _TEXTS = 16
-"""So many are asked for at once: a question waits for no more of them."""
+"""The most texts in one request to the model: a question waits for no more of them."""
 
 
 def _make(settings: ProviderSettings) -> Provider:

@@ -53,7 +53,7 @@ class LineDialog(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         """What for, the box, and the buttons."""
-        with Vertical(id="dialogue") as box:
+        with Vertical(id="dialog") as box:
             box.border_title = self._title
             yield Static(self._explained, markup=False)
             yield Box(placeholder="", id="line")
@@ -98,7 +98,7 @@ class Confirm(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         """The question, and two buttons."""
-        with Vertical(id="dialogue") as box:
+        with Vertical(id="dialog") as box:
             box.border_title = self._title
             yield Static(self._text, markup=False)
             with Horizontal():
@@ -184,7 +184,7 @@ class Prompt(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         """The box, what it wants, and the proposals."""
-        with Vertical(id="dialogue") as frame:
+        with Vertical(id="dialog") as frame:
             frame.border_title = Content(self._title)
             box = Box(placeholder=self._hint, id="answer")
             box.value = self._value
@@ -323,7 +323,7 @@ class Picker(Dialog[str]):
     def on_mount(self) -> None:
         """All names, until something is typed."""
         self._narrow("")
-        # What is behind was not drawn yet when another dialogue has just gone.
+        # What is behind was not drawn yet when another dialog has just gone.
         self.call_after_refresh(self.refresh)
 
     @on(Input.Changed)
@@ -470,7 +470,7 @@ class Preview(Dialog[str]):
         """Show the change; enter makes it, and undo takes it back."""
         self.query_one(DiffList).show(self._planned.lines)
         self.query_one("#yes").focus()
-        # What is behind was not drawn yet when another dialogue has just gone.
+        # What is behind was not drawn yet when another dialog has just gone.
         self.call_after_refresh(self.refresh)
 
     def on_resize(self) -> None:

@@ -38,7 +38,7 @@ def also(done: AppliedChange) -> str:
 
 
 class Proposals(Part):
-    """What changes notes in a view, and the way back; `made` hears that notes are other ones now."""
+    """What changes notes in a view, and the way back; `made` is called after notes changed."""
 
     def __init__(self, view: View, made: Callable[[], object] = lambda: None) -> None:
         super().__init__(view)

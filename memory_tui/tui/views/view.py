@@ -345,7 +345,7 @@ class View(Screen[None]):
         self.app.push_screen(reader)
 
     def _screen_resized(self, size: Size) -> None:
-        """Wake this view behind a dialogue: laying it out from there stops its timer, whatever is still to be drawn."""
+        """Wake this view behind a dialog: laying it out from there stops its timer, whatever is still to be drawn."""
         super()._screen_resized(size)
         self.check_idle()
 

@@ -39,7 +39,7 @@ STEPS: Sequence[Step] = (
     ),
     Step(
         "Promote, and undo",
-        "What an agent should always know belongs into MEMORY.md. Every change is shown first.",
+        "What an agent should always know belongs in MEMORY.md. Every change is shown first.",
         f"Press {key_of('view 1')}, {key_of('down')} to a daily log, {key_of('next pane')}, "
         f"{key_of('down')} to a line, {key_of('promote')}, enter. {key_of('undo')} undoes it.",
         frozenset({"promote", "undo"}),

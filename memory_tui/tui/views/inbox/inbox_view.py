@@ -95,7 +95,7 @@ class InboxView(View):
             self.examine()
 
     def on_screen_suspend(self) -> None:
-        """Somewhere else nobody waits for it; a dialogue or a note over the view is not somewhere else."""
+        """Somewhere else nobody waits for it; a dialog or a note over the view is not somewhere else."""
         if self.home.current_mode != "inbox" and self.stop():
             self._stale = True
 

@@ -1,4 +1,4 @@
-"""Note actions change notes from any view with a reader."""
+"""Note actions change notes from any view with a reader, for the marked notes too."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ class CompareQmdView(View):
             return
         place = self.place_in_note()
         if place is None:
-            self.show_message("This file is outside of the workspace. Choose another row.")
+            self.show_message("This file is outside the workspace. Choose another row.")
             return
         self.read_note(place[0], (place[1], place[2]))
 

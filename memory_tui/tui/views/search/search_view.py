@@ -336,7 +336,7 @@ class SearchView(View):
     def _open_reader(self) -> None:
         hit, theirs = self.query_one(HitList).hit, self.query_one(HitList).qmd_hit
         if theirs is not None and theirs.path.startswith("qmd/"):
-            self.show_message("This file is outside of the workspace. Choose another hit.")
+            self.show_message("This file is outside the workspace. Choose another hit.")
         elif theirs is not None:
             self.read_note(theirs.path, (theirs.start_line, theirs.end_line))
         if hit is not None:
