@@ -147,7 +147,8 @@ def why_nothing(key: str, where: Iterable[str]) -> str:
     places = set(where)
     for action in ACTIONS:
         if key in action.keys and action.where not in places:
-            return f"{shown(key)} works in {PLACES[action.where]}: {action.help}."
+            way = f" ({key_of('next pane')})" if action.where == "reader" and "tree" in places else ""
+            return f"{shown(key)} works in {PLACES[action.where]}{way}: {action.help}."
     return f"{key} does nothing here. {_help_key(typing=bool(TYPING & places))} shows the keys of this pane."
 
 

@@ -294,6 +294,7 @@ def test_where_letters_are_text_the_help_has_a_key_that_is_none() -> None:
     [
         ("", "t", "t works in Search (2): turn the knobs of the ranking."),
         ("3", "[", "[ works in Notes (1): the day before."),
+        ("", "V", "V works in Reader (tab): mark lines, from here to where the cursor goes."),
         ("", "underscore", "No pane is enlarged; + enlarges this one."),
         ("", "E", "This terminal cannot be handed to an editor."),
         ("", "escape", "Nothing to go back to; q quits."),

@@ -110,6 +110,8 @@ def test_a_promoted_line_is_in_the_curated_note_and_is_found(app: MemoryApp, wor
         assert files(workspace) == before
         await press(pilot, "ctrl+r")
         assert (workspace / "MEMORY.md").read_text("utf-8") == memory
+        await press(pilot, "G", "p")
+        assert isinstance(app.screen, Preview), "the empty line that ends a note on screen stands for its last line"
 
     drive(app, steps)
 

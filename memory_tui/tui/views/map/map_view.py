@@ -200,7 +200,7 @@ class MapView(View):
         )
         self.often.show(
             partial(self._often_lines, often),
-            self.often.marks.beside(f"Recalled often, only in a daily log: {len(often)}"),
+            self.often.marks.beside(f"Recalled often, only in a log: {len(often)}"),
             f"{key_of('mark')} marks, {key_of('promote')} promotes",
         )
         self.update_hints()

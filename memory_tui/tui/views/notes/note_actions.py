@@ -38,9 +38,12 @@ class NoteActions(Part):
         if page is None or self.view.focused is not self._pane.reader:
             self.view.show_message("Select lines first. Press tab to go to the reader.")
             return None
+        # The reader shows an empty line after the last line end, which the note does not have.
+        end = max(1, len(page.lines) - ("".join(page.lines[-1:]) == ""))
         if self._pane.reader.selecting:
-            return page.path, *self._pane.reader.selected_lines, page.lines
-        return page.path, self._pane.reader.cursor + 1, None, page.lines
+            first, last = self._pane.reader.selected_lines
+            return page.path, min(first, end), min(last, end), page.lines[:end]
+        return page.path, min(self._pane.reader.cursor + 1, end), None, page.lines[:end]
 
     @property
     def _notes(self) -> Sequence[str]:
