@@ -54,6 +54,8 @@ def _demo(given: argparse.Namespace) -> int:
         atomic.create_file(config, b"{}\n")
         facts = surroundings.surround(folder, workspace, today)
         # The ledger of the demo is read, and nothing of the person's own OpenClaw.
+        for name in [name for name in os.environ if name.startswith(("OPENCLAW_", "CLAWDBOT_"))]:
+            del os.environ[name]
         os.environ["OPENCLAW_STATE_DIR"] = str(surroundings.state_folder(folder))
         demo.keep_queries(workspace, config, today)
         demo.keep_recalls(workspace, today)
@@ -366,7 +368,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with stop_signals.raised():
             given = _parsed(words)
-            return COMMANDS[given.command].load(given.command).run(given)
+            code = COMMANDS[given.command].load(given.command).run(given)
+            # A reader that is gone is met here, where the interpreter does not complain of it.
+            if not sys.stdout.closed:
+                sys.stdout.flush()
+            return code
     except stop_signals.Stopped as stopped:
         if sys.stderr.isatty():
             # The line of progress, or what the terminal shows for ctrl+c, ends here.
@@ -376,9 +382,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryTuiError as error:
         return _fail(error, as_json="--json" in words)
     except BrokenPipeError:
-        # Whoever read the answer has seen enough.
-        sys.stderr.close()
+        # Whoever read the answer has seen enough. What is left goes nowhere when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except RuntimeError as error:
+        if str(error) != "Could not determine home directory.":
+            raise
+        return _fail(
+            SettingError(
+                "A path begins with ~ and a name that no user of this machine has.",
+                "Write the whole path, or ./ before the name of a folder that begins with ~.",
+            ),
+            as_json="--json" in words,
+        )
     except (MemoryError, ImportError, OSError) as error:
         if not isinstance(error, MemoryError) and not _NO_ROOM.search(str(error)):
             raise

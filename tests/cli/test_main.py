@@ -483,10 +483,10 @@ def test_a_reader_that_has_seen_enough_is_no_error(workspace: Path, tmp_path: Pa
             "--json",
         ]
     )
-    command = f"{program} | head -1"
+    command = f"{program} | head -1; {{ {program}; echo $? >&2; }} | :"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "{\n"
-    assert done.stderr == ""
+    assert done.stderr == "0\n"
 
 
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "none"])
@@ -672,3 +672,8 @@ def test_bad_values_are_refused_in_one_sentence(
 ) -> None:
     (workspace / "memory" / "empty.md").touch()
     assert said in refused(run, *arguments)
+
+
+@pytest.mark.parametrize("option", ["--workspace", "--config"])
+def test_a_path_in_the_home_of_nobody_is_refused_in_one_sentence(run: Callable, option: str) -> None:
+    assert "begins with ~ and a name that no user" in refused(run, "config", option, "~nobody-of-this-name/notes")

@@ -130,6 +130,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
     theirs = places.own_path()
     theirs.parent.mkdir(parents=True, exist_ok=True)
     theirs.write_text('{"query": {"maxResults": 3}}')
+    monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(theirs.parent / "openclaw.json"))
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     written: list[str] = []
@@ -140,6 +141,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
         found = patch(choices.config, choices.settings, choices.as_written())
         assert "0.2" in found.diff()
         assert of_choices(choices).uri.startswith(str(Path(chosen.workspace or "").parent)), "nobody's own memories"
+        assert places.openclaw_path().is_relative_to(temporary), "nobody's own OpenClaw"
         written.extend(str(file.path) for file in found.files)
         found.write()
         return 0
