@@ -27,9 +27,9 @@ from memory_tui.workspace.media import modality_of
 from memory_tui.workspace.roots import FOLDER, Roots, scan
 from memory_tui.workspace.scan import Found, known_too_large, too_large
 
-_STEP_MS = 20
+_STEP_MS = 50
 """How long the event stream has to pause before events are handed over."""
-_TICK_MS = 60
+_TICK_MS = 200
 """How often quiet time and single files are looked at."""
 _PATIENCE = 5
 """Quiet times after which changes are announced although more keep coming."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import time
 from collections import deque
@@ -52,7 +51,7 @@ from memory_tui.tui.colours import (
 )
 from memory_tui.tui.global_actions import GlobalActions
 from memory_tui.tui.key_meanings import MEANINGS
-from memory_tui.tui.key_queue import KeyQueue
+from memory_tui.tui.key_queue import Garbage, KeyQueue
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
@@ -189,6 +188,7 @@ class MemoryApp(GlobalActions):
         self.shares: dict[str, float] = {}
         self.pace = Pace()
         self.key_queue = KeyQueue(self, self._strike)
+        self.garbage = Garbage(self.set_timer, lambda: self.jobs.busy)
         self.signals: signals.Signals | None = None
         """Who ends the app when a signal comes; None where it runs without a terminal."""
         self.last_words = ""
@@ -276,6 +276,8 @@ class MemoryApp(GlobalActions):
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the panes one by one, everything else at once."""
+        if isinstance(event, events.InputEvent | events.Paste):
+            self.garbage.touched()
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.is_running:
             await self.key_queue.take(event)
         else:
@@ -338,7 +340,7 @@ class MemoryApp(GlobalActions):
     def on_unmount(self) -> None:
         """Close the engine before the worker threads are waited for."""
         self.jobs.close()
-        gc.unfreeze()
+        self.garbage.end()
 
     # --- news ----------------------------------------------------------------------------------------------------
 
@@ -348,8 +350,7 @@ class MemoryApp(GlobalActions):
 
         self.engine = event.engine
         self.tuning = Tuning.start(event.engine.plan.settings)
-        # What is loaded by now stays; looking through it again and again would stop the screen for 50 ms each time.
-        gc.freeze()
+        self.garbage.begin()
         for view in self.views:
             view.engine_opened()
         self.jobs.report(partial(left_over, event.engine))
