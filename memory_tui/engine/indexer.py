@@ -336,10 +336,9 @@ class Indexer:
         return IndexNotUsed.of(str(self.opener.path), error)
 
     def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
-        """A reader could not use the index: say so, once. What stays has it made anew, by
-        `replace_damaged` in the background.
+        """Report once that a reader could not use the index.
 
-        `met` is the file (device, inode) in which it met damage.
+        A resident engine also has its writer move the damaged file `met` (device, inode) aside and index anew.
         """
         notice = self._not_used(error)
         if notice not in self.opener.notices:

@@ -224,7 +224,7 @@ def turned(knob: Knob, value: Scalar) -> dict[str, Scalar]:
 
 @cache
 def grid(key: str) -> tuple[Scalar, ...]:
-    """The values of a numeric knob that are tried, rising: its fine steps; beyond a thousand of them, ten at once."""
+    """The values of a numeric knob that are tried, rising: FINE_STEPS fine steps, every COARSER-th, the last."""
     knob = BY_KEY[key]
     first, last = round(knob.low / knob.fine), round(knob.high / knob.fine)
     by_one = min(last, first + FINE_STEPS - 1)

@@ -120,16 +120,26 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The notes of a corpus by file index: stored `paths`, `sources`, and modification times in seconds.
+    """The notes of a corpus by file index: stored `paths`, `sources`, and modification times in nanoseconds.
 
     A note that was removed keeps its place until the corpus is loaded anew; no chunk points there.
     """
 
     paths: tuple[str, ...]
     sources: tuple[str, ...]
-    mtimes: npt.NDArray[np.float64]
+    mtimes_ns: npt.NDArray[np.int64]
     index: Mapping[int, int]
     """File index by the id of the row in `files`."""
+
+    @property
+    def mtimes(self) -> npt.NDArray[np.float64]:
+        """Modification times in seconds."""
+        return self.mtimes_ns / 1e9
+
+    @property
+    def mtimes_ms(self) -> npt.NDArray[np.int64]:
+        """Modification times in whole milliseconds, as OpenClaw 2026.9 cuts them."""
+        return self.mtimes_ns // 1_000_000
 
     @classmethod
     def of(cls, notes: NoteColumns) -> Files:
@@ -138,7 +148,7 @@ class Files:
             notes.paths,
             # There are few sources: what a store reads is a string of its own for each note.
             tuple(map(sys.intern, notes.sources)),
-            np.array(notes.mtimes, np.float64) / 1e9,
+            np.array(notes.mtimes, np.int64),
             dict(zip(notes.ids, range(len(notes.ids)), strict=True)),
         )
 
@@ -149,14 +159,14 @@ class Files:
                 [(row.id, row.path, row.source, row.mtime_ns, row.chunks) for row in rows if row.id not in self.index]
             )
         )
-        mtimes = self.mtimes.copy()
+        mtimes = self.mtimes_ns.copy()
         for row in rows:
             if row.id in self.index:
-                mtimes[self.index[row.id]] = row.mtime_ns / 1e9
+                mtimes[self.index[row.id]] = row.mtime_ns
         if not new.paths:
             return Files(self.paths, self.sources, mtimes, self.index)
         index = {**self.index, **{number: len(self.paths) + i for number, i in new.index.items()}}
-        return Files(self.paths + new.paths, self.sources + new.sources, np.concatenate([mtimes, new.mtimes]), index)
+        return Files(self.paths + new.paths, self.sources + new.sources, np.concatenate([mtimes, new.mtimes_ns]), index)
 
 
 class Corpus:

@@ -127,8 +127,8 @@ class Lexical:
     said: Mapping[int, Annotations]
     levels: Mapping[int, int] = field(default_factory=dict)
     """How exactly the question names each file that it names, by file."""
-    mtimes: Floats = field(default_factory=lambda: np.zeros(0))
-    """Modification times of files in epoch seconds."""
+    mtimes_ms: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Modification times of files in whole milliseconds since the epoch."""
     path_order: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Where the path of each file stands among all paths."""
     active: frozenset[str] = frozenset()

@@ -112,7 +112,7 @@ class Dates:
         return cls(
             AgedFrom(openclaw, mtimes),
             AgedFrom(shown, mtimes),
-            AgedFrom(newest, mtimes // 1e-3 / 1e3),
+            AgedFrom(newest, corpus.files.mtimes_ms / 1e3),
             len(distinct(corpus.file_of)),
             paths,
         )

@@ -146,7 +146,7 @@ class _Search:
             tuple(hits),
             self.seen.said,
             self.levels,
-            self.matcher.corpus.files.mtimes,
+            self.matcher.corpus.files.mtimes_ms,
             self.seen.paths.order,
         )
 

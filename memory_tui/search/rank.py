@@ -537,13 +537,12 @@ class _Ranking:
     def _provenance(self, i: int, ref: ChunkRef) -> Provenance | None:
         if not self.rules.profile.exact_paths or ref.source != MEMORY:
             return None
-        mtimes = self.evidence.lexical.mtimes
+        mtimes = self.evidence.lexical.mtimes_ms
         if not len(mtimes):
             # The index was cut by the rules of another release, and its lexical search did not run.
             return None
-        mtime = mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]
         origin = origin_class(ref.path, self.evidence.lexical.origins)
-        return Provenance(origin, "unknown", int(mtime * 1000))
+        return Provenance(origin, "unknown", int(mtimes[int(self.evidence.file_of[self.numbers.rows[i]])]))
 
     def _lexical(self, i: int) -> LexicalPart | None:
         """How words and paths found a candidate; None where they did not, or under a profile without such a side."""

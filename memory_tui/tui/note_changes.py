@@ -117,7 +117,7 @@ def carried(engine: Engine, carry: Carry) -> Planned:
         change = plan.promote(spot, to=carry.to, move=carry.move, target=carry.target)
     else:
         change = plan.demote(spot, carry.target, to=carry.to, move=carry.move)
-    return planned(engine, change)
+    return planned(change)
 
 
 def headings(engine: Engine, carry: Carry) -> list[str]:
@@ -127,11 +127,10 @@ def headings(engine: Engine, carry: Carry) -> list[str]:
     return [choice.section.title for choice in found if choice.section.title]
 
 
-def planned(engine: Engine, change: Change) -> Planned:
-    """A change with its diff and what it does to the budget."""
+def planned(change: Change) -> Planned:
+    """A change with its diff."""
     from memory_tui.curate import diff
 
-    del engine
     return Planned(change, diff.lines(change))
 
 
@@ -147,7 +146,7 @@ def restoring(engine: Engine, entry: JournalEntry | Commit, path: str, *, whole:
         ref = f"git:{entry.hash}"
     else:
         ref = f"before-{entry.id}" if entry.kind == LOST else str(entry.id)
-    return planned(engine, engine.notes.restore(path, ref, whole=whole))
+    return planned(engine.notes.restore(path, ref, whole=whole))
 
 
 Make = Callable[["Curator"], "Change"]
@@ -155,7 +154,7 @@ Make = Callable[["Curator"], "Change"]
 
 def plan_of(make: Make) -> Callable[[Engine], Planned]:
     """Plan what `make` asks of the curator."""
-    return lambda engine: planned(engine, make(engine.notes.curator))
+    return lambda engine: planned(make(engine.notes.curator))
 
 
 def applied(change: Change) -> Callable[[Engine], AppliedChange]:
@@ -194,7 +193,7 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
             "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.",
             f"{key_of('go history')} shows what was changed.",
         )
-    return planned(engine, curator.planned_undo(entry.id) if kind == "undo" else curator.planned_redo(entry.id))
+    return planned(curator.planned_undo(entry.id) if kind == "undo" else curator.planned_redo(entry.id))
 
 
 def begun_since(engine: Engine, kind: str, since: float) -> bool:
@@ -333,7 +332,7 @@ def annotating(engine: Engine, note: CuratedNote, wanted: Mapping[int, Annotatio
     """What giving entries other annotations would change. Raises EditRefused."""
     from memory_tui.curate.annotate import annotate
 
-    return planned(engine, annotate(engine.notes.curator.plan, note.path, note.data, wanted))
+    return planned(annotate(engine.notes.curator.plan, note.path, note.data, wanted))
 
 
 def annotation_effects(

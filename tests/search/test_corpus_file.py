@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,19 @@ def test_it_gives_what_the_index_gives_whatever_was_written_since(made: SqliteMa
                 again = corpus_file.load(path, store)
                 assert again is not None
                 assert again.mapped
+
+
+def test_a_time_in_whole_milliseconds_stays_what_it_is(made: SqliteMade) -> None:
+    """OpenClaw 2026.9 cuts to them; a cut of decimal fractions would take one away from many a whole second."""
+    seconds = (1.0, 1_762_000_000.001, 1_762_000_000.0, 1_700_000_000.129)
+    files = [
+        replace(cut_note(f"extra/{number}.md", "rose"), mtime_ns=round(second * 1000) * 1_000_000 + number)
+        for number, second in enumerate(seconds)
+    ]
+    made.add(files, vectors_for(files))
+    with made.reader() as store:
+        dates = Dates.of(Corpus.load(store))
+    assert sorted(dates.newest.seconds(np.arange(len(seconds), dtype=np.int32)).tolist()) == sorted(seconds)
 
 
 def test_after_the_log_forgot_the_index_is_read(made: SqliteMade, tmp_path: Path) -> None:

@@ -131,10 +131,10 @@ def test_views_hints_help_and_sentences_follow_the_file(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr[-2000:]
 
 
-_KEY = r"(?:ctrl\+[a-z]|[gz][a-z]|[b-zB-HJ-Z/?:+@*\[\]])"
+_KEY = r"(?:ctrl\+[a-z]|[gz][a-z]|[b-zB-HJ-Z/?:+@*\[\]]|a(?= adds\b))"
 _DOES = (
     "undoes|redoes|saves|shows|opens|marks|judges|asks|quits|explains|finds|enlarges|lists|looks|brings|archives"
-    "|begins|commits|withdraws|turns?|moves?|switches|there|resumes"
+    "|begins|commits|withdraws|turns?|moves?|switches|there|resumes|adds"
 )
 _SPELT = re.compile(rf"(?<![\w'.+:#-]){_KEY} (?:{_DOES})\b|[Pp]ress {_KEY}(?![\w'])|\({_KEY}\)")
 

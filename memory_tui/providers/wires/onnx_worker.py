@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 MOST_TOKENS = 512
 """Of a text that is embedded whole, whatever its model takes: attention costs the square of it."""
-_LEAST_TOKENS = 8
-"""A file that says less says nothing: two tokens mark beginning and end."""
+_ENDS = 2
+"""Tokens that mark beginning and end: a limit of no more than these says nothing."""
 _TOKENS_A_RUN = 512
 """Padding counted; larger runs are slower on a processor, and take more memory."""
 _MOST_BYTES = 256 << 20
@@ -96,7 +96,7 @@ def limit_of(folder: Path) -> int:
         positions,
     )
     return int(
-        min([MOST_TOKENS, *(one for one in told if isinstance(one, int) and not isinstance(one, bool) and one > 2)])
+        min([MOST_TOKENS, *(one for one in told if isinstance(one, int) and not isinstance(one, bool) and one > _ENDS)])
     )
 
 

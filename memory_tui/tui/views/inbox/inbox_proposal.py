@@ -107,7 +107,7 @@ def words(one: Suggestion, action: Action) -> str:
 
 
 def put_off(until: float) -> str:
-    """`kept for good`, or `until 27 March 2026`."""
+    """`kept for good`, or `put off until 2026-03-27 14:00`."""
     if math.isinf(until):
         return "kept for good"
     return f"put off until {datetime.fromtimestamp(until, UTC).astimezone():%Y-%m-%d %H:%M}"

@@ -156,7 +156,7 @@ class BrowseView(View):
         facts, looked = self.home.facts, "An agent looks for it when a session starts."
         if facts is None or facts.unwritable:
             return looked
-        line = "; a adds a line to it" if file.day == facts.today else ""
+        line = f"; {key_of('remember')} adds a line to it" if file.day == facts.today else ""
         return f"{looked} {key_of('edit')} begins it{line}."
 
     @property

@@ -213,7 +213,7 @@ class NoteEdits(Part):
     @task("plan")
     async def propose(self, remedy: EditRemedy) -> None:
         """Show an edit and what it does, and make it when it is wanted."""
-        planned = await self.home.jobs.run(partial(note_changes.planned, change=remedy.edit.change))
+        planned = await self.home.jobs.run(lambda _engine: note_changes.planned(remedy.edit.change))
         effect = [f"The line would be recalled as hit {remedy.place}.", *_sentences(remedy)]
 
         Preview(replace(planned, effect=effect), "Edit").ask(self.view.app, lambda _yes: self._make(remedy))
