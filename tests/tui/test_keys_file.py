@@ -114,7 +114,7 @@ async def main():
         await pilot.press("f7")
         assert app.current_mode == "search", app.current_mode
         lines = "\\n".join(line.plain for line in written(["everywhere"], 80))
-        assert "X" in lines and "gD" in lines, lines
+        assert "Z" in lines and "gD" in lines, lines
         assert "U undoes it." in STEPS[2].how
 asyncio.run(main())
 """
@@ -123,7 +123,7 @@ asyncio.run(main())
 def test_views_hints_help_and_sentences_follow_the_file(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     file.write_text(
-        '"view 2" = "f7"\n"view 3" = ","\n"look again" = "X"\n"go doctor" = "gD"\nundo = "U"\n', encoding="utf-8"
+        '"view 2" = "f7"\n"view 3" = ","\n"look again" = "Z"\n"go doctor" = "gD"\nundo = "U"\n', encoding="utf-8"
     )
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(file)], check=False, capture_output=True, text=True, timeout=120
