@@ -501,8 +501,8 @@ def _shared(config: Config) -> Callable[[str], Shared]:
 
 
 def _lookup(config: Config) -> Callable[[str], str | None]:
-    def look(name: str) -> str | None:
+    def value_of(name: str) -> str | None:
         found = config.environment.lookup(name)
         return found[0] if found else None
 
-    return look
+    return value_of

@@ -113,6 +113,26 @@ def test_an_event_that_announces_something_is_no_stop(tmp_path: Path, code: str,
     assert bool(shape.RULES["10 stop of its own"](shape.Package(tmp_path))) == stops
 
 
+NAMED = """
+from threading import Event as Look
+Tell = str
+KEPT = 1
+
+class Voice:
+    def speak(self):
+        def again(): ...
+        kept = again
+        return kept
+"""
+
+
+def test_a_forbidden_name_is_found_in_functions_and_aliases(tmp_path: Path) -> None:
+    (tmp_path / "memory_tui").mkdir()
+    (tmp_path / "memory_tui" / "voices.py").write_text(NAMED)
+    found = shape.RULES["12 forbidden name"](shape.Package(tmp_path))
+    assert found == {f"memory_tui.voices.{name}" for name in ("Look", "Tell", "again")}
+
+
 def test_every_function_says_what_it_returns() -> None:
     missing = [
         f"{name(path)}:{node.lineno}"

@@ -15,7 +15,7 @@ from memory_tui.curate.merge import changed_spans
 
 EditKind = Literal["alias", "heading", "own note", "day"]
 """Words behind the line; a heading above it; a note of its own; the log of the day that the question names."""
-Place = tuple[str, int]
+NoteLine = tuple[str, int]
 """A line of a note: its stored path and its number."""
 _ALIASES, _TITLE = 3, 4
 """How many words are tried one at a time, and how many a heading of the line's own words has."""
@@ -39,7 +39,7 @@ class NoteEdit:
     words: tuple[str, ...]
     words_at: int
     size: int
-    was: Place
+    was: NoteLine
     moved: tuple[int, int] = (0, 0)
     first: NoteEdit | None = None
 
@@ -232,9 +232,9 @@ def _is_fenced(texts: Sequence[str], line: int) -> bool:
     return inside or FENCE.match(texts[line - 1]) is not None
 
 
-def origins(change: Change, edit: NoteEdit | None = None) -> dict[Place, Place]:
+def origins(change: Change, edit: NoteEdit | None = None) -> dict[NoteLine, NoteLine]:
     """Where each line of the changed notes stood before; lines that are new are missing."""
-    found: dict[Place, Place] = {}
+    found: dict[NoteLine, NoteLine] = {}
     for file in change.files:
         if file.after is None:
             continue

@@ -200,7 +200,7 @@ def _sees_a_save(_: Engine) -> CheckOutcome:
     with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
         stop, seen, refused = Stop(), threading.Event(), ""
 
-        def look() -> None:
+        def watch() -> None:
             nonlocal refused
             try:
                 for changes in watchfiles.watch(
@@ -215,7 +215,7 @@ def _sees_a_save(_: Engine) -> CheckOutcome:
                 refused = str(error)
                 stop.set()
 
-        watcher = threading.Thread(target=look, name="doctor-watch", daemon=True)
+        watcher = threading.Thread(target=watch, name="doctor-watch", daemon=True)
         watcher.start()
         began, number = time.monotonic(), 0
         while not seen.wait(0.05) and not stop.is_set() and time.monotonic() - began < _SIGHT_SECONDS:

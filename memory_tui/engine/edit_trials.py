@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.curate import note_edits
 from memory_tui.curate.changes import Change
-from memory_tui.curate.note_edits import EditedLine, NoteEdit, Place
+from memory_tui.curate.note_edits import EditedLine, NoteEdit, NoteLine
 from memory_tui.engine.past_questions import Outcome, Replayed, outcome_of
 from memory_tui.engine.provider_setup import embeds_here
 from memory_tui.explain.reranking import Reranking
@@ -286,7 +286,7 @@ def replayed_edited(
     notebook: Notebook | None,
     before: Hits,
     after: Hits,
-    origin: dict[Place, Place],
+    origin: dict[NoteLine, NoteLine],
     changed: set[str],
 ) -> Replayed:
     """A question before and after a change of the notes `changed`; lines count by where they stood before it."""
@@ -300,7 +300,7 @@ def replayed_edited(
     return Replayed(question, outcome, gained, lost, (len(before), len(after)), right)
 
 
-def _moved_back(ref: ChunkRef, origin: dict[Place, Place]) -> ChunkRef:
+def _moved_back(ref: ChunkRef, origin: dict[NoteLine, NoteLine]) -> ChunkRef:
     """A chunk of a changed note by where its lines stood before; one of new lines alone stays where it is."""
     stood = [origin[ref.path, line] for line in range(ref.start_line, ref.end_line + 1) if (ref.path, line) in origin]
     if not stood:

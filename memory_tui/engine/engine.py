@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from memory_tui.engine.unrelated_memory import IdleUpkeep
     from memory_tui.inbox.decisions import Decisions
     from memory_tui.inbox.entries import Suggestion
-    from memory_tui.inbox.examine import Tell
+    from memory_tui.inbox.examine import CheckProgress
     from memory_tui.index.store import Store
     from memory_tui.ltm.memories import Memories
     from memory_tui.openclaw.promotion import Promotions
@@ -187,7 +187,11 @@ class Inbox:
         return Decisions(self._notes.curator.journal.folder, self._notice)
 
     def examine(
-        self, progress: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False, *, every: bool = False
+        self,
+        progress: CheckProgress = lambda *_: None,
+        stopped: Callable[[], bool] = lambda: False,
+        *,
+        every: bool = False,
     ) -> tuple[Suggestion, ...]:
         """What should be looked at; seconds on a large memory. With `every` what was kept or put off, too.
 

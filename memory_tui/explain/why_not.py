@@ -80,7 +80,7 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
     place = np.full(evidence.chunks, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
 
-    def kept(side: KeywordSide) -> KeywordSide:
+    def narrowed(side: KeywordSide) -> KeywordSide:
         found = place[side.postings.rows]
         return replace(side, postings=Postings(found[found >= 0], side.postings.bm25[found >= 0]))
 
@@ -92,9 +92,9 @@ def subset(evidence: Evidence, also: Iterable[int] = ()) -> tuple[Evidence, Rows
         lines=(evidence.lines[0][rows], evidence.lines[1][rows]),
         cosine=None if evidence.cosine is None else evidence.cosine[rows],
         nearest=place[evidence.nearest],
-        openclaw=kept(evidence.openclaw),
-        recommended=kept(evidence.recommended),
-        keywords=replace(keywords, each=tuple(kept(side) for side in keywords.each)) if keywords else None,
+        openclaw=narrowed(evidence.openclaw),
+        recommended=narrowed(evidence.recommended),
+        keywords=replace(keywords, each=tuple(narrowed(side) for side in keywords.each)) if keywords else None,
         lexical=evidence.lexical.moved(place),
         of_chunks=evidence.indexed,
     ), rows

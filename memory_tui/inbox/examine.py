@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from memory_tui.curate.planner import Planner
     from memory_tui.curate.promote import Spot
 
-Tell = Callable[[str, int, int], None]
+CheckProgress = Callable[[str, int, int], None]
 """Gets the kind of the check that runs, how many checks are done, and how many there are."""
 
 
 def examine(
-    inputs: InboxInputs, tell: Tell = lambda *_: None, stopped: Callable[[], bool] = lambda: False
+    inputs: InboxInputs, progress: CheckProgress = lambda *_: None, stopped: Callable[[], bool] = lambda: False
 ) -> tuple[Suggestion, ...]:
     """Run every check; returns the suggestions, the most pressing first. Raises Cancelled when `stopped` says so."""
     run = Examination(inputs, stopped)
@@ -36,12 +36,12 @@ def examine(
     for done, check in enumerate(CHECKS):
         if stopped():
             raise Cancelled
-        tell(check.kind, done, len(CHECKS))
+        progress(check.kind, done, len(CHECKS))
         found: dict[str, Suggestion] = {}
         for one in check.find(run, check):
             found.setdefault(one.id, one)
         every |= dict(sorted(found.items(), key=lambda item: (item[1].place.path, item[1].place.first)))
-    tell("", len(CHECKS), len(CHECKS))
+    progress("", len(CHECKS), len(CHECKS))
     return tuple(every.values())
 
 

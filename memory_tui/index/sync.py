@@ -21,7 +21,7 @@ from memory_tui.index.mass_deletion import MANY, Shrink
 from memory_tui.index.schema import Recipe
 from memory_tui.index.sync_run import Lost, SyncOptions, SyncRun
 from memory_tui.source.note_state import Thresholds, difference
-from memory_tui.workspace.roots import scan as look
+from memory_tui.workspace.roots import scan as scan_roots
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
@@ -194,11 +194,11 @@ class _Job:
         other = rebuild.begin(self._store, self._recipe, options.stop)
         try:
             self._anew = SyncRun(other, self._recipe, self._provider, options)
-            scan = look(options.roots) if scan.quiet else scan
+            scan = scan_roots(options.roots) if scan.quiet else scan
             for _ in range(_PASSES):
                 options.stop.check()
                 self._anew.all_of(scan)
-                scan = look(options.roots)
+                scan = scan_roots(options.roots)
                 known = other.known()
                 if not any(difference(note, known.get(note.path)) for note in scan.found):
                     break

@@ -65,7 +65,7 @@ def path_of(plan: Plan) -> Path | None:
 # --- what the settings of a process come to ------------------------------------------------------------------------
 
 
-def effective(plan: Plan) -> dict[str, str]:
+def settings_digests(plan: Plan) -> dict[str, str]:
     """Everything that an answer under `plan` depends on beside the notes and the clock, as a digest for each part."""
     config, approvals = plan.config, Approvals(plan.workspace)
     provider, approved = plans.settings(plan, approvals), [(one.provider, one.host) for one in approvals.every()]
@@ -133,7 +133,7 @@ class KeeperClient:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._path = path_of(plan)
-        self._settings = effective(plan) if self._path is not None else {}
+        self._settings = settings_digests(plan) if self._path is not None else {}
 
     def lives(self) -> bool:
         """Whether there is a process that keeps the index."""
@@ -208,7 +208,7 @@ def serve(memory: Engine) -> None:
     if path is None:
         return
     # A configuration that is read anew later does not change what this engine was opened with.
-    settings = effective(memory.plan)
+    settings = settings_digests(memory.plan)
 
     def answer(question: Mapping[str, Any], stop: Stop) -> Mapping[str, Any] | KeeperRefusal:
         return _answer(memory, question, stop)

@@ -361,7 +361,7 @@ class KeeperSocket:
                     _refuse(connection, question)
                     return
                 _send(connection, {"pid": os.getpid()})
-                answer = self._given_up_with(connection, question)
+                answer = self._answer_while_connected(connection, question)
                 if self._closing.is_set():
                     answer = KeeperRefusal("closing")
                 if isinstance(answer, KeeperRefusal):
@@ -392,7 +392,7 @@ class KeeperSocket:
             return KeeperRefusal("settings", ", ".join(name[:40] for name in others[:10]))
         return question
 
-    def _given_up_with(
+    def _answer_while_connected(
         self, connection: socket.socket, question: Mapping[str, Any]
     ) -> Mapping[str, Any] | KeeperRefusal:
         """The answer; given up when the connection ends. Raises Cancelled."""

@@ -204,7 +204,7 @@ class BatchService:
             usual = min(_FIRST_WAIT * 2 ** (state.attempt_number - 1), _LONGEST_WAIT) * (1 + 0.2 * clock.jitter())
             return float(max(usual, asked or 0))
 
-        def again(error: BaseException) -> bool:
+        def may_pass(error: BaseException) -> bool:
             return (
                 isinstance(error, ProviderFailure)
                 and error.state in RETRIED
@@ -215,7 +215,7 @@ class BatchService:
             sleep=clock.sleep,
             stop=tenacity.stop_after_attempt(self.jobs.attempts),
             wait=wait,
-            retry=tenacity.retry_if_exception(again),
+            retry=tenacity.retry_if_exception(may_pass),
             reraise=True,
         )
 

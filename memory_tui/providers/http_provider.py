@@ -352,7 +352,7 @@ class Remote(GuardedProvider):
             asked = failure.retry_after if isinstance(failure, ProviderFailure) else None
             return float(max(min(usual, batches.longest_wait), asked or 0))
 
-        def again(error: BaseException) -> bool:
+        def may_pass(error: BaseException) -> bool:
             return (
                 isinstance(error, ProviderFailure)
                 and error.state in RETRIED
@@ -363,7 +363,7 @@ class Remote(GuardedProvider):
             sleep=clock.sleep,
             stop=tenacity.stop_after_attempt(batches.attempts),
             wait=wait,
-            retry=tenacity.retry_if_exception(again),
+            retry=tenacity.retry_if_exception(may_pass),
             reraise=True,
         )
         vectors: Vectors = await attempts(self._once, texts, kind)

@@ -315,23 +315,22 @@ def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
 
     Nothing is said in the first moment, and to a pipe never.
     """
-    from threading import Event as Over
-    from threading import Thread
+    import threading
 
-    shown, over, began, words = CommandProgress(), Over(), time.monotonic(), [what]
+    shown, over, began, words = CommandProgress(), threading.Event(), time.monotonic(), [what]
 
-    def tell(done: int, total: int) -> None:
+    def update(done: int, total: int) -> None:
         words[0] = f"{what}: {done:,} of {total:,}"
 
     def draw() -> None:
         while not over.wait(QUIET / 2):
             shown.draw(f"{words[0]}, {time.monotonic() - began:.0f} s; ctrl+c stops")
 
-    thread = Thread(target=draw, daemon=True, name="progress")
+    thread = threading.Thread(target=draw, daemon=True, name="progress")
     if shown.live:
         thread.start()
     try:
-        yield tell
+        yield update
     finally:
         over.set()
         if shown.live:

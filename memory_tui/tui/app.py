@@ -60,7 +60,7 @@ from memory_tui.tui.state import Facts, Pace
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.index_lists import KEPT
 from memory_tui.tui.widgets.status_bars import IndexingProgress
-from memory_tui.tui.workers import Opener, WorkerJobs, no_more, task
+from memory_tui.tui.workers import OpenEngine, WorkerJobs, no_more, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -161,7 +161,7 @@ class MemoryApp(GlobalActions):
 
     def __init__(
         self,
-        opener: Opener,
+        opener: OpenEngine,
         *,
         name: str = "",
         query: str = "",
@@ -502,7 +502,7 @@ def _checked(engine: Engine, agent: str) -> Options:
     return options
 
 
-def opener_of(options: Options) -> Opener:
+def opener_of(options: Options) -> OpenEngine:
     """Opens the engine of `options`."""
 
     def opener(listener: Callable[[Event], None]) -> Engine:

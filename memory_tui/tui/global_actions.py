@@ -491,18 +491,18 @@ class GlobalActions(App[int]):
             return
         line = view.line_in_note()
 
-        def look(question: str | None) -> None:
+        def show_why_not(question: str | None) -> None:
             from memory_tui.tui.views.search.search_explain import WhyNotView
 
             if question:
                 self.push_screen(WhyNotView(question, place[0], line))
 
         if self.question:
-            look(self.question)
+            show_why_not(self.question)
             return
         from memory_tui.tui.views.dialogs import Prompt
 
-        self.push_screen(Prompt(f"Why not line {line}?", "the query that it should answer"), look)
+        self.push_screen(Prompt(f"Why not line {line}?", "the query that it should answer"), show_why_not)
 
     def do_cite(self) -> None:
         """Copy the citation."""

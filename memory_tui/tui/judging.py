@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from memory_tui.tui.workers import Tell
+from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
@@ -202,15 +202,15 @@ def edit_notebook(engine: Engine, pending: deque[Callable[[Notebook], Notebook]]
         raise
 
 
-def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[Tell], dict[str, Case]]:
+def collect(engine: Engine, queries: tuple[Query, ...]) -> Callable[[PostPart], dict[str, Case]]:
     """Asks `queries` and tells how far it is; returns what the index knows about each, by its text."""
 
-    def run(tell: Tell) -> dict[str, Case]:
+    def run(post: PostPart) -> dict[str, Case]:
         from memory_tui.tune.evaluate import Case
 
         cases = {}
         for done, query in enumerate(queries):
-            tell(JobProgress("asking saved queries", done, len(queries)))
+            post(JobProgress("asking saved queries", done, len(queries)))
             cases[query.text] = Case.of(query, engine.queries.gather(query.text))
         return cases
 
@@ -225,16 +225,16 @@ def dated_cases(cases: tuple[Case, ...], days: int) -> tuple[Case, ...]:
     return tuple(Case.of(case.query, later(case.evidence, days)) for case in cases) if days else cases
 
 
-def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[Tell], ScoreComparison]:
+def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[PostPart], ScoreComparison]:
     """Compares the knobs as they are now with the baseline, question by question."""
 
-    def run(tell: Tell) -> ScoreComparison:
+    def run(post: PostPart) -> ScoreComparison:
         from memory_tui.tune.evaluate import by_question, compare, score
 
         def card(settings: Settings, days: int) -> dict[str, Mapping[str, float]]:
             rows = {}
             for case in dated_cases(cases, days):
-                tell(None)
+                post(None)
                 rows.update(by_question(score((case,), settings)))
             return rows
 
@@ -247,30 +247,30 @@ def measure(cases: tuple[Case, ...], tuning: Tuning) -> Callable[[Tell], ScoreCo
 
 def measure_knob(
     cases: tuple[Case, ...], days: int, tried: Sequence[tuple[float, Settings]]
-) -> Callable[[Tell], tuple[tuple[float, float], ...]]:
+) -> Callable[[PostPart], tuple[tuple[float, float], ...]]:
     """Measures the settings of `tried`, each with its place on a knob's scale, in their order.
 
     Tells (place, nDCG) of those that are measured by then, by place.
     """
 
-    def run(tell: Tell) -> tuple[tuple[float, float], ...]:
+    def run(post: PostPart) -> tuple[tuple[float, float], ...]:
         from memory_tui.tune.evaluate import score
 
         dated = dated_cases(cases, days)
         found: dict[float, float] = {}
         told = time.monotonic()
         for place, settings in tried:
-            found[place] = sum(_ndcg(score((case,), settings), tell) for case in dated) / len(dated)
+            found[place] = sum(_ndcg(score((case,), settings), post) for case in dated) / len(dated)
             if time.monotonic() - told > OFTEN:
-                tell(tuple(sorted(found.items())))
+                post(tuple(sorted(found.items())))
                 told = time.monotonic()
         return tuple(sorted(found.items()))
 
     return run
 
 
-def _ndcg(card: Scorecard, tell: Tell) -> float:
-    tell(None)
+def _ndcg(card: Scorecard, post: PostPart) -> float:
+    post(None)
     return card.mean["ndcg@10"]
 
 
@@ -284,19 +284,19 @@ class Noise:
 
 def measure_noise(
     engine: Engine, settings: Settings, cases: Sequence[Case], known: Probes | None
-) -> Callable[[Tell], Noise]:
+) -> Callable[[PostPart], Noise]:
     """Asks unrelated questions (unless `known`), tells how far it is, and measures what they score."""
 
-    def run(tell: Tell) -> Noise:
+    def run(post: PostPart) -> Noise:
         from memory_tui.explain import noise
         from memory_tui.tune import evaluate
 
         def ask(query: str) -> Evidence:
-            tell(None)
+            post(None)
             return engine.queries.gather(query)
 
         def progress(done: int, total: int) -> None:
-            tell(JobProgress("asking unrelated questions", done, total))
+            post(JobProgress("asking unrelated questions", done, total))
 
         asked = known or noise.ask_all(ask, evaluate.probes(cases), progress)
         if known is None:
@@ -316,10 +316,10 @@ class Faded:
     """The scores of the hits of the first question on the days ahead."""
 
 
-def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int) -> Callable[[Tell], Faded]:
+def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int) -> Callable[[PostPart], Faded]:
     """Tells after each question what fades of its answer; returns all of it, soonest first."""
 
-    def run(tell: Tell) -> Faded:
+    def run(post: PostPart) -> Faded:
         from memory_tui.explain.decay import ahead, fading
 
         found: list[Fading] = []
@@ -327,13 +327,13 @@ def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int)
         told = 0.0
         for done, evidence in enumerate(evidences, 1):
             for one in fading(evidence, settings, horizon):
-                tell(None)
+                post(None)
                 found.append(one)
             if not curves:
                 curves = tuple(ahead(evidence, settings, CURVE_DAYS, CURVE_STRIDE))
             found.sort(key=lambda fade: fade.days)
             if time.monotonic() - told > OFTEN:
-                tell(Faded(tuple(found), done, curves))
+                post(Faded(tuple(found), done, curves))
                 told = time.monotonic()
         return Faded(tuple(found), len(evidences), curves)
 
@@ -342,30 +342,30 @@ def find_fading(settings: Settings, evidences: Sequence[Evidence], horizon: int)
 
 def search_knobs(
     engine: Engine, settings: Settings, queries: Sequence[Query], cases: Sequence[Case], metric: str
-) -> Callable[[Tell], Outcome]:
+) -> Callable[[PostPart], Outcome]:
     """Asks the saved `queries` where `cases` lack them, then looks for better knobs; tells what it is doing."""
 
-    def run(tell: Tell) -> Outcome:
+    def run(post: PostPart) -> Outcome:
         from memory_tui.tune import knob_search
         from memory_tui.tune.evaluate import Case
 
         known = {case.query.text: case for case in cases}
         found = []
         for done, query in enumerate(queries):
-            tell(JobProgress("asking saved queries", done, len(queries)))
+            post(JobProgress("asking saved queries", done, len(queries)))
             found.append(known.get(query.text) or Case.of(query, engine.queries.gather(query.text)))
-        return knob_search.tune(found, settings, metric, progress=lambda words: tell(JobProgress(words)))
+        return knob_search.tune(found, settings, metric, progress=lambda words: post(JobProgress(words)))
 
     return run
 
 
-def propose_write(engine: Engine, settings: Settings) -> Callable[[Tell], Patch]:
+def propose_write(engine: Engine, settings: Settings) -> Callable[[PostPart], Patch]:
     """What would make the knobs of the strip hold from now on, by the configuration as it is on disk now.
 
     Raises ConfigError.
     """
 
-    def run(_tell: Tell) -> Patch:
+    def run(_tell: PostPart) -> Patch:
         from memory_tui import plan
         from memory_tui.core.settings import TUNE_KEYS, Settings
         from memory_tui.tune.config_patch import patch

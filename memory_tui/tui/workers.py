@@ -66,7 +66,7 @@ class Reported(Message):
 T = TypeVar("T")
 P = ParamSpec("P")
 
-Opener = Callable[[Callable[[Event], None]], "Engine"]
+OpenEngine = Callable[[Callable[[Event], None]], "Engine"]
 
 """Opens the engine with a listener; called on a worker thread. Raises MemoryTuiError."""
 
@@ -76,8 +76,8 @@ def no_more(engine: Engine) -> None:
     del engine
 
 
-Tell = Callable[[object], None]
-"""Tells the app what work has come to so far (None: nothing new). Raises Cancelled when nobody wants it any more."""
+PostPart = Callable[[object], None]
+"""Posts to the app what work has come to so far (None: nothing new). Raises Cancelled when nobody wants it any more."""
 
 
 class Owner(Protocol):
@@ -165,7 +165,7 @@ class WorkerJobs:
     it next tells something.
     """
 
-    def __init__(self, app: App[int], opener: Opener) -> None:
+    def __init__(self, app: App[int], opener: OpenEngine) -> None:
         self._app = app
         self._opener = opener
         self.prepare: Callable[[Engine], None] = no_more
@@ -233,7 +233,7 @@ class WorkerJobs:
         self._facts_running = True
         self._start(job)
 
-    def reopen(self, opener: Opener) -> None:
+    def reopen(self, opener: OpenEngine) -> None:
         """Close the engine and open another one; what the first one was still asked is not answered any more."""
         engine, self._engine, self._opener = self._engine, None, opener
         with self._lock:
@@ -334,7 +334,7 @@ class WorkerJobs:
         with self._wanted(Stop()):
             return await asyncio.shield(self._thread(lambda: work(engine)))
 
-    async def parts(self, work: Callable[[Tell], object]) -> AsyncIterator[Any]:
+    async def parts(self, work: Callable[[PostPart], object]) -> AsyncIterator[Any]:
         """Do `work` on a worker thread; yields what it tells on the way, then what it returns.
 
         Raises what it raises.
@@ -342,15 +342,15 @@ class WorkerJobs:
         loop, gone = asyncio.get_running_loop(), Stop()
         told: asyncio.Queue[object] = asyncio.Queue()
 
-        def tell(value: object) -> None:
+        def post(value: object) -> None:
             if gone.is_set() or self._closed:
                 raise Cancelled
             if value is not None:
                 loop.call_soon_threadsafe(told.put_nowait, value)
 
         def job() -> object:
-            tell(None)
-            return work(tell)
+            post(None)
+            return work(post)
 
         with self._wanted(gone):
             done = self._thread(job)

@@ -287,10 +287,10 @@ def test_who_works_with_other_settings_answers_by_itself(
     assert "options" in refused(read_only=True)
     # A key counts where the provider may be asked; of one that nobody approved it changes nothing.
     chosen = plan(options(workspace, provider="openai"))
-    before = keeper.effective(chosen)
+    before = keeper.settings_digests(chosen)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     assert isinstance(client(workspace).greet(), KeeperReply)
-    assert {part for part, digest in keeper.effective(chosen).items() if digest != before[part]} == {"provider"}
+    assert {part for part, digest in keeper.settings_digests(chosen).items() if digest != before[part]} == {"provider"}
     kept.providers.approvals.approve("openai", "api.openai.com", "test")
     assert refused() == "provider"
     kept.providers.approvals.revoke()
@@ -365,7 +365,7 @@ def answer(question, stop):
         return {}
     print("asked", flush=True)
     time.sleep(600)
-listening = KeeperSocket(keeper.path_of(chosen), keeper.VERSION, keeper.effective(chosen), answer)
+listening = KeeperSocket(keeper.path_of(chosen), keeper.VERSION, keeper.settings_digests(chosen), answer)
 listening.listen()
 print("listening", flush=True)
 sys.stdin.read()

@@ -534,17 +534,26 @@ def _stops(package: Package) -> set[str]:
 
 
 def _forbidden(package: Package) -> set[str]:
-    """Modules, classes, public functions and methods with a name that the glossary replaces."""
+    """Modules, classes, aliases and public functions, nested ones too, with a name that the glossary replaces."""
     modules = {name for name in package.trees if name.rpartition(".")[2] in FORBIDDEN}
     classes = {f"{module}.{node.name}" for module, node in package.classes() if node.name.lower() in FORBIDDEN}
-    methods = {f"{name}.{item.name}" for name, items in package.methods() for item in items if item.name in FORBIDDEN}
-    functions = {
-        f"{module}.{node.name}"
-        for module, tree in package.trees.items()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in FORBIDDEN
-    }
-    return modules | classes | methods | functions
+    functions = {f"{module}.{node.name}" for module, node in package.functions() if node.name in FORBIDDEN}
+    aliases = {f"{module}.{name}" for module, name in _aliases(package) if name.lower() in FORBIDDEN}
+    return modules | classes | functions | aliases
+
+
+def _aliases(package: Package) -> Iterator[tuple[str, str]]:
+    """Every name that stands for another: imported `as` it anywhere, or a type by an assignment at the top."""
+    for module, nodes in package.nodes.items():
+        for node in nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from ((module, alias.asname) for alias in node.names if alias.asname)
+        for node in package.trees[module].body:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                named = (target.id for target in targets if isinstance(target, ast.Name))
+                # A constant is all capitals.
+                yield from ((module, name) for name in named if name[0].isupper() and not name.isupper())
 
 
 RULES: dict[str, Callable[[Package], set[str]]] = {

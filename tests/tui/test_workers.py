@@ -12,7 +12,7 @@ import pytest
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.engine.engine import Engine
-from memory_tui.tui.workers import Tell, WorkerJobs
+from memory_tui.tui.workers import PostPart, WorkerJobs
 from tests.support.tui import until
 
 
@@ -44,7 +44,7 @@ def test_what_a_job_returns_and_raises_comes_to_the_task(jobs: WorkerJobs) -> No
 
 
 def test_parts_come_in_order_and_the_result_last(jobs: WorkerJobs) -> None:
-    def work(tell: Tell) -> str:
+    def work(tell: PostPart) -> str:
         for number in range(5):
             tell(number)
             tell(None)
@@ -61,7 +61,7 @@ def test_a_task_that_is_cancelled_hears_nothing_more_and_its_thread_ends(jobs: W
     heard: list[object] = []
     told, go_on = threading.Event(), threading.Event()
 
-    def work(tell: Tell) -> None:
+    def work(tell: PostPart) -> None:
         tell("first")
         told.set()
         go_on.wait()

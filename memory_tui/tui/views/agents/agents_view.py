@@ -17,7 +17,7 @@ from memory_tui.tui.navigation import make, overlay
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
-from memory_tui.tui.workers import Tell, task
+from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.connected_agents import AgentProgram, AgentRanking
@@ -215,8 +215,8 @@ def _rows(engine: Engine) -> tuple[AgentProgram, ...]:
     return connected_agents.rows(engine.plan)
 
 
-def _proofs(rows: list[AgentProgram]) -> Callable[[Tell], None]:
-    def run(tell: Tell) -> None:
+def _proofs(rows: list[AgentProgram]) -> Callable[[PostPart], None]:
+    def run(post: PostPart) -> None:
         from memory_tui.hosts.proof import prove, question_of
 
         for row in rows:
@@ -227,7 +227,7 @@ def _proofs(rows: list[AgentProgram]) -> Callable[[Tell], None]:
                 found: Proof | MemoryTuiError = prove(start, question_of(start))
             except MemoryTuiError as error:
                 found = error
-            tell((_key(row), found))
+            post((_key(row), found))
 
     return run
 

@@ -10,7 +10,7 @@ from memory_tui.tui.draw import Piece
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, text
-from memory_tui.tui.workers import Tell, task
+from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
     from memory_tui.doctor.check import Result
@@ -63,12 +63,12 @@ class DoctorView(View):
             self.listing.show()
 
 
-def _examine(engine: Engine) -> Callable[[Tell], None]:
-    def run(tell: Tell) -> None:
+def _examine(engine: Engine) -> Callable[[PostPart], None]:
+    def run(post: PostPart) -> None:
         from memory_tui.doctor import runner
 
         for result in runner.examine(engine):
-            tell(result)
+            post(result)
 
     return run
 

@@ -23,7 +23,7 @@ from memory_tui.tui.widgets.note_side import AboutPane
 from memory_tui.tui.widgets.query import FindInput
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.rowlist import RowList
-from memory_tui.tui.workers import Tell, stop, task
+from memory_tui.tui.workers import PostPart, stop, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -353,12 +353,12 @@ class NotePane(Part):
         return self.reader.text_of(place[1], place[2]) if place else ""
 
 
-def _pages(engine: Engine, path: str) -> Callable[[Tell], Page]:
+def _pages(engine: Engine, path: str) -> Callable[[PostPart], Page]:
     """Reads a note; tells the head of a long one, and returns all of it. Raises MemoryTuiError."""
 
-    def run(tell: Tell) -> Page:
+    def run(post: PostPart) -> Page:
         document = engine.notes.read(path)
-        tell(head_of(document))
+        post(head_of(document))
         return make_page(document, _chunks(engine, path))
 
     return run

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory_tui.core.errors import MemoryTuiError, ProviderError
 from memory_tui.core.formatting import plural
 from memory_tui.tui.judging import OFTEN
-from memory_tui.tui.workers import Tell
+from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
     from memory_tui.core.cancel import Stop
@@ -47,10 +47,10 @@ class Inquiry:
 
 def find_flips(
     engine: Engine, evidence: Evidence, settings: Settings, rowid: int, cases: Sequence[Case] = ()
-) -> Callable[[Tell], Flips | None]:
+) -> Callable[[PostPart], Flips | None]:
     """Returns what would turn the verdict on the chunk `rowid`, knob by knob; None when the chunk is not there."""
 
-    def run(tell: Tell) -> Flips | None:
+    def run(post: PostPart) -> Flips | None:
         from memory_tui.explain.counterfactuals import one_by_one
         from memory_tui.explain.why_not import row_of
         from memory_tui.tune.evaluate import saved_effect
@@ -61,7 +61,7 @@ def find_flips(
             saved = saved_effect(cases, settings)
             for flips in one_by_one(evidence, settings, row, engine.plan.with_profile, saved):
                 found = flips
-                tell(None)
+                post(None)
         return found
 
     return run
@@ -69,16 +69,16 @@ def find_flips(
 
 def find_questions(
     engine: Engine, evidence: Evidence, days: int, settings: Settings, hit: Candidate, text: str
-) -> Callable[[Tell], Rephrasings]:
+) -> Callable[[PostPart], Rephrasings]:
     """Returns the questions that recall a hit that lost: with a word added, or without those that it lacks."""
 
-    def run(tell: Tell) -> Rephrasings:
+    def run(post: PostPart) -> Rephrasings:
         from memory_tui.explain.rephrase import rephrase
         from memory_tui.explain.why_not import absent, side_of
         from memory_tui.search.evidence import later
 
         def ask(query: str) -> Evidence:
-            tell(None)
+            post(None)
             return later(engine.queries.gather(query), days)
 
         plan = side_of(evidence, settings).plan
@@ -90,13 +90,13 @@ def find_questions(
 
 def inquire(
     engine: Engine, asked: Evidence | str, days: int, settings: Settings, path: str, line: int | None
-) -> Callable[[Tell], Inquiry]:
+) -> Callable[[PostPart], Inquiry]:
     """Tells the verdict on a line, then the changes found so far; returns them with the words to add.
 
     `asked` is a question, or its evidence where it has been asked already.
     """
 
-    def run(tell: Tell) -> Inquiry:
+    def run(post: PostPart) -> Inquiry:
         from memory_tui.explain.counterfactuals import one_by_one
         from memory_tui.search.evidence import later
 
@@ -105,25 +105,25 @@ def inquire(
         found = Inquiry(
             answer, working="looking for what would change it", shares=_shares(engine, answer.best, answer.trace)
         )
-        tell(found)
+        post(found)
         row, told = answer.row, time.monotonic()
         if row is not None:
             for changes in one_by_one(answer.evidence, settings, row, engine.plan.with_profile):
                 found = replace(found, changes=changes)
                 often = time.monotonic() - told < OFTEN
-                tell(None if often else found)
+                post(None if often else found)
                 told = told if often else time.monotonic()
-        return _with_edits(engine, _with_questions(engine, found, days, tell), tell)
+        return _with_edits(engine, _with_questions(engine, found, days, post), post)
 
     return run
 
 
-def _with_questions(engine: Engine, found: Inquiry, days: int, tell: Tell) -> Inquiry:
+def _with_questions(engine: Engine, found: Inquiry, days: int, post: PostPart) -> Inquiry:
     from memory_tui.explain.rephrase import of_answer
     from memory_tui.search.evidence import later
 
     def ask(query: str) -> Evidence:
-        tell(replace(found, working="looking for a word to add"))
+        post(replace(found, working="looking for a word to add"))
         return later(engine.queries.gather(query), days)
 
     try:
@@ -135,16 +135,16 @@ def _with_questions(engine: Engine, found: Inquiry, days: int, tell: Tell) -> In
         return replace(found, problem=error.message, working="")
 
 
-def _with_edits(engine: Engine, found: Inquiry, tell: Tell) -> Inquiry:
+def _with_edits(engine: Engine, found: Inquiry, post: PostPart) -> Inquiry:
     """What is known of a line, and the edits of its note that get it recalled; none in what cannot be written."""
     from memory_tui.engine import edit_trials, past_questions
 
     if found.answer.recalled or found.answer.place.line is None or engine.plan.read_only:
         return found
-    tell(replace(found, working="trying edits of the note"))
+    post(replace(found, working="trying edits of the note"))
     try:
         asked = past_questions.past_questions(engine, time.time(), MONTH)
-        edits = edit_trials.remedies(engine, found.answer, asked, lambda _done, _of: tell(None))
+        edits = edit_trials.remedies(engine, found.answer, asked, lambda _done, _of: post(None))
     except MemoryTuiError as error:
         if error.code == "cancelled":
             raise

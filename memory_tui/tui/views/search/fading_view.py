@@ -20,7 +20,7 @@ from memory_tui.tui.views.search.lab import Report
 from memory_tui.tui.views.view import KnobHistory, View
 from memory_tui.tui.widgets.curves import MOST, Curve, Curves, Picture
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
-from memory_tui.tui.workers import Tell
+from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
     from memory_tui.explain.decay import Ahead, Fading
@@ -70,7 +70,7 @@ class FadingView(View):
         super().on_mount()
         self.search.judge.measure()
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[PostPart], object] | None:
         """The question on screen first, then the saved ones whose evidence is there."""
         tuning = self.home.tuning
         if tuning is None:

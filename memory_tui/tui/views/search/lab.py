@@ -20,7 +20,7 @@ from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.tuning import stepped
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
-from memory_tui.tui.workers import Tell, task
+from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
     from memory_tui.explain.noise import NoiseFloor
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class ReportSource(Protocol):
     """What a report shows."""
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[PostPart], object] | None:
         """What to work out on a worker thread; None for nothing."""
 
     def arrived(self, value: Any, /) -> None:  # noqa: ANN401 - each report knows what it works out
@@ -76,7 +76,7 @@ class Report(Part):
         self.show()
 
     @task("report")
-    async def _follow(self, run: Callable[[Tell], object]) -> None:
+    async def _follow(self, run: Callable[[PostPart], object]) -> None:
         """Show progress, parts, the result, or why there is none."""
         try:
             async for part in self.home.jobs.parts(run):
@@ -130,7 +130,7 @@ class NoiseView(View):
         self.parts = (KnobHistory(self), self.report)
         self.noise: Noise | None = None
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[PostPart], object] | None:
         """Ask once, measure for every turn."""
         engine, tuning = self.home.engine, self.home.tuning
         if engine is None or tuning is None:
@@ -290,7 +290,7 @@ class KnobSearchView(View):
         self.parts = (KnobHistory(self), self.report)
         self.outcome: Outcome | None = None
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[PostPart], object] | None:
         """Search from the knobs as they are when the report is opened."""
         engine, tuning, evaluation = self.home.engine, self.home.tuning, self.search.judge.evaluation
         if engine is None or tuning is None or self.outcome is not None or self.report.progress:

@@ -21,7 +21,7 @@ from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
-from memory_tui.tui.workers import Tell, task
+from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
     from memory_tui.engine.compare_qmd import QmdComparison, SavedComparison, SavedRow
@@ -265,13 +265,13 @@ class CompareQmdView(View):
         return safe(row.hit.snippet, keep_newlines=True) if row is not None else ""
 
 
-def _over_saved(engine: Engine, stop: Stop) -> Callable[[Tell], SavedComparison]:
+def _over_saved(engine: Engine, stop: Stop) -> Callable[[PostPart], SavedComparison]:
     """Both over the saved queries, as work for a worker."""
 
-    def run(tell: Tell) -> SavedComparison:
+    def run(post: PostPart) -> SavedComparison:
         from memory_tui.engine.compare_qmd import compare_saved
 
-        return compare_saved(engine, stop, lambda done, total: tell(JobProgress("asking both", done, total)))
+        return compare_saved(engine, stop, lambda done, total: post(JobProgress("asking both", done, total)))
 
     return run
 

@@ -22,7 +22,7 @@ from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject
-from memory_tui.tui.workers import Tell, stop, task
+from memory_tui.tui.workers import PostPart, stop, task
 
 if TYPE_CHECKING:
     from memory_tui.curate.curator import AppliedChange
@@ -106,7 +106,7 @@ class Explainer(Part):
         self.view.update_hints()
 
     @task("flips")
-    async def _find_flips(self, search: Callable[[Tell], Flips | None]) -> None:
+    async def _find_flips(self, search: Callable[[PostPart], Flips | None]) -> None:
         """Find what would change the verdict, and show all of it at once."""
         await self.home.jobs.rest(REST)
         flips: Flips | None = None
@@ -156,7 +156,7 @@ class Explainer(Part):
         self._find_questions(subject.key, find_questions(engine, answer.dated, tuning.days, tuning.settings, hit, text))
 
     @task("questions")
-    async def _find_questions(self, key: str, search: Callable[[Tell], Rephrasings]) -> None:
+    async def _find_questions(self, key: str, search: Callable[[PostPart], Rephrasings]) -> None:
         async for questions in self.home.jobs.parts(search):
             pane = self._pane
             if pane.subject is not None and pane.subject.key == key:
@@ -312,7 +312,7 @@ class WhyNotView(View):
             self._inquire(inquire(engine, self._asked, tuning.days, tuning.settings, self._path, self._line))
 
     @task("line")
-    async def _inquire(self, search: Callable[[Tell], Inquiry]) -> None:
+    async def _inquire(self, search: Callable[[PostPart], Inquiry]) -> None:
         """Show what is known by now."""
         pane = self.query_one(WhyPane)
         try:

@@ -11,7 +11,7 @@ from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.search.lab import Report
 from memory_tui.tui.views.view import KnobHistory, Part, View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, text
-from memory_tui.tui.workers import Tell, task
+from memory_tui.tui.workers import PostPart, task
 
 if TYPE_CHECKING:
     from memory_tui.config.config_write import ConfigWrite
@@ -35,7 +35,7 @@ class WriteView(View):
         self.parts = (KnobHistory(self), self.report)
         self.patch: Patch | None = None
 
-    def work(self) -> Callable[[Tell], object] | None:
+    def work(self) -> Callable[[PostPart], object] | None:
         """Read the configuration as it is now, and work out the difference."""
         engine, tuning = self.home.engine, self.home.tuning
         return propose_write(engine, tuning.settings) if engine is not None and tuning is not None else None
