@@ -23,7 +23,7 @@
 - queries: Queries read the index over connections of their own; an index run never blocks them. -> Queries
 - status: The status of a workspace. -> status
 - unrelated_memory: What unrelated queries reach in one workspace, remembered for the levels of answers. ->
-  UnrelatedMemory
+  UnrelatedRecords
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.curator import Curator
     from memory_tui.curate.restore import Version
     from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
-    from memory_tui.engine.unrelated_memory import IdleUpkeep
+    from memory_tui.engine.unrelated_memory import DelayedWork
     from memory_tui.inbox.decisions import Decisions
     from memory_tui.inbox.entries import Suggestion
     from memory_tui.inbox.examine import CheckProgress
@@ -260,14 +260,14 @@ class Engine:
         return Memories(self.plan, self.providers.approvals, self.providers.chain)
 
     @cached_property
-    def _upkeep(self) -> IdleUpkeep:
-        from memory_tui.engine.unrelated_memory import IdleUpkeep
+    def _upkeep(self) -> DelayedWork:
+        from memory_tui.engine.unrelated_memory import DelayedWork
 
         def work(cancel: Stop) -> None:
             self.queries.keep_postings(cancel)
             self.queries.measure_unrelated(cancel)
 
-        return IdleUpkeep(work, self.indexer.writer.closing)
+        return DelayedWork(work, self.indexer.writer.closing)
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 

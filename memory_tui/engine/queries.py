@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
     from memory_tui.curate.what_if import Effect
     from memory_tui.engine.indexer import Indexer
-    from memory_tui.engine.unrelated_memory import UnrelatedMemory
+    from memory_tui.engine.unrelated_memory import UnrelatedRecords
     from memory_tui.explain.absent_words import UnindexedTexts
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.index.store import Store
@@ -76,13 +76,13 @@ class Queries:
         self._known: IndexInMemory | None = None
 
     @cached_property
-    def unrelated(self) -> UnrelatedMemory:
+    def unrelated(self) -> UnrelatedRecords:
         """What unrelated queries reach in this workspace, for the levels of answers."""
-        from memory_tui.engine.unrelated_memory import UnrelatedMemory
+        from memory_tui.engine.unrelated_memory import UnrelatedRecords
 
         # A sample has a new folder each time, so what was measured of it would never be read.
         writes = not (self._plan.read_only or self._plan.asked.sample)
-        return UnrelatedMemory(self._plan.roots.workspace, writes=writes)
+        return UnrelatedRecords(self._plan.roots.workspace, writes=writes)
 
     def measure_unrelated(self, cancel: Stop) -> bool:
         """Measure what unrelated questions reach where that is due; whether it was.

@@ -27,7 +27,7 @@ LATER_SECONDS = 5.0
 """Seconds from a request to the work; a start has other work first, and a command ends before."""
 
 
-class UnrelatedMemory:
+class UnrelatedRecords:
     """What unrelated questions reach in one workspace, for the levels of answers; for any number of threads.
 
     It is kept in the state database for each kind of evidence, with the index, the generation and the number of
@@ -94,7 +94,7 @@ class UnrelatedMemory:
                     self._records.put(kind, {**asdict(found), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
 
 
-class IdleUpkeep:
+class DelayedWork:
     """Has `work` done in the background, some seconds after it is requested, once at a time; nobody waits."""
 
     def __init__(self, work: Callable[[Stop], object], stop: Stop) -> None:

@@ -15,7 +15,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.queries import Queries
-from memory_tui.engine.unrelated_memory import IdleUpkeep, UnrelatedMemory
+from memory_tui.engine.unrelated_memory import DelayedWork, UnrelatedRecords
 from memory_tui.explain import noise, trace_json
 from memory_tui.explain.noise import UNRELATED
 from memory_tui.plan import Options
@@ -210,11 +210,11 @@ def test_another_process_reads_what_was_measured(engine: Engine, tmp_path: Path)
     settings, workspace = engine.plan.with_profile("recommended"), engine.plan.roots.workspace
     state = tmp_path / "state.sqlite"
     uuid = probes.nonsense[0].evidence.uuid
-    elsewhere = UnrelatedMemory(workspace, path=state)
+    elsewhere = UnrelatedRecords(workspace, path=state)
     assert elsewhere.of(uuid) == {}
-    UnrelatedMemory(workspace, writes=False, path=state).keep(probes.nonsense, settings)
+    UnrelatedRecords(workspace, writes=False, path=state).keep(probes.nonsense, settings)
     assert not state.exists(), "who may not write keeps it to itself"
-    UnrelatedMemory(workspace, path=state).keep(probes.nonsense, settings)
+    UnrelatedRecords(workspace, path=state).keep(probes.nonsense, settings)
     assert elsewhere.of(uuid) == noise.unrelated_evidence(probes.nonsense, settings)
     assert elsewhere.of("another index") == {}
     assert elsewhere.of(uuid).keys() == {"words", "words alone"}, "it was not measured in another script"
@@ -263,7 +263,7 @@ def test_an_engine_that_stays_measures_after_an_index_run(tmp_path: Path, monkey
 
 def test_requested_upkeep_does_nothing_once_stopped() -> None:
     stop, calls = Stop(), list[Stop]()
-    IdleUpkeep(calls.append, stop).request()
+    DelayedWork(calls.append, stop).request()
     [thread] = [one for one in threading.enumerate() if one.name == "engine-upkeep"]
     stop.set()
     thread.join(5)
@@ -279,7 +279,7 @@ def test_a_second_request_starts_no_second_thread(monkeypatch: pytest.MonkeyPatc
         begun.release()
         assert done.wait(30)
 
-    upkeep = IdleUpkeep(measure, Stop())
+    upkeep = DelayedWork(measure, Stop())
     upkeep.request()
     assert begun.acquire(timeout=30)
     upkeep.request()
