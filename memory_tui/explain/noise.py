@@ -47,6 +47,7 @@ UNRELATED = (
     "When was the printing press invented?",
     "What language did the Etruscans speak?",
 )
+"""General knowledge that nobody's notes are about."""
 UNRELATED_CHINESE = (
     "马里亚纳海沟有多深？",
     "拜占庭帝国是什么时候灭亡的？",
@@ -65,7 +66,7 @@ UNRELATED_CHINESE = (
     "钚的半衰期是多少？",
     "哪种鲸鱼的歌声最长？",
 )
-"""General knowledge that nobody's notes are about."""
+"""Like UNRELATED, for notes in Chinese."""
 _SHARE_OF_CJK = 0.3
 _KNOWN_ITEMS = 24
 _WORDS = (4, 12)
@@ -106,10 +107,11 @@ def ask_all(
         sample.update(evidence.texts)
         return evidence
 
-    for probe in ask_unrelated(keeping):
-        found.append(probe)
+    questions = _unrelated(keeping)
+    for question in questions:
+        found.append(NoiseQuery(subset(keeping(question))[0]))
         if progress is not None:
-            progress(len(found), len(UNRELATED) + (0 if labelled else _KNOWN_ITEMS))
+            progress(len(found), len(questions) + (0 if labelled else _KNOWN_ITEMS))
     total = len(found) + (0 if labelled else _KNOWN_ITEMS)
     related = list(labelled)
     if not labelled:
@@ -122,9 +124,13 @@ def ask_all(
 
 def ask_unrelated(ask: Ask) -> Iterator[NoiseQuery]:
     """Ask the unrelated questions, in Chinese where the notes mostly are; one more search than there are of them."""
-    chinese = _mostly_cjk(ask(UNRELATED[0]).texts.values())
-    for question in UNRELATED_CHINESE if chinese else UNRELATED:
+    for question in _unrelated(ask):
         yield NoiseQuery(subset(ask(question))[0])
+
+
+def _unrelated(ask: Ask) -> tuple[str, ...]:
+    """The unrelated questions in the language of the notes, which one search tells."""
+    return UNRELATED_CHINESE if _mostly_cjk(ask(UNRELATED[0]).texts.values()) else UNRELATED
 
 
 def known_items(texts: dict[int, str]) -> list[tuple[int, str]]:

@@ -201,8 +201,10 @@ def test_chinese_notes_are_asked_in_chinese(tmp_path: Path) -> None:
         note.write_text(f"第{day}天：路由器的设置改好了，晚饭吃了麻婆豆腐。\n", "utf-8")
     with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "i.sqlite"))) as engine:
         engine.indexer.sync()
-        asked = ask_all(engine.queries.gather)
+        totals: list[int] = []
+        asked = ask_all(engine.queries.gather, progress=lambda _done, total: totals.append(total))
     assert [probe.evidence.query for probe in asked.nonsense] == list(UNRELATED_CHINESE)
+    assert len(set(totals)) == 1, "the total stays what it was"
     assert asked.related
 
 
