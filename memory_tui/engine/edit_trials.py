@@ -18,7 +18,7 @@ from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_never import PastQuestion
 from memory_tui.explain.why_not import side_of
 from memory_tui.index.rebuild import trial
-from memory_tui.search.retrieve import Asked, SearchContext, gather
+from memory_tui.search.retrieve import Asked, SearchContext, gather, reading_later
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
@@ -134,13 +134,12 @@ class _Trials:
             lists=known.lists,
             reads_time=plan.settings.on("questionTime.enabled"),
             spells=plan.settings.on("spelling.enabled"),
-            texts_later=True,
         )
         found = []
         for at in which:
             self._ask_on()
             question = self._questions[at]
-            evidence = gather(question.text, context, self._now, question.source, self._asked[at])
+            evidence = gather(question.text, reading_later(context), self._now, question.source, self._asked[at])
             found.append(tuple(evidence.refs[row] for row in Reranking(evidence).recalled(settings)))
         return found
 

@@ -4,6 +4,7 @@ would do.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.errors import ProviderError, SettingError
+from memory_tui.engine.queries import TOGETHER
 from memory_tui.explain import why_never
-from memory_tui.explain.reranking import Reranking
+from memory_tui.explain.reranking import Reranking, prepare
 from memory_tui.explain.why_never import PastQuestion, UnreachedLines, WhyNever
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recall_log
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.counterfactuals import Saved
     from memory_tui.plan import Options
     from memory_tui.recalls.recall_log import RecallEntry
+    from memory_tui.search.evidence import Evidence
     from memory_tui.tune.judgments import Notebook, Query
 
 DAY_SECONDS = 86_400.0
@@ -184,24 +187,36 @@ def replay_under(
 
     Raises SettingError where the index is not cut for the profile of `after`, IndexUnavailable, QueryError, Cancelled.
     """
-    before, found = engine.plan.settings, []
+    found: list[Replayed] = []
     each = engine.queries.gather_each([(one.text, one.source) for one in asked.questions])
-    for done, (question, evidence) in enumerate(zip(asked.questions, each, strict=True), 1):
-        if not can_rank(evidence, after.word("profile")):
-            name = after.word("profile")
-            raise SettingError(
-                f"This index is not cut as profile {name} cuts notes.", f"Open this memory with --profile {name}."
-            )
-        if days_ahead:
-            aged = later(evidence, days_ahead)
-            rows = [Reranking(evidence).recalled(before), Reranking(aged).recalled(after)]
-        else:
-            rows = Reranking(evidence).recalled_each([before, after])
-        hits = [tuple(evidence.refs[row] for row in own) for own in rows]
-        found.append(_replayed(question, asked.notebook.find(question.text), hits[0], hits[1]))
-        if progress is not None:
-            progress(done, len(asked.questions))
+    while few := list(itertools.islice(each, TOGETHER)):
+        ranked = _ranked_under(few, engine.plan.settings, after, days_ahead)
+        for question, rows, evidence in zip(asked.questions[len(found) :], ranked, few, strict=False):
+            hits = [tuple(evidence.refs[row] for row in own) for own in rows]
+            found.append(_replayed(question, asked.notebook.find(question.text), hits[0], hits[1]))
+            if progress is not None:
+                progress(len(found), len(asked.questions))
     return tuple(found)
+
+
+def _ranked_under(
+    gathered: Sequence[Evidence], before: Settings, after: Settings, days_ahead: float
+) -> Iterator[list[tuple[int, ...]]]:
+    """The rows that are recalled under both settings by each of `gathered`, whose texts are read and cut together."""
+    name = after.word("profile")
+    if not all(can_rank(evidence, name) for evidence in gathered):
+        raise SettingError(
+            f"This index is not cut as profile {name} cuts notes.", f"Open this memory with --profile {name}."
+        )
+    if not days_ahead:
+        rankings = [Reranking(evidence) for evidence in gathered]
+        prepare(rankings, [before, after])
+        yield from (ranking.recalled_each([before, after]) for ranking in rankings)
+        return
+    now, then = ([Reranking(later(evidence, days)) for evidence in gathered] for days in (0.0, days_ahead))
+    prepare(now, [before])
+    prepare(then, [after])
+    yield from ([one.recalled(before), other.recalled(after)] for one, other in zip(now, then, strict=True))
 
 
 @contextmanager

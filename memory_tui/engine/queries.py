@@ -38,6 +38,8 @@ Outcome = TypeVar("Outcome")
 
 _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
+TOGETHER = 16
+"""Questions of many that are gathered and ranked together, so that what they have in common is read once."""
 _BETWEEN_SECONDS = 0.02
 """Between two questions that nobody waits for."""
 
@@ -285,11 +287,13 @@ class Queries:
                 self.rank(gather("memory", context, self._now(), "", asked), self._plan.settings)
 
     def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
-        """What the index knows about each query with its source, all in one state, to be ranked before the next one.
+        """What the index knows about each query with its source, all in one state, to be ranked while it is open.
+
+        TOGETHER of them share the texts that are read for them.
 
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        from memory_tui.search.retrieve import SearchContext, embed_each, gather
+        from memory_tui.search.retrieve import SearchContext, compared, embed_each, gather, reading_later
 
         at = self._now() if now is None else now
         with self.reader() as store, self.state(store) as known:
@@ -306,11 +310,16 @@ class Queries:
                 lists=known.lists,
                 reads_time=self._plan.settings.on("questionTime.enabled"),
                 spells=self._plan.settings.on("spelling.enabled"),
-                texts_later=True,
             )
-            for (query, source), may in zip(asked, sent, strict=True):
-                embedded = next(ready) if may else self.embedded(query, identity, by_words=False)
-                yield gather(query, context, at, source, embedded)
+            for first in range(0, len(asked), TOGETHER):
+                few = slice(first, first + TOGETHER)
+                embedded = [
+                    next(ready) if may else self.embedded(query, identity, by_words=False)
+                    for query, may in zip(queries[few], sent[few], strict=True)
+                ]
+                own = reading_later(context)
+                for (query, source), one in zip(asked[few], compared(embedded, known.corpus), strict=True):
+                    yield gather(query, own, at, source, one)
 
     def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""

@@ -17,7 +17,7 @@ import numpy as np
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.explain import why_not
-from memory_tui.search.evidence import Evidence, Flags, Rows
+from memory_tui.search.evidence import Evidence, Flags, Rows, TextsLater
 from memory_tui.search.formulas import Floats, mmr
 from memory_tui.search.gate import pass_gate
 from memory_tui.search.rank import mmr_words
@@ -34,6 +34,7 @@ from memory_tui.search.score import (
     score,
     side_of,
 )
+from memory_tui.search.second_stage import SecondStage, cut_references
 from memory_tui.search.trace import Mode
 
 Values = Mapping[str, Scalar]
@@ -187,6 +188,20 @@ class Reranking:
                     found[at] = self._known[key]
         return [standing for standing in found if standing is not None]
 
+    @property
+    def texts(self) -> Mapping[int, str]:
+        """The texts of chunks by rowid."""
+        return self._small.texts
+
+    def rowid(self, row: int) -> int:
+        """The rowid of what stands at `row` of the rows that are ranked."""
+        return self._small.refs[row].rowid
+
+    def stages(self, settings: Sequence[Settings]) -> list[SecondStage]:
+        """The second stages that rank under `settings`."""
+        fields = (field for field, _ in self._grouped([tuned(one) for one in settings]))
+        return [stage for field in fields for stage in field.parts.stages]
+
     def recalled(self, settings: Settings) -> tuple[int, ...]:
         """The rows that are recalled, in their order."""
         return self.recalled_each([settings])[0]
@@ -262,6 +277,15 @@ class Reranking:
             Standing(0 < place <= rule.results, place, rule.results, total)
             for place, rule, total in zip(places.tolist(), rules, batch.scores[:, at].tolist(), strict=True)
         ]
+
+
+def prepare(rankings: Sequence[Reranking], settings: Sequence[Settings]) -> None:
+    """Read and cut together what the second stages of many questions look into first under `settings`."""
+    stages = [(ranking, stage) for ranking in rankings for stage in ranking.stages(settings)]
+    for texts in {id(texts): texts for ranking, _ in stages if isinstance(texts := ranking.texts, TextsLater)}.values():
+        own = [(ranking, stage.reference) for ranking, stage in stages if ranking.texts is texts]
+        texts.read([ranking.rowid(row) for ranking, rows in own for row in rows])
+    cut_references([stage for _, stage in stages])
 
 
 _MOST_STANDINGS = 50_000

@@ -184,7 +184,7 @@ class TextsLater(Mapping[int, str]):
 
     def read(self, rowids: Sequence[int]) -> None:
         """Have these texts ready. Raises IndexDamaged."""
-        new = [rowid for rowid in rowids if rowid not in self._known]
+        new = [rowid for rowid in dict.fromkeys(rowids) if rowid not in self._known]
         found = self._store.texts(new) if new else {}
         if len(found) < len(new):
             raise self._store.damaged("chunks are missing")

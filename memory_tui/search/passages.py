@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core import tokens
+from memory_tui.core.spelling import ENGLISH, GERMAN
 from memory_tui.search.formulas import Floats
 
 WINDOW = 100
@@ -252,6 +253,11 @@ def gram_key(gram: str) -> int:
     return key
 
 
+def grams_of(words: Sequence[str]) -> Ids:
+    """The keys of the trigrams of `words`, rising."""
+    return np.array(sorted({gram_key(gram) for word in words for gram in word_grams(word.lower())}), dtype=np.int64)
+
+
 _ASCII_APART = bytes(at if chr(at).isalnum() else 32 for at in range(128)).ljust(256)
 
 
@@ -361,6 +367,24 @@ def cut(texts: Sequence[str], table: TokenTable | None, window: int = WINDOW) ->
         )
         seen += len(window_from) - 1
     return found
+
+
+@functools.cache
+def _function_words() -> tuple[Ids, Ids]:
+    """The stems of function words that German and English do not share, rising; 1 for German ones, -1 for English."""
+    german, english = (stem_keys([stem for word in own for stem in stems_of(word)]) for own in (GERMAN, ENGLISH))
+    sides = dict.fromkeys(german.tolist(), 1) | dict.fromkeys(english.tolist(), -1)
+    shared = set(german.tolist()) & set(english.tolist())
+    keys = sorted(sides.keys() - shared)
+    return np.array(keys, np.int64), np.array([sides[key] for key in keys])
+
+
+def is_german(texts: Sequence[Passages]) -> bool:
+    """Whether `texts` hold more German function words than English ones."""
+    stems = np.concatenate([*(one.stems for one in texts), np.empty(0, dtype=np.int64)])
+    keys, sides = _function_words()
+    at = np.minimum(np.searchsorted(keys, stems), len(keys) - 1)
+    return bool(sides[at[keys[at] == stems]].sum() > 0)
 
 
 def _windows(words: Sequence[int], most: int) -> list[int]:

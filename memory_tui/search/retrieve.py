@@ -26,7 +26,15 @@ from memory_tui.notices import (
 from memory_tui.providers.provider_protocol import Identity, Provider, Vectors
 from memory_tui.release_differences import ZeroVectors
 from memory_tui.search import formulas, lexical
-from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
+from memory_tui.search.corpus import (
+    Corpus,
+    Flags,
+    cosines,
+    cosines_of_each,
+    cosines_of_nearest,
+    distinct,
+    vectors_of,
+)
 from memory_tui.search.dates.question_dates import Time, time_in
 from memory_tui.search.evidence import Age, Evidence, Lexical, Rows, TextsLater
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
@@ -69,8 +77,8 @@ class SearchContext:
     """Whether words that no note holds are corrected."""
     in_parts: bool = True
     """Whether a question that asks several things is taken apart."""
-    texts_later: bool = False
-    """Whether a text is read when it is asked for, as long as the store is open, instead of all at once."""
+    texts_later: TextsLater | None = None
+    """Where texts are read when they are asked for, as long as the store is open, instead of all at once."""
 
 
 @dataclass(slots=True)
@@ -99,6 +107,8 @@ class Asked:
     pointless: bool = False
     notices: tuple[Notice, ...] = ()
     seconds: float = 0.0
+    cosines: Vectors | None = None
+    """Of every row with the vector, where they were worked out for several queries at once."""
 
 
 def embed(query: str, identity: Identity | None, provider: Provider | None) -> Asked:
@@ -123,6 +133,20 @@ def embed_each(queries: Sequence[str], identity: Identity | None, provider: Prov
             asked[at] = found
     seconds = (time.perf_counter() - began) / max(1, len(asked))
     return [replace(one, seconds=seconds) for one in asked]
+
+
+def reading_later(context: SearchContext) -> SearchContext:
+    """`context` with a new place for texts, each read when it is asked for as long as the store is open."""
+    return replace(context, texts_later=TextsLater(context.store))
+
+
+def compared(asked: Sequence[Asked], corpus: Corpus) -> list[Asked]:
+    """`asked` with the cosines of every row, worked out together; those without a vector as they are."""
+    vectors = [one.vector for one in asked if one.vector is not None]
+    if not corpus.dims or not vectors:
+        return list(asked)
+    found = iter(cosines_of_each(corpus, vectors))
+    return [one if one.vector is None else replace(one, cosines=next(found)) for one in asked]
 
 
 def gather(query: str, context: SearchContext, now: float, source: str = "", asked: Asked | None = None) -> Evidence:
@@ -174,7 +198,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     cosine, nearest = None, np.empty(0, dtype=np.int64)
     found_by: NearestBy = ""
     if vector is not None:
-        cosine, found_by = _cosine(context, vector, kept, matched)
+        cosine, found_by = _cosine(context, vector, embedded.cosines, kept, matched)
         nearest = _nearest(context, vector, cosine, theirs.postings.rows[:MOST_CANDIDATES])
         notices += _zero_vectors(corpus)
     clock.lap("vector")
@@ -182,8 +206,8 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     pool = list(dict.fromkeys([*nearest.tolist(), *matched]))
     rowids = corpus.rowids[pool].tolist()
     without_vector: list[Rejected | Withheld] = [*context.store.rejected(), *context.store.withheld()]
-    if context.texts_later:
-        texts: Mapping[int, str] = TextsLater(context.store)
+    if context.texts_later is not None:
+        texts: Mapping[int, str] = context.texts_later
     else:
         known = {rowid: read[rowid] for rowid in rowids if rowid in read}
         texts = known | context.store.texts([rowid for rowid in rowids if rowid not in known])
@@ -334,7 +358,7 @@ def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: 
 
 
 def _cosine(
-    context: SearchContext, vector: Vectors, kept: Flags | None, matched: Sequence[int]
+    context: SearchContext, vector: Vectors, worked_out: Vectors | None, kept: Flags | None, matched: Sequence[int]
 ) -> tuple[Floats, NearestBy]:
     """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
 
@@ -342,7 +366,7 @@ def _cosine(
     """
     corpus, found_by = context.corpus, NUMPY
     if corpus.dims:
-        found = cosines(corpus, vector).astype(np.float64)
+        found = (cosines(corpus, vector) if worked_out is None else worked_out).astype(np.float64)
     elif kept is not None:
         rows, found = np.flatnonzero(kept), np.full(len(corpus), np.nan)
         found[rows] = vectors_of(context.store, corpus, rows) @ vector

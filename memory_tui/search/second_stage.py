@@ -12,11 +12,10 @@ Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's 
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -24,7 +23,6 @@ import numpy.typing as npt
 
 from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
-from memory_tui.core.spelling import ENGLISH, GERMAN
 from memory_tui.providers.wires.builtin import StaticTable, static_table
 from memory_tui.search.answer_level import AnswerSignals, is_cjk
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
@@ -33,11 +31,11 @@ from memory_tui.search.passages import (
     Passages,
     TokenTable,
     gram_counts,
-    gram_key,
+    grams_of,
+    is_german,
     stem_keys,
     stems_of,
     sums,
-    word_grams,
 )
 from memory_tui.search.trace import ChunkRef
 
@@ -101,11 +99,6 @@ class Best:
     coverage: float
     closeness: float
     rarest: float
-
-
-def grams_of(words: Sequence[str]) -> Rows:
-    """The keys of the trigrams of `words`, rising."""
-    return np.array(sorted({gram_key(gram) for word in words for gram in word_grams(word.lower())}), dtype=np.int64)
 
 
 def query_of(
@@ -185,43 +178,68 @@ def _unit(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
 
 
-def measure(asked: PassageQuery, chunks: Sequence[Passages], grams: Floats, table: TokenTable | None) -> list[Best]:
-    """Each of `chunks` measured; all of them at once, because numpy takes its time for each call.
+class MeasuredChunks:
+    """Chunks measured by a question: all of them at once, because numpy takes its time for each call.
 
-    `grams` counts each trigram of the question in each of them: (trigrams, chunks).
+    `grams` counts each trigram of the question in each of them: (trigrams, chunks). Most rankings go by the `values`
+    alone, so the rest is worked out when somebody asks for it.
     """
-    if not chunks:
-        return []
-    lines = np.cumsum([0, *(len(one.lines) for one in chunks)])
-    windows = np.cumsum([0, *(len(one.window_norm) for one in chunks)])
-    window_from = np.concatenate([one.window_from[:-1] + at for one, at in zip(chunks, lines.tolist(), strict=False)])
-    line_words, window_words, held = _words(asked, chunks, window_from)
-    line_meaning, window_meaning, like = _meaning(asked, chunks, window_from, table)
+
+    def __init__(
+        self, asked: PassageQuery, chunks: Sequence[Passages], grams: Floats, table: TokenTable | None
+    ) -> None:
+        lines = np.cumsum([0, *(len(one.lines) for one in chunks)])
+        windows = np.cumsum([0, *(len(one.window_norm) for one in chunks)])
+        window_from = np.concatenate(
+            [one.window_from[:-1] + at for one, at in zip(chunks, lines.tolist(), strict=False)]
+        )
+        by_words = _words(asked, chunks, window_from)
+        by_meaning = _meaning(asked, chunks, window_from, table)
+        of_windows = [np.maximum.reduceat(own, windows[:-1]) for own in (by_words[1], by_meaning.windows)]
+        of_lines = [np.maximum.reduceat(own, lines[:-1]) for own in (by_words[0], by_meaning.lines)]
+        best = (of_windows[0], of_lines[0], of_windows[1], of_lines[1], _letters(asked, chunks, grams))
+        self.values: list[tuple[float, ...]] = list(zip(*(own.tolist() for own in best), strict=True))
+        places = np.concatenate([one.lines for one in chunks]), lines, windows, window_from
+        self._rest: Callable[[], list[Best]] | None = partial(_rest, asked, self.values, by_words, by_meaning, places)
+        self._best: list[Best] = []
+
+    @property
+    def best(self) -> list[Best]:
+        """All that was measured in each of the chunks."""
+        if (rest := self._rest) is not None:
+            # In this order, because another thread may ask meanwhile.
+            self._best = rest()
+            self._rest = None
+        return self._best
+
+
+def _rest(
+    asked: PassageQuery,
+    values: Sequence[tuple[float, ...]],
+    by_words: tuple[Floats, Floats, Floats],
+    by_meaning: _Meaning,
+    places: tuple[Rows, Rows, Rows, Rows],
+) -> list[Best]:
+    """What is known of chunks beside their `values`; `places` are numbers of lines, and where passages begin."""
+    line_words, window_words, held = by_words
+    number, lines, windows, window_from = places
     idf = np.array([asked.stems[key] for key in sorted(asked.stems)])
     mass = float(idf.sum()) or 1.0
     by_chunk = np.maximum.reduceat(held, windows[:-1], axis=1)
     coverage = idf @ by_chunk / mass
     rarity = idf if asked.rarity is None else asked.rarity
+    like = by_meaning.like()
     closeness = np.maximum.reduceat(rarity @ np.maximum(held, like) / (float(rarity.sum()) or 1.0), windows[:-1])
     rarest = (rarity[:, None] * by_chunk).max(axis=0, initial=0.0) / _RAREST
-    letters = _letters(asked, chunks, grams)
-    best = [
-        np.maximum.reduceat(values, bounds[:-1])
-        for values, bounds in (
-            (window_words, windows),
-            (line_words, lines),
-            (window_meaning, windows),
-            (line_meaning, lines),
-        )
-    ]
+    top = np.array([own[:2] for own in values], dtype=np.float64)
     # Of all lines and of all windows, numbered through.
-    number, window_ends = np.concatenate([one.lines for one in chunks]), np.append(window_from[1:], lines[-1])
-    window = best_of_each(window_words, window_meaning, windows, best[0])
+    window_ends = np.append(window_from[1:], lines[-1])
+    window = best_of_each(window_words, by_meaning.windows, windows, top[:, 0])
     return list(
         map(
             Best,
-            zip(*(values.tolist() for values in (*best, letters)), strict=True),
-            number[best_of_each(line_words, line_meaning, lines, best[1])].tolist(),
+            values,
+            number[best_of_each(line_words, by_meaning.lines, lines, top[:, 1])].tolist(),
             zip(number[window_from[window]].tolist(), number[window_ends[window] - 1].tolist(), strict=True),
             coverage.tolist(),
             closeness.tolist(),
@@ -252,7 +270,8 @@ def windows_of(
     lines = np.cumsum([0, *(len(one.lines) for one in chunks)])
     starts = np.concatenate([one.window_from[:-1] + at for one, at in zip(chunks, lines.tolist(), strict=False)])
     line_words, window_words, _ = _words(asked, chunks, starts)
-    line_meaning, window_meaning, _ = _meaning(asked, chunks, starts, table)
+    meaning = _meaning(asked, chunks, starts, table)
+    line_meaning, window_meaning = meaning.lines, meaning.windows
     by_line = [np.maximum.reduceat(values, starts) for values in (line_words, line_meaning)]
     values = np.stack([window_words, by_line[0], window_meaning, by_line[1]])
     best = values.max(axis=1, keepdims=True)
@@ -304,19 +323,25 @@ def _words(asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows) -
     )
 
 
-def _meaning(
-    asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows, table: TokenTable | None
-) -> tuple[Floats, Floats, Floats]:
-    """The cosine of every line and of every window with the question, 0 for negative ones; zeros without meaning.
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """The cosine of every one of the `lines` and `windows` with the question, 0 for negative ones and without meaning.
 
-    Last the greatest cosine of any token of a window with each word of the question: (stems, windows).
+    `like` gives the greatest cosine of any token of a window with each word of the question: (stems, windows).
     """
+
+    lines: Floats
+    windows: Floats
+    like: Callable[[], Floats]
+
+
+def _meaning(asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows, table: TokenTable | None) -> _Meaning:
     line_norm = np.concatenate([one.line_norm for one in chunks])
     window_norm = np.concatenate([one.window_norm for one in chunks])
-    like = np.zeros((len(asked.stems), len(window_norm)))
+    nothing = np.zeros((len(asked.stems), len(window_norm)))
     ids = np.concatenate([one.ids for one in chunks])
     if asked.vector is None or table is None or not len(ids):
-        return np.zeros(len(line_norm)), np.zeros(len(window_norm)), like
+        return _Meaning(np.zeros(len(line_norm)), np.zeros(len(window_norm)), lambda: nothing)
     # A token stands in many chunks: each is compared once.
     used = np.flatnonzero(np.bincount(ids))
     rows, place = table.rows(used), np.zeros(int(used[-1]) + 1, dtype=np.int64)
@@ -325,14 +350,20 @@ def _meaning(
     bounds = np.cumsum(np.concatenate([[0], *(np.diff(one.id_from) for one in chunks)]))
     dots = sums((rows @ asked.vector)[at], bounds).astype(np.float64)
     windows = np.add.reduceat(dots, window_from)
-    if asked.directions is not None and len(asked.stems):
+    directions = asked.directions
+
+    def like() -> Floats:
+        if directions is None or not len(asked.stems):
+            return nothing
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        near = (asked.directions @ rows.T) / np.where(lengths > 0, lengths, 1.0)
+        near = (directions @ rows.T) / np.where(lengths > 0, lengths, 1.0)
         # A window without a token ends where it begins: what stands there is another one's.
         first = bounds[window_from]
-        like = np.stack([np.maximum.reduceat(np.append(one[at], 0.0), first) for one in near]).astype(np.float64)
-        like[:, first == np.append(first[1:], len(ids))] = 0.0
-    return _cosines(dots, line_norm), _cosines(windows, window_norm), np.maximum(like, 0.0)
+        found = np.stack([np.maximum.reduceat(np.append(one[at], 0.0), first) for one in near]).astype(np.float64)
+        found[:, first == np.append(first[1:], len(ids))] = 0.0
+        return np.maximum(found, 0.0)
+
+    return _Meaning(_cosines(dots, line_norm), _cosines(windows, window_norm), like)
 
 
 def _cosines(dots: Floats, norms: Floats) -> Floats:
@@ -359,24 +390,6 @@ def weights(*, words: bool, meaning: float, german: bool = False) -> Floats:
     raw = np.array([one.weight * {"words": float(words), "meaning": meaning}[one.by] for one in MEASURES])
     raw[[one.name == "letters" for one in MEASURES]] *= COMPOUNDS if german else 1.0
     return np.asarray(raw / raw.sum(), dtype=np.float64) if raw.any() else raw
-
-
-@functools.cache
-def _function_words() -> tuple[Rows, Rows]:
-    """The stems of function words that German and English do not share, rising; 1 for German ones, -1 for English."""
-    german, english = (stem_keys([stem for word in own for stem in stems_of(word)]) for own in (GERMAN, ENGLISH))
-    sides = dict.fromkeys(german.tolist(), 1) | dict.fromkeys(english.tolist(), -1)
-    shared = set(german.tolist()) & set(english.tolist())
-    keys = sorted(sides.keys() - shared)
-    return np.array(keys, np.int64), np.array([sides[key] for key in keys])
-
-
-def is_german(texts: Sequence[Passages]) -> bool:
-    """Whether `texts` hold more German function words than English ones."""
-    stems = np.concatenate([*(one.stems for one in texts), np.empty(0, dtype=np.int64)])
-    keys, sides = _function_words()
-    at = np.minimum(np.searchsorted(keys, stems), len(keys) - 1)
-    return bool(sides[at[keys[at] == stems]].sum() > 0)
 
 
 _memory = PassageMemory()
@@ -415,30 +428,59 @@ class SecondStage:
             summed = table.rows(np.array(table.ids(query), dtype=np.int64)).sum(axis=0)
             length = float(np.sqrt(summed @ summed))
             vector = summed / np.float32(length) if length > 0 else None
-        self.query = query
+        self.query, self.reference = query, tuple(reference)
         self._table = table if vector is not None else None
         self._texts = texts
         self._pairs = is_cjk(query)
-        self._known: dict[int, Best] = {}
-        self._reference = tuple(reference)
-        first = _memory.of(texts(reference), self._table)
+        self._known: dict[int, tuple[MeasuredChunks, int]] = {}
+        self._words, self._frequency, self._chunks = words, frequency, chunks
+        self._vector, self._vocabulary = vector, table
+        self._meaning = meaning if vector is not None else 0.0
         self._grams = grams_of(words)
+
+    @cached_property
+    def _first(self) -> tuple[PassageQuery, Floats, dict[int, tuple[Passages, Floats]]]:
+        """How passages are measured, the weights of the measures, and the reference as it was cut for both."""
+        first = _memory.of(self._texts(self.reference), self._table)
         grams = self._counted(first)
-        self.asked = query_of(words, frequency, chunks, vector, first, grams, self._table, table)
-        known = meaning if vector is not None else 0.0
-        self.weights = weights(words=bool(words), meaning=known, german=is_german(first))
-        self._keep(reference, first, grams)
+        asked = query_of(
+            self._words, self._frequency, self._chunks, self._vector, first, grams, self._table, self._vocabulary
+        )
+        weighed = weights(words=bool(self._words), meaning=self._meaning, german=is_german(first))
+        return asked, weighed, dict(zip(self.reference, zip(first, grams.T, strict=True), strict=True))
+
+    @property
+    def asked(self) -> PassageQuery:
+        """How passages are measured."""
+        return self._first[0]
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of each measure."""
+        return self._first[1]
 
     def _counted(self, passages: Sequence[Passages]) -> Floats:
         return gram_counts(self._grams, [one.letters for one in passages])
 
-    def _keep(self, rows: Sequence[int], passages: Sequence[Passages], grams: Floats) -> None:
-        self._known.update(zip(rows, measure(self.asked, passages, grams, self._table), strict=True))
+    def _measure(self, rows: Sequence[int]) -> None:
+        """Measure those of `rows` that nobody asked for yet."""
+        new = [row for row in rows if row not in self._known]
+        if not new:
+            return
+        asked, _, cut = self._first
+        if others := [row for row in new if row not in cut]:
+            passages = _memory.of(self._texts(others), self._table)
+            cut = cut | dict(zip(others, zip(passages, self._counted(passages).T, strict=True), strict=True))
+        found = MeasuredChunks(
+            asked, [cut[row][0] for row in new], np.stack([cut[row][1] for row in new], 1), self._table
+        )
+        self._known.update((row, (found, at)) for at, row in enumerate(new))
 
     @cached_property
     def signals(self) -> AnswerSignals:
         """The best of the reference by each signal of an answer."""
-        found = [self._known[row] for row in self._reference]
+        self._measure(self.reference)
+        found = [self.best(row) for row in self.reference]
         mass = sum(self.asked.stems.values()) or 1.0
         window, line, cosine = (max((one.values[at] for one in found), default=0.0) for at in (0, 1, 2))
         coverage, closeness, rarest = (
@@ -454,15 +496,22 @@ class SecondStage:
 
     def best(self, row: int) -> Best:
         """What was measured at `row`."""
-        self.measured([row])
-        return self._known[row]
+        self._measure([row])
+        found, at = self._known[row]
+        return found.best[at]
 
     def measured(self, rows: Sequence[int]) -> Floats:
         """The measures of each of `rows`: (rows, measures)."""
-        if new := [row for row in rows if row not in self._known]:
-            passages = _memory.of(self._texts(new), self._table)
-            self._keep(new, passages, self._counted(passages))
-        return np.array([self._known[row].values for row in rows], dtype=np.float64).reshape(len(rows), len(MEASURES))
+        self._measure(rows)
+        values = [found.values[at] for found, at in map(self._known.__getitem__, rows)]
+        return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
+
+
+def cut_references(stages: Sequence[SecondStage]) -> None:
+    """Have the references of `stages` cut, all of them at once, where nobody asked for them yet."""
+    for table in {stage._table for stage in stages}:
+        own = [stage for stage in stages if stage._table is table]
+        _memory.of([text for stage in own for text in stage._texts(stage.reference)], table)
 
 
 @dataclass(frozen=True, slots=True)
