@@ -151,8 +151,8 @@ class RowList(ScrollView, can_focus=True):
         return next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
 
     def redraw(self) -> None:
-        """Draw the lines in sight that are other ones now."""
-        if not self.is_mounted or self.inner_width != self._laid_out:
+        """Draw the lines in sight that are other ones now; all of them behind a dialog, which shows what it found."""
+        if not self.is_mounted or self.inner_width != self._laid_out or self.screen is not self.app.screen:
             self.refresh()
             return
         self._base = self.rich_style
