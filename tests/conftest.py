@@ -117,6 +117,8 @@ def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
     home = _new_folder(tmp_path_factory, "home")
     for name in PLACES:
         monkeypatch.setenv(name, str(home))
+    # A demo that ran in this process sets it for itself.
+    monkeypatch.delenv("OPENCLAW_STATE_DIR", raising=False)
 
 
 @pytest.fixture(autouse=True)

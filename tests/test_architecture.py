@@ -335,6 +335,7 @@ NOT_DURABLE = {
     "memory_tui/providers/wires/onnx_worker.py": "the pipe to the process that asked",
     "memory_tui/hosts/proof.py": "a file without a name, for what a server says that does not start",
     "memory_tui/mcp/keeper_socket.py": "the socket of the keeper, which goes with it",
+    "memory_tui/cli/main.py": "the null device, for what nobody reads any more",
     "memory_tui/mcp/wire.py": "the pipe to the client that started the server",
     "memory_tui/index/database.py": "a private copy of an index on a disk that takes nothing, gone after the look",
     "memory_tui/openclaw/open_foreign.py": "a private copy of another program's database, gone after the look",

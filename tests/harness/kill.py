@@ -85,7 +85,7 @@ class Hook:
         self.around(note_rows, "cut")
         self.around(roots, "read")
         self.around(index_integrity, "problems")
-        self.around(sync, "look")
+        self.around(sync, "scan_roots")
         for name in ("begin", "publish", "discard", "_copy"):
             self.around(index_rebuild, name, after=True)
         real = Database.query

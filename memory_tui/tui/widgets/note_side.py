@@ -42,10 +42,6 @@ class AboutPane(RowList):
             self._rows = rows
             self.rows_changed(self.cursor)
 
-    def redraw(self) -> None:
-        """Draw all of it: what is gathered may come just when a dialog covers it, whose picture has the old lines."""
-        self.refresh()
-
     @property
     def target(self) -> Target | None:
         """Where the link under the cursor leads."""

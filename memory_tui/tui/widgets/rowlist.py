@@ -151,8 +151,12 @@ class RowList(ScrollView, can_focus=True):
         return next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
 
     def redraw(self) -> None:
-        """Draw the lines in sight that are other ones now; all of them behind a dialog, which shows what it found."""
-        if not self.is_mounted or self.inner_width != self._laid_out or self.screen is not self.app.screen:
+        """Draw the rows, which are other ones now."""
+        self.refresh()
+
+    def _redraw_lines(self) -> None:
+        """Draw the lines in sight that are other ones now; only for a key, when nothing covers or uncovers the list."""
+        if not self.is_mounted or self.inner_width != self._laid_out:
             self.refresh()
             return
         self._base = self.rich_style
@@ -224,7 +228,7 @@ class RowList(ScrollView, can_focus=True):
     def watch_cursor(self) -> None:
         """Keep the row under the cursor in sight."""
         self.show_cursor()
-        self.redraw()
+        self._redraw_lines()
         self.post_message(self.Moved(self))
 
     def show_cursor(self) -> None:

@@ -227,6 +227,10 @@ class WhyPane(RowList):
         self.set_reactive(RowList.cursor, -1)
         self.redraw()
 
+    def redraw(self) -> None:
+        """Draw the lines in sight that are other ones now; a turned knob changes few of them."""
+        self._redraw_lines()
+
     # --- rows ----------------------------------------------------------------------------------------------------
 
     def count(self) -> int:
