@@ -160,12 +160,12 @@ def _with_codex(
     if not hasattr(given, "codex"):
         if workspace is None or Path(workspace).name != "memories":
             return workspace, extra
-        from memory_tui.hosts import codex_memory
+        from memory_tui.hosts import codex
 
-        return workspace, (*extra, str(codex_memory.folder())) if codex_memory.is_memory(Path(workspace)) else extra
-    from memory_tui.hosts import codex_memory
+        return workspace, (*extra, str(codex.folder())) if codex.is_memory(Path(workspace)) else extra
+    from memory_tui.hosts import codex
 
-    memory = codex_memory.folder()
+    memory = codex.folder()
     if not memory.is_dir():
         raise SettingError(
             f"Codex remembers nothing yet: there is no {memory}.", "Switch its memories on first, or leave --codex out."
