@@ -119,12 +119,12 @@ def passed_on(given: argparse.Namespace) -> list[str]:
     from dataclasses import replace
 
     from memory_tui import plan
-    from memory_tui.hosts import server_arguments
+    from memory_tui.hosts import wiring
 
     asked = options(given)
     if not {"workspace", "agent", "config"} & vars(given).keys():
         asked = replace(asked, workspace=str(plan.plan(asked).workspace))
-    words = server_arguments.words_of(asked)
+    words = wiring.words_of(asked)
     for name in ("citations", "session_key", "max_chars"):
         if hasattr(given, name):
             words += [f"--{name.replace('_', '-')}", str(getattr(given, name))]

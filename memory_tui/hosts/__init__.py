@@ -8,6 +8,5 @@
 - file_changes: Changes of a host's files that can be taken back, whatever else was written there meanwhile. -> applied
 - openclaw: OpenClaw takes a plugin for its memory slot, which starts one server for each workspace. -> HOST
 - proof: A proof starts the server as a host does. -> prove
-- server_arguments: The arguments of a server name the options of its memory. -> words_of
 - wiring: Which files of an agent program change so that it starts memory-tui: one row a host. -> host
 """
