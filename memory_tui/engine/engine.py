@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from memory_tui.curate.restore import Version
     from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
     from memory_tui.engine.unrelated_memory import DelayedWork
-    from memory_tui.inbox.decisions import Decisions
-    from memory_tui.inbox.entries import Suggestion
+    from memory_tui.inbox.entries import Decisions, Suggestion
     from memory_tui.inbox.examine import CheckProgress
     from memory_tui.index.store import Store
     from memory_tui.ltm.memories import Memories
@@ -182,7 +181,7 @@ class Inbox:
     @cached_property
     def decisions(self) -> Decisions:
         """What was decided about suggestions without changing a note."""
-        from memory_tui.inbox.decisions import Decisions
+        from memory_tui.inbox.entries import Decisions
 
         return Decisions(self._notes.curator.journal.folder, self._notice)
 
