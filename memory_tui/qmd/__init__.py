@@ -2,7 +2,6 @@
 
 - answer: An answer of QMD is read strictly: each row is checked before anybody sees it. -> hits
 - client: The client asks QMD a question after it has seen that QMD can answer it. -> QmdClient
-- exported: Exported transcripts are notes that QMD can search: one for each session. -> export
 - folder: The folder of one agent's QMD. -> QmdFolder
 - index: QMD's index is read beside the files on disk; it is never written here. -> read
 - loopback: A server of QMD on loopback answers without the start of a process. -> QmdServer
