@@ -414,10 +414,10 @@ def searched(engine: Engine, asked: SearchCommand, trace: Trace, evidence: Evide
         yield Written(f"memory-tui: {engine.backend.answered_by(failed)}", aside=True)
     yield from _notices(trace, explain=explain)
     if asked.terminal is not None and not (explain or passages) and trace.recalled:
-        from memory_tui.render import terminal
+        from memory_tui.render import hit_text
 
         columns, colour = asked.terminal
-        yield from map(Written, terminal.hits(trace, evidence, columns, colour=colour, full=asked.full))
+        yield from map(Written, hit_text.hits(trace, evidence, columns, colour=colour, full=asked.full))
         return
     yield from _passages(passages)
     for place, hit in enumerate(() if passages else trace.recalled):
