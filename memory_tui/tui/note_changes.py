@@ -152,14 +152,9 @@ def restoring(engine: Engine, entry: JournalEntry | Commit, path: str, *, whole:
 Make = Callable[["Curator"], "Change"]
 
 
-def plan_of(make: Make) -> Callable[[Engine], Planned]:
-    """Plan what `make` asks of the curator."""
-    return lambda engine: planned(make(engine.notes.curator))
-
-
-def applied(change: Change) -> Callable[[Engine], AppliedChange]:
+def applied(engine: Engine, change: Change) -> AppliedChange:
     """Make `change`."""
-    return lambda engine: engine.notes.curator.apply(change)
+    return engine.notes.curator.apply(change)
 
 
 def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
@@ -171,18 +166,12 @@ def step(engine: Engine, kind: str, number: int | None = None) -> AppliedChange:
     return curator.undo(number, merging=True) if kind == "undo" else curator.redo(number, merging=True)
 
 
-_DONE: Mapping[str, str] = {"Undo: ": "Undone: ", "Redo: ": "Redone: "}
+def step_or_plan(engine: Engine, kind: str, number: int | None, since: float) -> AppliedChange | Change:
+    """Do `step` where that surprises nobody; else only return what it would change.
 
-
-def done_words(change: Change) -> str:
-    """The title of a change that was made, as a sentence about it begins."""
-    said = one_line(change.title)
-    begun = next((begin for begin in _DONE if said.startswith(begin)), "")
-    return _DONE.get(begun, "") + said.removeprefix(begun)
-
-
-def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
-    """What `step` would do. Raises EditRefused when there is nothing to do."""
+    A change of before `since` is not stepped over unseen, and neither is one that does something to the trust of a note
+    in OpenClaw's ledger. Raises EditRefused when there is nothing to do.
+    """
     from memory_tui.core.errors import EditRefused
 
     curator = engine.notes.curator
@@ -193,23 +182,8 @@ def stepped(engine: Engine, kind: str, number: int | None = None) -> Planned:
             "Nothing is left to undo." if kind == "undo" else "Nothing is left to redo.",
             f"{key_of('go history')} shows what was changed.",
         )
-    return planned(curator.planned_undo(entry.id) if kind == "undo" else curator.planned_redo(entry.id))
-
-
-def begun_since(engine: Engine, kind: str, since: float) -> bool:
-    """Whether the change that is next to `kind` was made after `since`, so that nobody is surprised by it."""
-    entries = engine.notes.curator.undoable() if kind == "undo" else engine.notes.curator.redoable()
-    return bool(entries) and entries[0].at >= since
-
-
-def step_or_plan(engine: Engine, kind: str, since: float) -> AppliedChange | Planned:
-    """Do `step` where that surprises nobody; else only plan it.
-
-    One of before `since` is only planned, and so is one that does something to the trust of a note in OpenClaw's
-    ledger. Raises EditRefused when there is nothing to do.
-    """
-    found = stepped(engine, kind)
-    return step(engine, kind) if begun_since(engine, kind, since) and not found.change.notes else found
+    change = curator.planned_undo(entry.id) if kind == "undo" else curator.planned_redo(entry.id)
+    return change if entry.at < since or change.notes else step(engine, kind, entry.id)
 
 
 @dataclass(frozen=True, slots=True)

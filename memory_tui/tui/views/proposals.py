@@ -10,6 +10,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui import note_changes
 from memory_tui.tui.key_meanings import key_of
+from memory_tui.tui.keymap import find
 from memory_tui.tui.note_changes import Make
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.view import Part, View
@@ -18,6 +19,7 @@ from memory_tui.tui.workers import task
 if TYPE_CHECKING:
     from memory_tui.curate.changes import Change, Conflict
     from memory_tui.curate.curator import AppliedChange
+    from memory_tui.engine.engine import Engine
     from memory_tui.tui.tuning import Tuning
 
 _VERBS: Mapping[str, str] = {
@@ -30,97 +32,124 @@ _VERBS: Mapping[str, str] = {
     "redo": "Redo",
     "new": "Create",
 }
-
-
-def also(done: AppliedChange) -> str:
-    """The sentence that tells of others' changes which are in the notes too, empty without any."""
-    return f"Others' changes of {one_line(', '.join(done.merged))} were kept too. " if done.merged else ""
+_STEPPED: Mapping[str, str] = {"undo": "Undone", "redo": "Redone"}
+Done = Callable[["AppliedChange"], object]
+"""Gets a change after it was made."""
 
 
 class Proposals(Part):
-    """What changes notes in a view, and the way back; `made` is called after notes changed."""
+    """What changes notes in a view, and the way back.
 
-    def __init__(self, view: View, made: Callable[[], object] = lambda: None) -> None:
+    `made` is called after a change was made, `stepped` after one was undone or redone. `show` says what a change does,
+    `write` makes it; both run on a worker.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        made: Callable[[], object] = lambda: None,
+        stepped: Callable[[], object] = lambda: None,
+        show: Callable[[Change], Planned] = note_changes.planned,
+        write: Callable[[Engine, Change], AppliedChange] = note_changes.applied,
+    ) -> None:
         super().__init__(view)
-        self._heard = made
-        self._under: tuple[Tuning | None] | None = None
+        self._made, self._stepped, self._show, self._write = made, stepped, show, write
+        self._changed = False
+        self._tuning: Tuning | None = None
+        """The knobs as they stood when notes were last changed here."""
 
     @property
     def is_last(self) -> bool:
         """Whether no knob was turned since a change was made here."""
-        return self._under is not None and self._under[0] is self.home.tuning
+        return self._changed and self._tuning is self.home.tuning
 
     def edited(self, path: str, line: int) -> None:
         """The last change is that of an editor now."""
         del path, line
-        self._under = (self.home.tuning,)
-        self._heard()
+        self._changed, self._tuning = True, self.home.tuning
+        self._made()
+
+    def propose(self, make: Make) -> None:
+        """Plan what `make` asks of the curator, show it, and make it when it is wanted."""
+        self.preview(lambda engine: self._show(make(engine.notes.curator)))
 
     @task("plan")
-    async def propose(self, make: Make) -> None:
-        """Plan what `make` asks for, show it, and make it when it is wanted."""
-        planned = await self.home.jobs.run(note_changes.plan_of(make))
+    async def preview(self, plan: Callable[[Engine], Planned], verb: str = "", then: Done | None = None) -> None:
+        """Show what `plan` returns, and make it when it is wanted; the button says `verb`."""
+        planned = await self.home.jobs.run(plan)
 
-        preview = Preview(planned, _VERBS.get(planned.change.kind, "Do it"))
-        preview.ask(self.view.app, lambda _yes: self.apply(planned.change))
+        verb = verb or _VERBS.get(planned.change.kind, "Do it")
+        Preview(planned, verb).ask(self.view.app, lambda _yes: self.apply(planned.change, then))
 
-    @task("write", exclusive=False)
-    async def apply(self, change: Change) -> None:
+    def apply(self, change: Change, then: Done | None = None) -> None:
         """Make `change`; what it did is said."""
-        self._made(await self.home.jobs.write(note_changes.applied(change)))
-
-    def refused(self, error: MemoryTuiError) -> str:
-        """Why; where others changed the same lines, a person chooses."""
-        from memory_tui.curate.changes import Conflict
-
-        if not isinstance(error, Conflict):
-            return super().refused(error)
-        from memory_tui.tui.views.notes.resolve import Resolve
-
-        conflict = error
-
-        kept = f"Your change is kept as draft {conflict.draft}." if conflict.draft else ""
-        Resolve(conflict.views[0], kept).ask(self.view.app, lambda data: self._resolve(conflict, data))
-        return ""
-
-    @task("write", exclusive=False)
-    async def _resolve(self, conflict: Conflict, data: bytes) -> None:
-        self._made(await self.home.jobs.write(partial(note_changes.resolved, conflict=conflict, data=data)))
-
-    def _made(self, done: AppliedChange) -> None:
-        self._under = (self.home.tuning,)
-        self.view.show_message(f"{one_line(done.change.title)}: done. {also(done)}{key_of('undo')} undoes it.")
-        self.home.step_done(done.change.kind)
-        self._heard()
-        self.home.jobs.refresh()
-
-    # --- the journal ---------------------------------------------------------------------------------------------
+        self._run(lambda engine: self._write(engine, change), then)
 
     def do_undo(self) -> None:
         """Take the last change back."""
-        self._journal("undo")
+        self.step("undo")
 
     def do_redo(self) -> None:
         """Make it again."""
-        self._journal("redo")
+        self.step("redo")
+
+    def step(self, kind: str, number: int | None = None, since: float | None = None, then: Done | None = None) -> None:
+        """Undo or redo the change `number`, or the next one.
+
+        At once for one of `since` then, or of this session; an older one, or one with an effect on trust, is shown
+        first.
+        """
+        begun = self.home.started if since is None else since
+
+        def work(engine: Engine) -> AppliedChange | Planned:
+            from memory_tui.curate.changes import Change
+
+            outcome = note_changes.step_or_plan(engine, kind, number, begun)
+            return self._show(outcome) if isinstance(outcome, Change) else outcome
+
+        self._run(work, then, number)
 
     @task("write", exclusive=False)
-    async def _journal(self, kind: str) -> None:
-        """At once for a change of this session; an older one, or one with an effect on trust, is shown first."""
-        since = self.home.started
+    async def _run(
+        self, work: Callable[[Engine], AppliedChange | Planned], then: Done | None, number: int | None = None
+    ) -> None:
+        """Do `work` and say what was done; where it only planned a step, or others changed the same lines, ask."""
+        from memory_tui.curate.changes import Conflict
 
-        outcome = await self.home.jobs.write(partial(note_changes.step_or_plan, kind=kind, since=since))
+        outcome = await self.home.jobs.attempt(work, write=True)
+
         if isinstance(outcome, Planned):
-            Preview(outcome, kind.capitalize()).ask(self.view.app, lambda _yes: self._step(kind))
+            kind = outcome.change.kind
+            following = partial(note_changes.step, kind=kind, number=number)
+            Preview(outcome, _VERBS[kind]).ask(self.view.app, lambda _yes: self._run(following, then))
+        elif isinstance(outcome, Conflict):
+            self._resolve(outcome, then)
+        elif isinstance(outcome, MemoryTuiError):
+            raise outcome
         else:
-            self._stepped(kind, outcome)
+            self._finish(outcome, then)
 
-    @task("write", exclusive=False)
-    async def _step(self, kind: str) -> None:
-        self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
+    def _resolve(self, conflict: Conflict, then: Done | None) -> None:
+        """Have a person choose between the change and that of others."""
+        from memory_tui.tui.views.notes.resolve import Resolve
 
-    def _stepped(self, kind: str, done: AppliedChange) -> None:
-        way = f"{key_of('redo')} redoes it" if kind == "undo" else f"{key_of('undo')} undoes it"
-        self.view.show_message(f"{note_changes.done_words(done.change)}. {also(done)}{way}.")
+        draft = f"Your change is kept as draft {conflict.draft}." if conflict.draft else ""
+        Resolve(conflict.views[0], draft).ask(
+            self.view.app,
+            lambda data: self._run(partial(note_changes.resolved, conflict=conflict, data=data), then),
+        )
+
+    def _finish(self, done: AppliedChange, then: Done | None) -> None:
+        kind, title = done.change.kind, one_line(done.change.title)
+        way = "redo" if kind == "undo" else "undo"
+        words = f"{_STEPPED[kind]}{title.removeprefix(kind.capitalize())}" if kind in _STEPPED else f"{title}: done"
+        others = f"Others' changes of {one_line(', '.join(done.merged))} were kept too. " if done.merged else ""
+        places = self.view.places()
+        back = f"{key_of(way)} {way}es it." if find(way, places).where in places else ""
+        self.view.show_message(f"{words}. {others}{back}".rstrip())
+        self._changed, self._tuning = True, self.home.tuning
         self.home.step_done(kind)
+        if then is not None:
+            then(done)
+        (self._stepped if kind in _STEPPED else self._made)()
         self.home.jobs.refresh()

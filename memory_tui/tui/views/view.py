@@ -102,7 +102,7 @@ class Part:
 
     def refused(self, error: MemoryTuiError) -> str:
         """Why a task came to nothing, for the message line; empty where it is shown otherwise."""
-        return sentence_of(error)
+        return self.view.refused(error)
 
 
 class KnobHistory(Part):

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import safe
 from memory_tui.tui.views.index.listing import Listing
-from memory_tui.tui.views.view import Part, View, sentence_of
+from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.widgets.rowlist import Line, text
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.core.errors import MemoryTuiError
     from memory_tui.engine.engine import Engine
     from memory_tui.hosts.connection import HostConnection
     from memory_tui.hosts.wiring import Host, Scope
@@ -117,10 +116,6 @@ class ConnectionWriter(Part):
         await self.home.jobs.write(lambda _engine: plan.write())
         self.view.show_message(plan.done)
         self._changed()
-
-    def refused(self, error: MemoryTuiError) -> str:
-        """Why nothing was written."""
-        return sentence_of(error)
 
 
 def _summary(plan: ConnectionPlan) -> str:

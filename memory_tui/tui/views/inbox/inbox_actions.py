@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui import note_changes
 from memory_tui.tui.action import refusal
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.inbox import inbox_proposal
 from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, MEANING, VERBS, DecisionRecord, put_off
+from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import AppliedChange
-    from memory_tui.inbox.entries import Action, Suggestion
+    from memory_tui.engine.engine import Engine
+    from memory_tui.inbox.entries import Suggestion
+    from memory_tui.tui.views.dialogs import Planned
     from memory_tui.tui.views.inbox.inbox_proposal import Suggestions
 
 
@@ -52,6 +50,7 @@ class InboxActions(Part):
     def __init__(self, view: View, inbox: ShownInbox) -> None:
         super().__init__(view)
         self._inbox = inbox
+        self._proposals = Proposals(view, inbox.examine, inbox.examine, inbox_proposal.masked, inbox_proposal.applied)
         self._decisions: list[tuple[DecisionRecord, Mapping[Suggestion, float]]] = []
         """What was decided here, with how all of it was put off before."""
 
@@ -91,7 +90,9 @@ class InboxActions(Part):
         elif action == "edit":
             self._edit(chosen[0])
         else:
-            self._plan(chosen, next(other for other in chosen[0].actions if other == action))
+            offered = next(other for other in chosen[0].actions if other == action)
+            plan = partial(inbox_proposal.proposed, chosen=chosen, action=offered)
+            self._preview(chosen, plan, VERBS[offered])
 
     @task("plan")
     async def _edit(self, one: Suggestion) -> None:
@@ -102,7 +103,7 @@ class InboxActions(Part):
 
         def typed(new: str | None) -> None:
             if new and new != words:
-                self._rewrite(one, new)
+                self._preview([one], partial(inbox_proposal.rewritten, one=one, words=new), "Write")
 
         said, name = f"{one_line(str(one.place))}: {one_line(one.reason)}", "Edit the line"
         if one.kind == "promotion":
@@ -110,28 +111,8 @@ class InboxActions(Part):
             name = "Edit the promoted entry"
         self.view.app.push_screen(LineDialog(name, said, "Go on", value=words), typed)
 
-    @task("plan")
-    async def _rewrite(self, one: Suggestion, words: str) -> None:
-        planned = await self.home.jobs.run(partial(inbox_proposal.rewritten, one=one, words=words))
-        self._preview([one], planned, "Write")
-
-    def _preview(self, chosen: Sequence[Suggestion], planned: Planned, verb: str) -> None:
-        Preview(planned, verb).ask(self.view.app, lambda _yes: self._apply(chosen, planned.change))
-
-    @task("plan")
-    async def _plan(self, chosen: Sequence[Suggestion], action: Action) -> None:
-        """Show what `action` would change, and do it when that is wanted."""
-        planned = await self.home.jobs.run(partial(inbox_proposal.proposed, chosen=chosen, action=action))
-        self._preview(chosen, planned, VERBS[action])
-
-    @task("write", exclusive=False)
-    async def _apply(self, chosen: Sequence[Suggestion], change: Change) -> None:
-        done = await self.home.jobs.write(partial(inbox_proposal.applied, change=change))
-        also = f" Others' changes of {', '.join(done.merged)} were kept too." if done.merged else ""
-        self._inbox.drop(chosen)
-        self.view.show_message(f"{done.change.title}: done.{also} {key_of('undo')} undoes it.")
-        self.home.jobs.refresh()
-        self._inbox.examine()
+    def _preview(self, chosen: Sequence[Suggestion], plan: Callable[[Engine], Planned], verb: str) -> None:
+        self._proposals.preview(plan, verb, lambda _done: self._inbox.drop(chosen))
 
     @task("write", exclusive=False)
     async def _decide(self, chosen: Sequence[Suggestion], days: float) -> None:
@@ -143,11 +124,6 @@ class InboxActions(Part):
         self.view.show_message(
             f"{decision.words} {'is' if len(chosen) == 1 else 'are'} {state}. {key_of('undo')} undoes it."
         )
-
-    def refused(self, error: MemoryTuiError) -> str:
-        """Why; the notes are looked at as they are now."""
-        self._inbox.examine()
-        return super().refused(error)
 
     def _offered(self, meaning: str) -> str:
         """The action of that meaning which is offered for the first chosen one, empty without one."""
@@ -185,36 +161,26 @@ class InboxActions(Part):
 
     # --- the way back --------------------------------------------------------------------------------------------
 
-    @task("write", exclusive=False)
-    async def do_undo(self) -> None:
+    def do_undo(self) -> None:
         """Take the last change or decision back."""
-        nothing: tuple[None, Mapping[Suggestion, float]] = (None, {})
-        last, before = self._decisions[-1] if self._decisions else nothing
-        work = partial(inbox_proposal.taken_back, since=self.home.started, last=last, before=before)
-        self._stepped("undo", await self.home.jobs.write(work))
-
-    @task("write", exclusive=False)
-    async def do_redo(self) -> None:
-        """Make the last change that was taken back again."""
-        work = partial(inbox_proposal.stepped, kind="redo", since=self.home.started)
-        self._stepped("redo", await self.home.jobs.write(work))
-
-    @task("write", exclusive=False)
-    async def _step(self, kind: str) -> None:
-        self._stepped(kind, await self.home.jobs.write(partial(note_changes.step, kind=kind)))
-
-    def _stepped(self, kind: str, outcome: AppliedChange | Planned | DecisionRecord) -> None:
-        if isinstance(outcome, Planned):
-            Preview(outcome, kind.capitalize()).ask(self.view.app, lambda _yes: self._step(kind))
-        elif isinstance(outcome, DecisionRecord):
-            self._decisions.pop()
-            self._inbox.put_off(outcome.until)
-            self.view.show_message(f"{outcome.words}: decision undone.")
+        if self._decisions:
+            self._undo_decision(*self._decisions[-1])
         else:
-            way = f"{key_of('redo')} redoes it" if kind == "undo" else f"{key_of('undo')} undoes it"
-            self.view.show_message(f"{note_changes.done_words(outcome.change)}. {way}.")
-            self.home.jobs.refresh()
-            self._inbox.examine()
+            self._proposals.do_undo()
+
+    @task("write", exclusive=False)
+    async def _undo_decision(self, last: DecisionRecord, before: Mapping[Suggestion, float]) -> None:
+        undone = await self.home.jobs.write(partial(inbox_proposal.undecided, last=last, before=before))
+        if undone is None:
+            self._proposals.do_undo()
+            return
+        self._decisions.pop()
+        self._inbox.put_off(undone.until)
+        self.view.show_message(f"{undone.words}: decision undone.")
+
+    def do_redo(self) -> None:
+        """Make the last change that was taken back again."""
+        self._proposals.do_redo()
 
     # --- around --------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.inbox.checks import BY_KIND
-from memory_tui.tui import note_changes
 from memory_tui.tui.draw import Piece, fit, fit_path, wrap, wrapped
 from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.key_meanings import key_of
@@ -260,7 +259,7 @@ def proposed(engine: Engine, chosen: Sequence[Suggestion], action: Action) -> Pl
     """What `action` would change, secrets masked. Raises EditRefused where the notes are not what was looked at."""
     from memory_tui.inbox import examine
 
-    return _masked(examine.changes(chosen, action, engine.notes.curator), _warning(chosen[0]))
+    return masked(examine.changes(chosen, action, engine.notes.curator), _warning(chosen[0]))
 
 
 def entry_of(engine: Engine, one: Suggestion) -> str:
@@ -272,7 +271,7 @@ def rewritten(engine: Engine, one: Suggestion, words: str) -> Planned:
     """What putting `words` in the place of the last line would change. Raises EditRefused."""
     from memory_tui.inbox import examine
 
-    return _masked(examine.rewritten(one, words, engine.notes.curator))
+    return masked(examine.rewritten(one, words, engine.notes.curator))
 
 
 def _warning(one: Suggestion) -> tuple[str, ...]:
@@ -288,7 +287,8 @@ def _warning(one: Suggestion) -> tuple[str, ...]:
     )
 
 
-def _masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
+def masked(change: Change, effect: tuple[str, ...] = ()) -> Planned:
+    """A change with its diff, secrets masked, and what is to be known of its `effect`."""
     from memory_tui.curate import diff
 
     return Planned(change, diff.masked_lines(change), effect)
@@ -327,23 +327,10 @@ def _set(engine: Engine, until: Mapping[Suggestion, float]) -> DecisionRecord:
     return DecisionRecord(until, time.time())
 
 
-def taken_back(
-    engine: Engine, since: float, last: DecisionRecord | None, before: Mapping[Suggestion, float]
-) -> AppliedChange | Planned | DecisionRecord:
-    """Take back what was done last: the decision `last`, before which all was put off as `before` says, or a change.
-
-    A change that was made before `since` is only planned, so that nobody is surprised by it. Raises EditRefused.
-    """
+def undecided(engine: Engine, last: DecisionRecord, before: Mapping[Suggestion, float]) -> DecisionRecord | None:
+    """Take the decision `last` back, before which all was put off as `before` says; None where a change came after."""
     entries = engine.notes.curator.undoable()
-    if last is not None and (not entries or last.at >= entries[0].at):
-        return _set(engine, before)
-    return stepped(engine, "undo", since)
-
-
-def stepped(engine: Engine, kind: str, since: float) -> AppliedChange | Planned:
-    """Take the last change back ("undo") or make it again ("redo"); one made before `since` is only planned."""
-    outcome = note_changes.step_or_plan(engine, kind, since)
-    return _masked(outcome.change) if isinstance(outcome, Planned) else outcome
+    return _set(engine, before) if not entries or last.at >= entries[0].at else None
 
 
 _ROOMY = 70

@@ -147,6 +147,11 @@ class InboxView(View):
         if self._stale:
             self._again_soon()
 
+    def refused(self, error: MemoryTuiError) -> str:
+        """Why; the notes are looked at as they are now."""
+        self.examine()
+        return super().refused(error)
+
     def stop(self) -> bool:
         """Nobody waits for what is looked for; False when nothing is."""
         looking = bool(self._progress)

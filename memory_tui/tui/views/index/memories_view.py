@@ -296,10 +296,10 @@ class MemoriesView(View):
         if one is None:
             return
         spot = Spot(f"LanceDB {one.id[:8]}", f"- {' '.join(one.text.split())}\n".encode("utf-8", "replace"), 1, 1)
-        planned = await self.home.jobs.run(note_changes.plan_of(lambda curator: curator.plan.promote(spot)))
+        planned = await self.home.jobs.run(lambda engine: note_changes.planned(engine.notes.curator.plan.promote(spot)))
 
         Preview(planned, "Promote").ask(
-            self.app, lambda _yes: self._promoted(one, note_changes.applied(planned.change))
+            self.app, lambda _yes: self._promoted(one, partial(note_changes.applied, change=planned.change))
         )
 
     @task("write", exclusive=False)

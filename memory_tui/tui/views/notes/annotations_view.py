@@ -18,9 +18,10 @@ from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.judging import REST
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_changes import CuratedNote
-from memory_tui.tui.views.dialogs import LineDialog, Planned, Preview
+from memory_tui.tui.views.dialogs import LineDialog
 from memory_tui.tui.views.notes.edit import mark, summary
 from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import stop, task
@@ -28,8 +29,6 @@ from memory_tui.workspace.annotations import MOST_IMPORTANT, Annotations, annota
 
 if TYPE_CHECKING:
     from memory_tui.curate.annotate import AnnotatedEntry
-    from memory_tui.curate.changes import Change
-    from memory_tui.curate.curator import AppliedChange
     from memory_tui.curate.what_if import Effect
 
 NOTES = ("MEMORY.md", "USER.md")
@@ -137,6 +136,7 @@ class AnnotationsView(View):
         self._steps: list[dict[int, Annotations]] = []
         self._effects: Sequence[tuple[str, Effect]] | str = ""
         self._resting = False
+        self._proposals = Proposals(self, self._read, self._read)
 
     def compose_view(self) -> Iterable[Widget]:
         """List and effect."""
@@ -309,46 +309,21 @@ class AnnotationsView(View):
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    @task("plan")
-    async def do_save(self) -> None:
+    def do_save(self) -> None:
         """Show the difference, and write it when that is wanted."""
         note = self._note
         if note is None or not self._wanted:
             self.show_message("No annotation was changed.")
             return
-        planned = await self.home.jobs.run(partial(note_changes.annotating, note=note, wanted=dict(self._wanted)))
+        self._proposals.preview(partial(note_changes.annotating, note=note, wanted=dict(self._wanted)), "Write")
 
-        Preview(planned, "Write").ask(self.app, lambda _yes: self._apply(planned.change))
-
-    @task("write", exclusive=False)
-    async def _apply(self, change: Change) -> None:
-        self._written(await self.home.jobs.write(note_changes.applied(change)))
-
-    def _written(self, done: AppliedChange) -> None:
-        undone = done.change.kind == "undo"
-        way = "" if undone else f": done. {key_of('undo')} undoes it"
-        self.show_message(f"{note_changes.done_words(done.change)}{way}.")
-        self.home.jobs.refresh()
-        self._read()
-
-    @task("write", exclusive=False)
-    async def do_undo(self) -> None:
+    def do_undo(self) -> None:
         """Take back the last step here; where there is none, the last change of notes."""
         if self._steps:
             self._wanted = self._steps.pop()
             self._watch()
-            return
-        since = self.home.started
-
-        outcome = await self.home.jobs.write(partial(note_changes.step_or_plan, kind="undo", since=since))
-        if isinstance(outcome, Planned):
-            Preview(outcome, "Undo").ask(self.app, lambda _yes: self._step_back())
         else:
-            self._written(outcome)
-
-    @task("write", exclusive=False)
-    async def _step_back(self) -> None:
-        self._written(await self.home.jobs.write(partial(note_changes.step, kind="undo")))
+            self._proposals.step("undo")
 
     @on(RowList.Marked, "#entries")
     def _say_marks(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
 from datetime import datetime
 from functools import partial
@@ -18,13 +19,13 @@ from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_info import Past
 from memory_tui.tui.views.notes.note_pane import NotePane
+from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.note_side import DiffList
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
-    from memory_tui.curate.changes import Change
     from memory_tui.curate.journal import JournalEntry
 
 
@@ -106,6 +107,7 @@ class HistoryView(View):
         page = next((part.reader.page for part in below.parts if isinstance(part, NotePane)), None)
         place = below.place_in_note()
         self._path = page.path if page is not None else place[0] if place is not None else None
+        self._proposals = Proposals(self, self._made, self._gather)
 
     def compose_view(self) -> Iterable[Widget]:
         """List and difference."""
@@ -143,11 +145,11 @@ class HistoryView(View):
 
     def do_undo(self) -> None:
         """Take the change under the cursor back."""
-        self._propose("undo")
+        self._step("undo")
 
     def do_redo(self) -> None:
         """Make it again."""
-        self._propose("redo")
+        self._step("redo")
 
     @on(RowList.Chosen, "#changes")
     def _restore_chosen(self) -> None:
@@ -167,40 +169,24 @@ class HistoryView(View):
 
         def answered(answer: str | None) -> None:
             if answer == "yes":
-                self._apply(planned.change)
+                self._proposals.apply(planned.change)
             elif answer == "w":
                 self._restore(entry, whole=not whole)
 
         options = {"w": "Keep newer lines" if whole else "Whole text"}
         self.app.push_screen(Preview(planned, "Restore", options), answered)
 
-    @task("write", exclusive=False)
-    async def _apply(self, change: Change) -> None:
-        done = await self.home.jobs.write(note_changes.applied(change))
-        self.show_message(f"{one_line(done.change.title)}: done. {key_of('undo')} undoes it.")
-        self.home.jobs.refresh()
+    def _made(self) -> None:
         self.query_one(Changes).newest = True
         self._gather()
 
-    @task("plan")
-    async def _propose(self, kind: str) -> None:
-        from memory_tui.tui.views.dialogs import Preview
-
+    def _step(self, kind: str) -> None:
         entry = self.query_one(Changes).entry
         if entry is None or isinstance(entry, Commit):
             self.show_message(f"{key_of('undo')} undoes changes made with memory-tui only. Use git for a commit.")
-            return
-        number = entry.id
-        planned = await self.home.jobs.run(partial(note_changes.stepped, kind=kind, number=number))
-
-        Preview(planned, kind.capitalize()).ask(self.app, lambda _yes: self._step(kind, number))
-
-    @task("write", exclusive=False)
-    async def _step(self, kind: str, number: int) -> None:
-        done = await self.home.jobs.write(partial(note_changes.step, kind=kind, number=number))
-        self.show_message(f"{note_changes.done_words(done.change)}.")
-        self.home.jobs.refresh()
-        self._gather()
+        else:
+            # Any change can be chosen here, so each is shown first.
+            self._proposals.step(kind, entry.id, math.inf)
 
     def do_commit(self) -> None:
         """Commit the note, when it is wanted."""

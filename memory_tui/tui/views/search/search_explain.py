@@ -13,10 +13,9 @@ from textual.widget import Widget
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.search.trace import Recalled
-from memory_tui.tui import note_changes
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.dialogs import Preview
-from memory_tui.tui.views.search.explaining import Inquiry, find_flips, find_questions, find_shares, inquire
+from memory_tui.tui.views.proposals import Proposals
+from memory_tui.tui.views.search.explaining import Inquiry, find_flips, find_questions, find_shares, inquire, shown_edit
 from memory_tui.tui.views.search.knobs import ShownAnswer
 from memory_tui.tui.views.view import KnobHistory, Part, View
 from memory_tui.tui.widgets.results import HitList
@@ -197,86 +196,6 @@ class Explainer(Part):
             self.view.app.push_screen(WhyNotView(self._shown.answer.evidence, path, line))
 
 
-class NoteEdits(Part):
-    """Edits of a note for the sake of a line, each after its preview, and the way back: theirs first, then knobs'."""
-
-    def __init__(self, view: View, edited: Callable[[str, int], None]) -> None:
-        super().__init__(view)
-        self._edited = edited
-        self.knobs = KnobHistory(view)
-        self._made: list[tuple[int, EditRemedy]] = []
-
-    def context(self) -> dict[str, bool]:
-        """Whether there is a way back."""
-        return {"undo": bool(self._made) or self.knobs.context()["undo"]}
-
-    @task("plan")
-    async def propose(self, remedy: EditRemedy) -> None:
-        """Show an edit and what it does, and make it when it is wanted."""
-        planned = await self.home.jobs.run(lambda _engine: note_changes.planned(remedy.edit.change))
-        effect = [f"The line would be recalled as hit {remedy.place}.", *_sentences(remedy)]
-
-        Preview(replace(planned, effect=effect), "Edit").ask(self.view.app, lambda _yes: self._make(remedy))
-
-    @task("write", exclusive=False)
-    async def _make(self, remedy: EditRemedy) -> None:
-        """Write it through the journal, then ask again."""
-
-        def work(engine: Engine) -> AppliedChange:
-            done = note_changes.applied(remedy.edit.change)(engine)
-            engine.indexer.catch_up()
-            return done
-
-        done = await self.home.jobs.write(work)
-        self._made.append((done.entry.id, remedy))
-        self._again(
-            remedy.edit.path, remedy.edit.line, f"{one_line(done.change.title)}: done. {key_of('undo')} undoes it."
-        )
-
-    def do_undo(self) -> None:
-        """Take the last edit back; without one the last step of a knob."""
-        if self._made:
-            self._take_back()
-        else:
-            self.knobs.do_undo()
-
-    @task("write", exclusive=False)
-    async def _take_back(self) -> None:
-        """Take it back at once; where that does something to the trust of the note, that is shown first."""
-        number, _ = self._made[-1]
-
-        planned = await self.home.jobs.write(partial(note_changes.stepped, kind="undo", number=number))
-        if planned.change.notes:
-            Preview(planned, "Undo").ask(self.view.app, lambda _yes: self._write_back())
-        else:
-            self._write_back()
-
-    @task("write", exclusive=False)
-    async def _write_back(self) -> None:
-        number, remedy = self._made[-1]
-
-        def work(engine: Engine) -> AppliedChange:
-            done = note_changes.step(engine, "undo", number)
-            engine.indexer.catch_up()
-            return done
-
-        done = await self.home.jobs.write(work)
-        self._made.pop()
-        said = (f"{note_changes.done_words(done.change)}.", *done.change.notes)
-        self._again(*remedy.edit.was, one_line(" ".join(said)))
-
-    def _again(self, path: str, line: int, said: str) -> None:
-        self.home.jobs.refresh()
-        self.view.show_message(said)
-        self._edited(path, line)
-
-
-def _sentences(remedy: EditRemedy) -> list[str]:
-    from memory_tui.render import edit_text
-
-    return [f"{clause[0].upper()}{clause[1:]}." for clause in edit_text.details(remedy)]
-
-
 class WhyNotView(View):
     """One line of a note under a question (or its evidence, where it was asked already); answers come as found."""
 
@@ -286,8 +205,10 @@ class WhyNotView(View):
 
     def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:
         super().__init__()
-        self.edits = NoteEdits(self, self._edited)
-        self.parts = (self.edits,)
+        self._knobs = KnobHistory(self)
+        self._proposals = Proposals(self)
+        self._made: list[tuple[int, EditRemedy]] = []
+        """The edits that were made here: the number of each in the journal, and what it was for."""
         self._asked, self._path, self._line = asked, path, line
         self._found: Inquiry | None = None
 
@@ -351,10 +272,32 @@ class WhyNotView(View):
 
     @on(WhyPane.EditChosen)
     def _chosen_edit(self, event: WhyPane.EditChosen) -> None:
-        self.edits.propose(event.remedy)
+        """Show an edit and what it does, and make it when it is wanted."""
+        remedy = event.remedy
 
-    def _edited(self, path: str, line: int) -> None:
+        def made(done: AppliedChange) -> None:
+            self._made.append((done.entry.id, remedy))
+            self._ask_again(remedy.edit.path, remedy.edit.line)
+
+        self._proposals.preview(partial(shown_edit, remedy=remedy), "Edit", made)
+
+    def do_undo(self) -> None:
+        """Take the last edit back; without one the last step of a knob."""
+        if not self._made:
+            self._knobs.do_undo()
+            return
+        number, remedy = self._made[-1]
+
+        def undone(_done: AppliedChange) -> None:
+            self._made.pop()
+            self._ask_again(*remedy.edit.was)
+
+        self._proposals.step("undo", number, then=undone)
+
+    @task("edited", exclusive=False)
+    async def _ask_again(self, path: str, line: int) -> None:
         """Ask the question again of the notes as they are now, about the line where it stands now."""
+        await self.home.jobs.write(lambda engine: engine.indexer.catch_up())
         self._asked = self._asked if isinstance(self._asked, str) else self._asked.query
         self._path, self._line = path, line
         self.tuned()
@@ -363,7 +306,8 @@ class WhyNotView(View):
         """What can be applied and undone."""
         subject = self.query_one(WhyPane).subject
         edits = subject is not None and subject.edits is not None and bool(subject.edits.found)
-        return {"answer": True, "flips": edits or bool(subject and subject.flips)}
+        undo = bool(self._made) or self._knobs.context()["undo"]
+        return {"answer": True, "undo": undo, "flips": edits or bool(subject and subject.flips)}
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """The chunk that speaks."""
