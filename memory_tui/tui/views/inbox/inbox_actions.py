@@ -15,7 +15,7 @@ from memory_tui.tui.action import refusal
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.dialogs import Planned, Preview
 from memory_tui.tui.views.inbox import inbox_proposal
-from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, MEANING, VERBS, DecisionRecord, put_off
+from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, MEANING, READ, VERBS, DecisionRecord, put_off
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
@@ -60,7 +60,7 @@ class InboxActions(Part):
         one = self._inbox.queue.suggestion
         if rows.id == "suggestions" and one is not None:
             first = self._inbox.queue.chosen[0]
-            self._act(BRING_BACK if first.id in self._inbox.hidden else first.actions[0])
+            self._act(BRING_BACK if first.id in self._inbox.hidden else inbox_proposal.entered(first))
         elif rows.id == "proposal":
             self._do_line(rows.key)
 
@@ -75,7 +75,10 @@ class InboxActions(Part):
 
     def _act(self, action: str) -> None:
         """Do `action` about the marked suggestions, else the one under the cursor, or say why not."""
-        chosen = self._inbox.queue.chosen
+        chosen, one = self._inbox.queue.chosen, self._inbox.queue.suggestion
+        if action == READ and one is not None:
+            self.view.read_note(one.place.path, (one.place.first, one.place.last))
+            return
         reason = refusal(("writable", "suggestion"), self.view.context())
         lacking = [one for one in chosen if action not in (BRING_BACK, *one.actions)]
         if not chosen or reason:
