@@ -116,6 +116,8 @@ class Confirm(Dialog[bool]):
 
 SHOWN = 8
 """Proposals at most."""
+CLOSE = 75
+"""How like a name letters are that may mean it, of 100."""
 
 Propose = Callable[[str], Sequence[str]]
 
@@ -157,7 +159,7 @@ def near(paths: Sequence[str]) -> Propose:
             {path: path.lower() for path in paths},
             scorer=fuzz.partial_ratio,
             limit=SHOWN,
-            score_cutoff=60,
+            score_cutoff=CLOSE,
         )
         close = [f"{path}{colon}{line}" for _, _, path in found]
         own = typed.strip()
