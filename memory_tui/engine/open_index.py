@@ -104,6 +104,7 @@ class IndexOpener:
         Raises IndexUnavailable.
         """
         from memory_tui.index import integrity
+        from memory_tui.search import corpus_file, postings_file
 
         if damage:
             self._move_aside(damage)
@@ -112,6 +113,8 @@ class IndexOpener:
         store = self._store(lambda: sealed or self.expected())
         if suspicion:
             store = self._checked(store, suspicion)
+        for path_of in (corpus_file.path_of, postings_file.path_of):
+            corpus_file.remove_newer(path_of(store.path), store)
         self._sweep()
         self.opened = True
         return store
