@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.core import locks
+from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged, SettingError
 
 if TYPE_CHECKING:
@@ -214,7 +214,8 @@ class IndexOpener:
         return ""
 
     def _sweep(self) -> None:
-        """Remove the oldest of what was moved aside, once for each engine, and say so; temporary indexes, silently.
+        """Remove the oldest of what was moved aside, once for each engine, and say so; silently temporary indexes, and
+        what killed processes had half written.
 
         Those are the ones that stood for this index, which has its own place again, and old ones.
         """
@@ -222,6 +223,7 @@ class IndexOpener:
 
         if self.opened:
             return
+        atomic.sweep(self.path.parent, f".{self.path.name}.")
         for text in integrity.sweep(self.path, time.time()):
             self._emit(text)
         if not index_file.is_temporary(self.path):

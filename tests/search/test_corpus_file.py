@@ -216,11 +216,14 @@ def test_an_older_index_that_was_put_back_gets_no_file_of_what_came_after_it(
     (notes / "1.md").unlink()
     for path, data in before.items():
         path.write_bytes(data)
+    killed = tmp_path / ".i.sqlite.corpus.1-1.part"
+    killed.write_bytes(bytes(9))
     options = Options(workspace=str(notes.parent), index=str(index), provider="scripted")
     with Engine.open(options) as engine:
         for name in "234":
             (notes / f"{name}.md").write_text(f"oaks {name}\n" * 30)
             engine.indexer.sync()
+        assert not killed.exists(), "nor is half a file left that a killed process wrote"
         with engine.queries.reader() as store, engine.queries.state(store) as known:
             assert_same(known.corpus, Corpus.load(store))
             assert known.lists is not None
