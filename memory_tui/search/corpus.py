@@ -6,6 +6,7 @@ the next. They share one growing block of rows, and only rows that no corpus loo
 
 from __future__ import annotations
 
+import mmap
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +43,17 @@ _MANY = 1000
 """Rowids from which a table of all is made, so that none is searched for."""
 _SPARSE = 4
 """Rowids for each chunk, above which such a table would be mostly empty."""
+
+
+def is_cut_short(array: npt.NDArray[Any]) -> bool:
+    """Whether another program cut off the end of the file that `array` is mapped from: to read there ends the process.
+
+    Asked before each question; who cuts it during one still ends the process.
+    """
+    under: object = array
+    while isinstance(under, np.ndarray):
+        under = under.base
+    return isinstance(under, mmap.mmap) and under.size() < len(under)
 
 
 class ChunkIds:
@@ -298,11 +310,11 @@ class Corpus:
     def refresh(self, store: ChunkSource) -> Corpus:
         """The corpus as it is now: this one if nothing changed, else another whose making costs what changed.
 
-        It is loaded anew after a rebuild, and when more happened than the store remembers.
+        It is loaded anew after a rebuild, when more happened than the store remembers, and when its file was cut short.
         """
         vectors = self.dims > 0 or self.identity is None
         with store.snapshot():
-            same = store.uuid() == self.uuid
+            same = store.uuid() == self.uuid and not (self.mapped and is_cut_short(self._block.matrix))
             if same and store.generation() == self.generation:
                 return self
             same = same and store.identity() == self.identity
