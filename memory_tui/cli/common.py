@@ -207,7 +207,7 @@ def planned(given: argparse.Namespace) -> Plan:
     from memory_tui import plan as plans
 
     found = plans.plan(options(given))
-    if given.command not in _NOTIFYING:
+    if found.chosen and given.command not in _NOTIFYING:
         warn_ignored(found.chosen, found.settings)
     for named in getattr(given, "extra", ()):
         place = found.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memory_tui.approval import Approval
     from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileVerdict, NoteLines
+    from memory_tui.engine.status import FileVerdict
     from memory_tui.explain.counterfactuals import ChangeSet, Flips
     from memory_tui.explain.noise import LevelRates, NoiseFloor
     from memory_tui.explain.rephrase import Rephrasings
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.excerpts import Excerpt
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
+    from memory_tui.workspace.notes import NoteLines
 
 SHOWN = 3
 """Side effects named on a line; the others are counted."""
@@ -560,9 +561,9 @@ def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> No
 
 def note(value: NoteLines, *, as_json: bool) -> None:
     """A note or some of its lines."""
-    from memory_tui.explain import trace_json
-
     if as_json:
+        from memory_tui.explain import trace_json
+
         data(trace_json.plain(value))
         return
     if not value.total_lines:
