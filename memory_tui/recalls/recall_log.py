@@ -23,7 +23,7 @@ from memory_tui.core import atomic, jsstring, locks
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.formatting import plural
 from memory_tui.core.redaction import redact
-from memory_tui.core.secret_finder import find as secret_places
+from memory_tui.core.secret_finder import MASK, masked
 from memory_tui.core.settings import Scalar
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 
@@ -97,7 +97,6 @@ def _drop_older_half(path: Path) -> None:
 MOST_BYTES = 2 << 20
 MOST_QUERY = 10_000
 """Characters of a question that are kept; a longer one ends with an ellipsis."""
-MASK = "***"
 _LINES_READ = re.compile(r"lines \d+ to \d+")
 """The outcome of a memory_get that read something."""
 
@@ -210,7 +209,7 @@ def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) 
     Raises OSError, and IndexUnavailable when another process holds the log for five seconds.
     """
     kept = dataclasses.replace(
-        entry, id=secrets.token_hex(4), query=_masked(entry.query), outcome=_masked(entry.outcome)
+        entry, id=secrets.token_hex(4), query=_shortened(entry.query), outcome=_shortened(entry.outcome)
     )
     line = json.dumps(as_item(kept), ensure_ascii=True).encode() + b"\n"
     append_line(path, line, most_bytes)
@@ -224,11 +223,9 @@ def read(path: Path) -> Log:
     return Log(entries, len(found) - len(entries))
 
 
-def _masked(text: str) -> str:
+def _shortened(text: str) -> str:
     """`text` without secrets, looked for before it is cut, so that none is cut in two."""
-    text = redact(jsstring.well_formed(text))
-    for found in reversed(secret_places(text)):
-        text = text[: found.start] + MASK + text[found.end :]
+    text = masked(redact(jsstring.well_formed(text)))
     return text if len(text) <= MOST_QUERY else text[:MOST_QUERY] + "…"
 
 
