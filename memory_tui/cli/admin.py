@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, at_least, confirmed, opened, options
+from memory_tui.cli.common import Command, at_least, confirmed, opened, options, waiting
 from memory_tui.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _doctor(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         engine.indexer.catch_up()
-        with as_text.waiting("Examining"):
+        with waiting("Examining"):
             examined = list(runner.examine(engine, deadline=given.deadline))
         results = sorted(
             examined,

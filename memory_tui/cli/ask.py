@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, opened, options, planned, positive, query_of, spoken
+from memory_tui.cli.common import Command, opened, options, planned, positive, query_of, spoken, waiting
 from memory_tui.core.errors import QueryError, SettingError
 from memory_tui.core.stop_signals import Stopped
 
@@ -242,13 +242,13 @@ def _compare_index(given: argparse.Namespace) -> int:
 
     from memory_tui import plan as plans
     from memory_tui.openclaw import compare
-    from memory_tui.render import as_text, host_text
+    from memory_tui.render import host_text
 
     plan = plans.plan(options(given))
     path = Path(given.db).expanduser() if hasattr(given, "db") else None
     if hasattr(given, "query"):
         return _own_answer(given, path or compare.database(plan.config))
-    with as_text.waiting("Reading OpenClaw's index"):
+    with waiting("Reading OpenClaw's index"):
         outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
     host_text.comparison(outcome, as_json=hasattr(given, "json"))
     return {"ok": 0, "missing": 2}.get(outcome.state, 1)

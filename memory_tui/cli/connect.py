@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, confirmed, passed_on
+from memory_tui.cli.common import Command, confirmed, passed_on, waiting
 from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
@@ -151,10 +151,9 @@ def _question(given: argparse.Namespace, made: HostConnection) -> str:
 def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof:
     """Start what the host starts, ask it. Raises NoAnswer."""
     from memory_tui.hosts.proof import NoAnswer, prove
-    from memory_tui.render import as_text
 
     try:
-        with as_text.waiting("Asking the server"):
+        with waiting("Asking the server"):
             return prove(made.start, _question(given, made))
     except NoAnswer as error:
         raise NoAnswer(

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, confirmed, opened
+from memory_tui.cli.common import Command, confirmed, opened, waiting
 from memory_tui.core.errors import EditRefused, SettingError
 
 if TYPE_CHECKING:
@@ -49,14 +49,13 @@ def _inbox(given: argparse.Namespace) -> int:
         )
     if acts and (given.do == "edit") != hasattr(given, "text"):
         raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
-    from memory_tui.render import as_text
 
     kind = _kind(given.kind) if hasattr(given, "kind") else None
     with opened(given) as engine:
         engine.indexer.catch_up()
         if acts and given.do == "reopen":
             return _reopen(given, engine)
-        with as_text.waiting("Examining the notes"):
+        with waiting("Examining the notes"):
             found = engine.inbox.examine()
         if acts:
             chosen = [_named(found, given.id)] if named else [one for one in found if one.kind == kind]

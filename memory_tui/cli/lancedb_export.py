@@ -6,7 +6,7 @@ import argparse
 import os
 from dataclasses import asdict, replace
 
-from memory_tui.cli.common import Command, at_least, confirmed, opened
+from memory_tui.cli.common import Command, at_least, confirmed, opened, waiting
 from memory_tui.core.errors import SettingError
 
 
@@ -42,10 +42,10 @@ def _exported(given: argparse.Namespace) -> int:
             since = int(given.since) if hasattr(given, "since") else None
             with engine.queries.reader() as store:
                 workspace = os.path.realpath(engine.plan.workspace)
-                with as_text.waiting("Exporting the chunks"):
+                with waiting("Exporting the chunks"):
                     reports.append(export.export_chunks(store, replace(place, table="chunks"), workspace, since))
         if "memories" in names:
-            with as_text.waiting("Exporting the memories"):
+            with waiting("Exporting the memories"):
                 reports.append(export.export_entries(engine.memories, replace(place, table="memories")))
     if hasattr(given, "json"):
         as_text.data({"place": place.shown, "tables": [asdict(one) for one in reports]})

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, at_least, confirmed, options, positive, spoken
+from memory_tui.cli.common import Command, at_least, confirmed, options, positive, spoken, waiting
 from memory_tui.core.errors import QueryError, SettingError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _ltm(given: argparse.Namespace) -> int:
     with _opened(given) as memories:
         if writes and not hasattr(given, "list"):
             _agree(given, memories)
-        with as_text.waiting("Working on the memories"):
+        with waiting("Working on the memories"):
             data, lines, status = run(memories, given)
         if hasattr(given, "json"):
             as_text.data(data)

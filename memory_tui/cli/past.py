@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, moment, opened, options, positive, query_of, spoken, warn_ignored
+from memory_tui.cli.common import Command, moment, opened, options, positive, query_of, spoken, waiting, warn_ignored
 from memory_tui.core.errors import EditRefused, IndexUnavailable, QueryError, SettingError
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _why_never(given: argparse.Namespace) -> int:
         engine.indexer.catch_up()
         asked = past_questions.past_questions(engine, _now(given), getattr(given, "days", MONTH))
         if not hasattr(given, "place"):
-            with as_text.waiting("Reading what was asked"):
+            with waiting("Reading what was asked"):
                 found = past_questions.unreached(engine, asked)
             if hasattr(given, "json"):
                 as_text.data(past_text.unreached_data(found))
@@ -163,7 +163,7 @@ def _why_never(given: argparse.Namespace) -> int:
             return 0
         with engine.queries.reader() as store:
             place = why_not.named(engine.plan.roots, store, given.place)
-        with as_text.waiting("Asking past questions") as tell:
+        with waiting("Asking past questions") as tell:
             told = past_questions.never_of(engine, asked, *place, tell)
     if hasattr(given, "json"):
         as_text.data({**past_text.never_data(told), "leftOut": asked.left_out})
@@ -185,7 +185,7 @@ def _replay(given: argparse.Namespace) -> int:
         engine.indexer.catch_up()
         now = _now(given)
         asked = past_questions.past_questions(engine, now, getattr(given, "days", WEEK))
-        with as_text.waiting("Asking past questions") as tell:
+        with waiting("Asking past questions") as tell:
             if hasattr(given, "with_note"):
                 found = edit_trials.replay_with_texts(engine, asked, _texts(given), now)
             elif hasattr(given, "model"):

@@ -7,7 +7,7 @@ import datetime as dt
 import time
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, opened
+from memory_tui.cli.common import Command, opened, waiting
 from memory_tui.providers.serving import as_recorded
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _provider(given: argparse.Namespace) -> int:
         approved = (
             embedding.approve(given.approve, "provider --approve", sync=False) if hasattr(given, "approve") else None
         )
-        with as_text.waiting("Asking the provider"):
+        with waiting("Asking the provider"):
             tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
         approvals, who = embedding.approvals.every(), embedding.who()
         links = tuple(as_recorded(link, who) for link in embedding.members())
@@ -94,7 +94,7 @@ def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
     from memory_tui.providers import download, registry
     from memory_tui.render import as_text
 
-    with as_text.waiting("Asking where the model is"):
+    with waiting("Asking where the model is"):
         found = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
     fetched = download.fetch_all(found, chain.settings) if agreed else ()
     if as_json:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, confirmed, opened, spoken
+from memory_tui.cli.common import Command, confirmed, opened, spoken, waiting
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import LabelError, QueryError
 
@@ -214,7 +214,7 @@ def _compare(given: argparse.Namespace) -> int:
             from memory_tui.engine.compare_qmd import compare_their_index
             from memory_tui.render import qmd_text
 
-            with as_text.waiting("Reading QMD's index"):
+            with waiting("Reading QMD's index"):
                 found = compare_their_index(engine, given.their_index)
             if as_json:
                 as_text.data(qmd_text.their_index_data(found))
@@ -238,7 +238,7 @@ def _both(engine: Engine, questions: list[tuple[str, dict[str, set[int]]]], *, a
     whole = len(questions) == 1 or not labelled
     rows, failed = [], 0
     for query, right in questions:
-        with as_text.waiting(f"Asking both: {query}"):
+        with waiting(f"Asking both: {query}"):
             found = compare(engine, query, explained=whole)
         ours.add(found.builtin, right)
         if not found.failure:

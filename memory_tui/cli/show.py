@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from memory_tui.cli.common import Command, opened, query_of, spoken
+from memory_tui.cli.common import Command, opened, query_of, spoken, waiting
 from memory_tui.core.errors import QueryError
 
 SHELLS = ("bash", "zsh", "fish")
@@ -33,7 +33,7 @@ def _report(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         engine.indexer.catch_up()
-        with as_text.waiting("Asking, comparing the profiles, examining"):
+        with waiting("Asking, comparing the profiles, examining"):
             checks = runner.unusual(engine)
             made = report.make(engine, query, engine.plan.settings, checks, with_text=hasattr(given, "with_text"))
     if out is None:

@@ -275,6 +275,14 @@ class NoiseFloor:
         return float(np.quantile(self.nonsense, share)) if self.nonsense else 0.0
 
 
+BUCKETS = 20
+
+
+def bucket(score: float) -> int:
+    """Which of BUCKETS equal parts of the scores from 0 to 1 holds `score`."""
+    return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
+
+
 def measure(probes: Probes, settings: Settings) -> NoiseFloor:
     """The noise floor under `settings`; milliseconds, for any thread, so that it moves with the knobs."""
     opened = settings.update({"query.minScore": 0.0, "query.hybrid.mmr.enabled": False}, _ORIGIN)

@@ -6,6 +6,7 @@
 - hit_text: Hit text is what a list says of a hit. -> hit_text
 - host_text: What OpenClaw has on disk, as text. -> comparison
 - ltm_text: Long-term memories as lines of text or as JSON-ready data. -> search
+- noise_text: The noise floor as lines of text or as JSON-ready data. -> lines
 - past_text: Past questions in words: why a line never came, which lines none reached, or what other settings would do.
   -> never
 - qmd_text: What QMD gives as lines of text or as JSON-ready data. -> lines
