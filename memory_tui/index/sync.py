@@ -80,6 +80,7 @@ def sync(
     provider: Provider | None,
     settings: Settings,
     scan: Scan,
+    *,
     listener: Listener = events.ignore,
     cancel: Stop | None = None,
     force: bool = False,
