@@ -138,7 +138,9 @@ def _search(given: argparse.Namespace) -> int:
         with opened(given, plan) as engine:
             engine.indexer.catch_up()
             for question in _questions(sys.stdin):
-                as_text.line(engine, question, getattr(given, "source", ""), explain=hasattr(given, "explain"))
+                as_text.answer_stdin_query(
+                    engine, question, getattr(given, "source", ""), explain=hasattr(given, "explain")
+                )
         return 0
     query = query_of(given)
     if query is None:
@@ -218,7 +220,7 @@ def _get(given: argparse.Namespace) -> int:
             f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
             f"Start with a line from 1 to {note.total_lines:,}.",
         )
-    as_text.note(note, as_json=hasattr(given, "json"))
+    as_text.print_note(note, as_json=hasattr(given, "json"))
     return 0
 
 
@@ -234,7 +236,7 @@ def _why_file(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     with opened(given) as engine:
-        as_text.path(engine.notes.why_file(given.path), as_json=hasattr(given, "json"))
+        as_text.print_verdict(engine.notes.why_file(given.path), as_json=hasattr(given, "json"))
     return 0
 
 
@@ -280,9 +282,9 @@ def _inject(given: argparse.Namespace) -> int:
             engine.indexer.catch_up()
         found = injected(engine, given.message)
     if hasattr(given, "json"):
-        as_text.data([asdict(one) for one in found])
+        as_text.print_json([asdict(one) for one in found])
     else:
-        as_text.text(host_text.injected(found))
+        as_text.print_lines(host_text.injected(found))
     return 0
 
 

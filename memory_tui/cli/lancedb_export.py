@@ -48,9 +48,9 @@ def _exported(given: argparse.Namespace) -> int:
             with waiting("Exporting the memories"):
                 reports.append(export.export_entries(engine.memories, replace(place, table="memories")))
     if hasattr(given, "json"):
-        as_text.data({"place": place.shown, "tables": [asdict(one) for one in reports]})
+        as_text.print_json({"place": place.shown, "tables": [asdict(one) for one in reports]})
     else:
-        as_text.text(
+        as_text.print_lines(
             f"{one.table}: {one.put:,} written, {one.deleted:,} deleted, {one.unchanged:,} unchanged"
             f"{f', {one.withheld:,} withheld that look like secrets' if one.withheld else ''}; version {one.tag}"
             for one in reports

@@ -119,7 +119,7 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     if compared is not None and hasattr(given, "baseline"):
         short += evaluate.regressions(compared, given.tolerance)
     if hasattr(given, "json"):
-        as_text.data(
+        as_text.print_json(
             {
                 **evaluation.scorecard_data(card, engine.plan.settings),
                 "levels": as_text.plain_levels(levels),
@@ -130,11 +130,11 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
             }
         )
     else:
-        as_text.text(evaluation.scorecard_lines(card))
-        as_text.text([noise.sentence(levels)] if levels else ())
-        as_text.text(evaluation.rival_lines(table))
-        as_text.text(evaluation.comparison_lines(compared) if compared else ())
-        as_text.text(map(evaluation.shortfall, short))
+        as_text.print_lines(evaluation.scorecard_lines(card))
+        as_text.print_lines([noise.sentence(levels)] if levels else ())
+        as_text.print_lines(evaluation.rival_lines(table))
+        as_text.print_lines(evaluation.comparison_lines(compared) if compared else ())
+        as_text.print_lines(map(evaluation.shortfall, short))
     return FELL_SHORT if short else 0
 
 
@@ -153,10 +153,10 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
     if hasattr(given, "json"):
         told = {"metric": given.metric, "questions": len(cases), "levels": as_text.plain_levels(levels)}
         told["notices"] = as_text.plain_notices(engine)
-        as_text.data({**told, **evaluation.outcome_data(found)})
+        as_text.print_json({**told, **evaluation.outcome_data(found)})
     else:
-        as_text.text(evaluation.outcome_lines(found))
-        as_text.text([noise.sentence(levels)] if levels else ())
+        as_text.print_lines(evaluation.outcome_lines(found))
+        as_text.print_lines([noise.sentence(levels)] if levels else ())
     return 0
 
 
@@ -186,9 +186,9 @@ def _noise(given: argparse.Namespace, engine: Engine) -> int:
     query = query_of(given)
     hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
     if hasattr(given, "json"):
-        as_text.data({**noise_text.record(floor), "results": hits, "notices": as_text.plain_notices(engine)})
+        as_text.print_json({**noise_text.record(floor), "results": hits, "notices": as_text.plain_notices(engine)})
     else:
-        as_text.text(noise_text.lines(floor, hits))
+        as_text.print_lines(noise_text.lines(floor, hits))
     return 0
 
 

@@ -41,10 +41,10 @@ def _report(given: argparse.Namespace) -> int:
         return 0
     report.save(made, out, replace=True)
     if hasattr(given, "json"):
-        as_text.data({"file": str(out), "bytes": out.stat().st_size})
+        as_text.print_json({"file": str(out), "bytes": out.stat().st_size})
     else:
         text = "with the text of notes" if hasattr(given, "with_text") else "without the text of notes"
-        as_text.text([f"{out} written, {text}."])
+        as_text.print_lines([f"{out} written, {text}."])
     return 0
 
 

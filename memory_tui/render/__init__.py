@@ -1,6 +1,6 @@
 """Results as text for a person. Command line, MCP and screen show the same.
 
-- as_text: Results as lines of text. -> text
+- as_text: Results as lines of text. -> print_lines
 - edit_text: Edits of notes as remedies, in words. -> lines
 - evaluation: Evaluations as lines of text or as JSON-ready data. -> scorecard_lines
 - hit_text: Hit text is what a list says of a hit. -> hit_text

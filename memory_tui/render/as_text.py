@@ -125,12 +125,12 @@ def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whate
     return json_safe(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
-def data(value: Any) -> None:  # noqa: ANN401
+def print_json(value: Any) -> None:  # noqa: ANN401
     """Print `value` as JSON."""
     _print(dumps(value, 2))
 
 
-def text(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """Print `lines`, each made safe to show."""
     for line in lines:
         _print(safe(line))
@@ -154,7 +154,7 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     from memory_tui.explain import trace_json
 
     if as_json:
-        data({**trace_json.plain(outcome), "fallback": engine.providers.who().instead})
+        print_json({**trace_json.plain(outcome), "fallback": engine.providers.who().instead})
         return
     done = [plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
@@ -308,7 +308,7 @@ def of_qmd(found: QmdAnswer, *, as_json: bool, explain: bool) -> None:
     from memory_tui.render import qmd_text
 
     if as_json:
-        data({**qmd_text.answer(found, explain=explain), "roots": []})
+        print_json({**qmd_text.answer(found, explain=explain), "roots": []})
         return
     for remark in found.remarks:
         _warn(f"memory-tui: {one_line(remark.sentence)}")
@@ -373,7 +373,7 @@ class StdinQuery(NamedTuple):
 _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 
-def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
+def answer_stdin_query(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a query that cannot be asked answers with `error`."""
     try:
         if asked.problem:
@@ -396,12 +396,12 @@ def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> No
     sys.stdout.flush()
 
 
-def note(value: NoteLines, *, as_json: bool) -> None:
+def print_note(value: NoteLines, *, as_json: bool) -> None:
     """A note or some of its lines."""
     from memory_tui.explain import trace_json
 
     if as_json:
-        data(trace_json.plain(value))
+        print_json(trace_json.plain(value))
         return
     if not value.total_lines:
         _warn(f"memory-tui: {one_line(value.path)} is empty.")
@@ -413,12 +413,12 @@ def note(value: NoteLines, *, as_json: bool) -> None:
         _warn(f"memory-tui: line {value.next_from} to {value.total_lines} not shown; --from {value.next_from} goes on.")
 
 
-def path(value: FileVerdict, *, as_json: bool) -> None:
+def print_verdict(value: FileVerdict, *, as_json: bool) -> None:
     """Whether a path is part of the memory, and why."""
     from memory_tui.explain import trace_json
 
     if as_json:
-        data(trace_json.plain(value))
+        print_json(trace_json.plain(value))
         return
     _print(
         f"{one_line(value.path)}: {'part of the memory' if value.included else f'left out ({value.rule})'}. "
