@@ -224,21 +224,9 @@ class CompareQmdView(View):
 
     def do_line(self) -> None:
         """Ask for a line, and say why either has it or lacks it."""
-        from memory_tui.explain.why_not import parse
-        from memory_tui.tui.views.dialogs import Prompt, near, path_of
+        from memory_tui.tui.views.dialogs import ask_line
 
-        facts = self.home.facts
-        paths = {safe(row.path): row.path for row in facts.rows} if facts is not None else {}
-
-        def take(place: str | None) -> None:
-            if place:
-                letters, line = parse(place)
-                path, problem = path_of(letters, paths)
-                self._ask_line(path, line) if path else self.show_message(problem)
-
-        self.app.push_screen(
-            Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", near(list(paths))), take
-        )
+        ask_line(self, self._ask_line)
 
     def back(self) -> bool:
         """From the saved queries to one query, else back to the view below."""

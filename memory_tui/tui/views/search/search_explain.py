@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -163,31 +163,10 @@ class Explainer(Part):
 
     def do_line(self) -> None:
         """Ask about a line that is not in the list."""
-        from memory_tui.explain.why_not import parse
-        from memory_tui.tui.views.dialogs import Prompt, near, path_of
+        from memory_tui.tui.views.dialogs import ask_line
 
-        facts = self.home.facts
-        # The box shows names made safe, so what was chosen there is looked up.
-        paths = {safe(row.path): row.path for row in facts.rows} if facts is not None else {}
         hit = self._hits.hit
-
-        def take(place: str | None) -> None:
-            if place:
-                letters, line = parse(place)
-                path, problem = path_of(letters, paths)
-                self.ask_line(path, line) if path else self.view.show_message(problem)
-
-        ordered = sorted(paths, key=lambda path: hit is None or paths[path] != hit.chunk.path)
-        here = [f"{safe(hit.chunk.path)}:{max(1, hit.snippet_line)}"] if hit is not None else []
-        closest = near(ordered)
-
-        def propose(typed: str) -> Sequence[str]:
-            """The row under the cursor first, until something is typed."""
-            return closest(typed) if typed.strip() else [*here, *closest(typed)]
-
-        self.view.app.push_screen(
-            Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", propose), take
-        )
+        ask_line(self.view, self.ask_line, None if hit is None else (hit.chunk.path, max(1, hit.snippet_line)))
 
     def ask_line(self, path: str, line: int | None) -> None:
         """Say why a line is or is not recalled."""
