@@ -321,7 +321,7 @@ def unrelated_evidence(asked: Sequence[NoiseQuery], settings: Settings) -> ByKin
     found: defaultdict[Kind, list[float]] = defaultdict(list)
     for probe in asked if profiles.get(settings.word("profile")).second_stage else ():
         alone = replace(probe.evidence, cosine=None, nearest=probe.evidence.nearest[:0])
-        for evidence in {id(one.cosine): one for one in (probe.evidence, alone)}.values():
+        for evidence in (alone,) if probe.evidence.cosine is None else (probe.evidence, alone):
             if (level := rank(evidence, settings).level) is not None:
                 found[level.signals.kind].append(level.signals.evidence)
             elif evidence.cosine is None:
