@@ -35,7 +35,6 @@ OF_RECALL = re.compile(
 )
 FEWEST_WORDS = 4
 LABELS = {
-    "Embedding {} of {} chunks{}; ctrl+c stops",
     "Recall against noise on the held-out queries, with these knobs:",
     "QMD's own score, not comparable",
     "  QMD gave no answer: {} {}",
