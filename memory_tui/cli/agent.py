@@ -136,13 +136,11 @@ def _recall_log(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     workspace = plan.choose(options(given)).workspace
-    place, marked = recall_log.recall_log_path(workspace), recalled_lines.marks_path(workspace)
+    place = recall_log.recall_log_path(workspace)
     if hasattr(given, "clear"):
-        # The log last: whoever is told that something failed still has it.
-        marks = ["The marks of your own recalls are deleted."] if recall_log.clear(marked) else []
-        as_text.print_lines(
-            [*marks, "The recall log is deleted." if recall_log.clear(place) else "There is no recall log."]
-        )
+        had_marks, had_log = recalled_lines.clear(workspace)
+        marks = ["The marks of your own recalls are deleted."] if had_marks else []
+        as_text.print_lines([*marks, "The recall log is deleted." if had_log else "There is no recall log."])
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):

@@ -2,6 +2,7 @@
 
 - activity: Activity: how often each note was recalled, day by day, as far as the records of recalls go back. ->
   Activity
+- line_log: A line log is a file of lines in the user's state folder, to which several processes append. -> append_line
 - recall_log: The recall log keeps what agents asked of a memory, if its owner wants that. -> Log
 - recalled_lines: Recalled lines say which lines were recalled. -> Marks
 - rerun: A rerun asks a logged recall again: the answer then beside the answer now. -> Rerun
