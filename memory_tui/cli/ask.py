@@ -97,7 +97,7 @@ def _index(given: argparse.Namespace) -> int:
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
         if outcome.indexed and not outcome.error:
             # Told before, because only the next processes gain by it.
-            engine.queries.keep_chunks()
+            engine.queries.write_corpus_file()
         return 1 if outcome.error else 0
 
 

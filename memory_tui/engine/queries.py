@@ -413,7 +413,7 @@ class Queries:
             return None
         return paths if len(paths) == last.total else None
 
-    def keep_chunks(self) -> None:
+    def write_corpus_file(self) -> None:
         """Write chunks and postings into the files that other processes map, unless there are some that serve.
 
         Raises IndexUnavailable, Cancelled.
@@ -425,9 +425,9 @@ class Queries:
                 known = IndexInMemory.load(store, self._indexer.opener.path, once=False)
                 if not known.corpus.mapped:
                     known.save(self._indexer.opener.path)
-        self.keep_postings(Stop())
+        self.write_postings_file(Stop())
 
-    def keep_postings(self, cancel: Stop) -> None:
+    def write_postings_file(self, cancel: Stop) -> None:
         """Write the postings into the file that processes map, unless there is one that serves; it takes a while.
 
         Raises IndexUnavailable, Cancelled.
