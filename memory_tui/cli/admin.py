@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, at_least, confirmed, opened, options
+from memory_tui.cli.common import Command, at_least, confirmed, opened, options, waiting
 from memory_tui.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _undo(given: argparse.Namespace) -> int:
     if not hasattr(given, "dry_run"):
         config_write.undo(last)
     if hasattr(given, "json"):
-        as_text.data({"path": last.path, "undone": not hasattr(given, "dry_run"), "backup": last.backup})
+        as_text.print_json({"path": last.path, "undone": not hasattr(given, "dry_run"), "backup": last.backup})
     else:
         _say(f"{last.path} {'would be' if hasattr(given, 'dry_run') else 'is'} as it was before.")
     return 0
@@ -69,9 +69,9 @@ def _show(found: Patch) -> None:
             else [f"{summary(change)}   at {change.place}" for change in found.changes]
         )
     )
-    as_text.text([f"not written: {key}: {reason}." for key, reason in found.left])
-    as_text.text(found.notes if found.changes else ())
-    as_text.text(found.diff().splitlines())
+    as_text.print_lines([f"not written: {key}: {reason}." for key, reason in found.left])
+    as_text.print_lines(found.notes if found.changes else ())
+    as_text.print_lines(found.diff().splitlines())
 
 
 def _json(found: Patch, written: bool, backups: list[str]) -> None:
@@ -86,13 +86,13 @@ def _json(found: Patch, written: bool, backups: list[str]) -> None:
         "written": written,
         "backups": backups,
     }
-    as_text.data(data)
+    as_text.print_json(data)
 
 
 def _say(text: str) -> None:
     from memory_tui.render import as_text
 
-    as_text.text(text.split("\n"))
+    as_text.print_lines(text.split("\n"))
 
 
 _MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL", "skipped": "-   ", "no answer": "????"}
@@ -115,7 +115,7 @@ def _doctor(given: argparse.Namespace) -> int:
 
     with opened(given) as engine:
         engine.indexer.catch_up()
-        with as_text.waiting("Examining"):
+        with waiting("Examining"):
             examined = list(runner.examine(engine, deadline=given.deadline))
         results = sorted(
             examined,
@@ -123,7 +123,9 @@ def _doctor(given: argparse.Namespace) -> int:
         )
     code = runner.verdict(results)
     if hasattr(given, "json"):
-        as_text.data({"ok": not code, "counts": _counts(results), "checks": [result.as_dict() for result in results]})
+        as_text.print_json(
+            {"ok": not code, "counts": _counts(results), "checks": [result.as_dict() for result in results]}
+        )
         return code
     shown = (
         results
@@ -131,9 +133,9 @@ def _doctor(given: argparse.Namespace) -> int:
         else [result for result in results if result.finding.state not in ("ok", "skipped")]
     )
     for result in shown:
-        as_text.text(_lines(result))
+        as_text.print_lines(_lines(result))
     counts = ", ".join(f"{number} {state}" for state, number in _counts(results).items() if number)
-    as_text.text(
+    as_text.print_lines(
         [f"{len(results)} checks: {counts}."]
         + ([] if hasattr(given, "all") else ["Run memory-tui doctor --all to see all of them."])
     )

@@ -122,7 +122,7 @@ def _print_config(given: argparse.Namespace) -> int:
         raise SettingError(
             f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(connection.CLIENTS)}."
         )
-    as_text.text(connection.entry(given.print_config, passed_on(given)).split("\n"))
+    as_text.print_lines(connection.entry(given.print_config, passed_on(given)).split("\n"))
     return 0
 
 
@@ -136,11 +136,11 @@ def _recall_log(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     workspace = plan.choose(options(given)).workspace
-    place, marked = recall_log.recall_log_path(workspace), recalled_lines.marks_path(workspace)
+    place = recall_log.recall_log_path(workspace)
     if hasattr(given, "clear"):
-        # The log last: whoever is told that something failed still has it.
-        marks = ["The marks of your own recalls are deleted."] if recall_log.clear(marked) else []
-        as_text.text([*marks, "The recall log is deleted." if recall_log.clear(place) else "There is no recall log."])
+        had_marks, had_log = recalled_lines.clear(workspace)
+        marks = ["The marks of your own recalls are deleted."] if had_marks else []
+        as_text.print_lines([*marks, "The recall log is deleted." if had_log else "There is no recall log."])
         return 0
     log = recall_log.read(place)
     if hasattr(given, "id"):
@@ -149,9 +149,11 @@ def _recall_log(given: argparse.Namespace) -> int:
         raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
     newest = log.entries[-getattr(given, "newest", 20) :]
     if hasattr(given, "json"):
-        as_text.data({"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread})
+        as_text.print_json(
+            {"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread}
+        )
     else:
-        as_text.text(recalled_lines.listing(newest, log, place))
+        as_text.print_lines(recalled_lines.listing(newest, log, place))
     return 0
 
 
@@ -184,9 +186,9 @@ def _one(given: argparse.Namespace, entry: RecallEntry) -> int:
         if hasattr(given, "why"):
             return _why(given, engine, found)
         if hasattr(given, "json"):
-            as_text.data(recalled_lines.record(found))
+            as_text.print_json(recalled_lines.record(found))
         else:
-            as_text.text(recalled_lines.replayed(found))
+            as_text.print_lines(recalled_lines.replayed(found))
     return 0
 
 
@@ -212,10 +214,10 @@ def _why(given: argparse.Namespace, engine: Engine, found: Rerun) -> int:
             "claims": [{**trace_json.tagged(one), "sentence": recalled_lines.claim(one)} for one in said],
         }
         qmd = {"qmd": of_qmd} if of_qmd else {}
-        as_text.data({**trace_json.why(answer, changes, questions), "log": log, **qmd})
+        as_text.print_json({**trace_json.why(answer, changes, questions), "log": log, **qmd})
     else:
         theirs = [f"QMD, asked again now: {of_qmd}"] if of_qmd else []
-        as_text.text([*map(recalled_lines.claim, said), *theirs, *as_text.answer(answer, changes, questions)])
+        as_text.print_lines([*map(recalled_lines.claim, said), *theirs, *as_text.answer(answer, changes, questions)])
     return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, opened, options, planned, positive, query_of, spoken
+from memory_tui.cli.common import Command, opened, options, planned, positive, query_of, spoken, waiting
 from memory_tui.core.errors import QueryError, SettingError
 from memory_tui.core.stop_signals import Stopped
 
@@ -98,7 +98,7 @@ def _index(given: argparse.Namespace) -> int:
         as_text.sync(engine, outcome, as_json=hasattr(given, "json"))
         if outcome.indexed and not outcome.error:
             # Told before, because only the next processes gain by it.
-            engine.queries.keep_chunks()
+            engine.queries.write_corpus_file()
         return 1 if outcome.error else 0
 
 
@@ -139,7 +139,9 @@ def _search(given: argparse.Namespace) -> int:
         with opened(given, plan) as engine:
             engine.indexer.catch_up()
             for question in _questions(sys.stdin):
-                as_text.line(engine, question, getattr(given, "source", ""), explain=hasattr(given, "explain"))
+                as_text.answer_stdin_query(
+                    engine, question, getattr(given, "source", ""), explain=hasattr(given, "explain")
+                )
         return 0
     query = query_of(given)
     if query is None:
@@ -218,7 +220,7 @@ def _get(given: argparse.Namespace) -> int:
             f"{note.path} has {plural(note.total_lines, 'line')}; there is no line {start:,}.",
             f"Start with a line from 1 to {note.total_lines:,}.",
         )
-    as_text.note(note, as_json=hasattr(given, "json"))
+    as_text.print_note(note, as_json=hasattr(given, "json"))
     return 0
 
 
@@ -245,7 +247,7 @@ def _why_file(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     with opened(given) as engine:
-        as_text.path(engine.notes.why_file(given.path), as_json=hasattr(given, "json"))
+        as_text.print_verdict(engine.notes.why_file(given.path), as_json=hasattr(given, "json"))
     return 0
 
 
@@ -253,13 +255,13 @@ def _compare_index(given: argparse.Namespace) -> int:
 
     from memory_tui import plan as plans
     from memory_tui.openclaw import compare
-    from memory_tui.render import as_text, host_text
+    from memory_tui.render import host_text
 
     plan = plans.plan(options(given))
     path = Path(given.db).expanduser() if hasattr(given, "db") else None
     if hasattr(given, "query"):
         return _own_answer(given, path or compare.database(plan.config))
-    with as_text.waiting("Reading OpenClaw's index"):
+    with waiting("Reading OpenClaw's index"):
         outcome = compare.compare_configured(plan.config, plan.settings, plan.roots, path)
     host_text.comparison(outcome, as_json=hasattr(given, "json"))
     return {"ok": 0, "missing": 2}.get(outcome.state, 1)
@@ -291,9 +293,9 @@ def _inject(given: argparse.Namespace) -> int:
             engine.indexer.catch_up()
         found = injected(engine, given.message)
     if hasattr(given, "json"):
-        as_text.data([asdict(one) for one in found])
+        as_text.print_json([asdict(one) for one in found])
     else:
-        as_text.text(host_text.injected(found))
+        as_text.print_lines(host_text.injected(found))
     return 0
 
 

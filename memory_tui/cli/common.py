@@ -1,18 +1,23 @@
-"""What every command shares. It reads arguments and options, and opens the engine."""
+"""What every command shares. It reads arguments and options, opens the engine, and says what a command waits for."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from memory_tui.core.errors import SettingError
+from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 
 if TYPE_CHECKING:
+    from memory_tui.core.events import Event, SyncProgress
     from memory_tui.core.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options, Plan
@@ -219,6 +224,125 @@ def planned(given: argparse.Namespace) -> Plan:
 def opened(given: argparse.Namespace, plan: Plan | None = None) -> Engine:
     """An engine for the command, of what was `planned` for it. Raises MemoryTuiError."""
     from memory_tui.engine.engine import Engine
-    from memory_tui.render.as_text import CommandProgress
 
     return Engine(plan or planned(given), CommandProgress(each_file=hasattr(given, "verbose")))
+
+
+QUIET = 0.7
+"""Seconds for which indexing says nothing: most of it is done by then."""
+REDRAWN = 0.1
+"""Seconds between two drawings of the line of progress."""
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+class CommandProgress:
+    """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
+
+    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none. With
+    `each_file` every file that is indexed has a line.
+    """
+
+    def __init__(self, each_file: bool = False) -> None:
+        self._each_file = each_file
+        self.live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        """Whether somebody sees it."""
+        self._since = time.monotonic()
+        self._drawn = 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Tell `event`, on the thread that made it."""
+        from memory_tui.core.events import (
+            BatchNews,
+            FileFailed,
+            FileIndexed,
+            FileRemoved,
+            ModelFetching,
+            SyncFinished,
+            SyncProgress,
+            VectorsMade,
+        )
+
+        match event:
+            case BatchNews():
+                self.clear()
+                _say(
+                    f"batch {event.stage}: {event.done:,} of {plural(event.total, 'text')}"
+                    f"{event.detail and ', '}{one_line(event.detail)}"
+                )
+            case SyncProgress():
+                self.draw(progress(event))
+            case VectorsMade():
+                pace = f", {event.pace}" if event.pace else ""
+                self.draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
+            case ModelFetching():
+                self.draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
+            case SyncFinished():
+                self.clear()
+            case FileIndexed() if self._each_file:
+                self._line(f"indexed {event.path}: {plural(event.chunks, 'chunk')}, {event.embedded:,} embedded")
+            case FileRemoved() if self._each_file:
+                self._line(f"removed {event.path}")
+            case FileFailed() if self._each_file:
+                self._line(f"failed {event.path}: {event.reason}")
+            case _:
+                pass
+
+    def _line(self, line: str) -> None:
+        self.clear()
+        _say(one_line(line))
+
+    def draw(self, line: str) -> None:
+        """Show `line` in place of the one before."""
+        now = time.monotonic()
+        if self.live and now - self._since > QUIET and now - self._drawn > REDRAWN:
+            self._drawn = now
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r{one_line(line)[:width]}\x1b[K")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line of progress away."""
+        if self._drawn:
+            self._drawn = 0.0
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Say on a terminal's stderr that `what` is under way, and for how long; what it yields hears done and total.
+
+    Nothing is said in the first moment, and to a pipe never.
+    """
+    import threading
+
+    shown, over, began, words = CommandProgress(), threading.Event(), time.monotonic(), [what]
+
+    def update(done: int, total: int) -> None:
+        words[0] = f"{what}: {done:,} of {total:,}"
+
+    def draw() -> None:
+        while not over.wait(QUIET / 2):
+            shown.draw(f"{words[0]}, {time.monotonic() - began:.0f} s; ctrl+c stops")
+
+    thread = threading.Thread(target=draw, daemon=True, name="progress")
+    if shown.live:
+        thread.start()
+    try:
+        yield update
+    finally:
+        over.set()
+        if shown.live:
+            thread.join()
+            shown.clear()
+
+
+def progress(event: SyncProgress) -> str:
+    """How far the indexing is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
+    parts = [f"{'Rebuilding the index: ' if event.rebuilding else 'Indexing '}{event.done:,} of {event.total:,} files"]
+    parts += [f"{event.rate:,.0f} files/s"] if event.rate >= 1 else []
+    parts += [f"{event.seconds_left:,.0f} s left"] if event.seconds_left is not None else []
+    return f"{', '.join(parts)}; ctrl+c stops"

@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, confirmed, passed_on
+from memory_tui.cli.common import Command, confirmed, passed_on, waiting
 from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _connect(given: argparse.Namespace) -> int:
     }
     as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
     if not as_json:
-        as_text.text(list(connection.difference(files)) or [f"{row.title} has these entries already."])
+        as_text.print_lines(list(connection.difference(files)) or [f"{row.title} has these entries already."])
     if not dry:
         if changed and not confirmed(f"Write {_count(len(changed))} of {row.title}?", given):
             raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
@@ -69,7 +69,7 @@ def _connect(given: argparse.Namespace) -> int:
         proof = _proof(made, given, row.title)
         report["proof"] = _record(proof)
         if not as_json:
-            as_text.text(
+            as_text.print_lines(
                 [
                     proof.sentence(),
                     f"{row.title} is connected. {row.after}",
@@ -77,7 +77,7 @@ def _connect(given: argparse.Namespace) -> int:
                 ]
             )
     if as_json:
-        as_text.data(report)
+        as_text.print_json(report)
     return 0
 
 
@@ -151,10 +151,9 @@ def _question(given: argparse.Namespace, made: HostConnection) -> str:
 def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof:
     """Start what the host starts, ask it. Raises NoAnswer."""
     from memory_tui.hosts.proof import NoAnswer, prove
-    from memory_tui.render import as_text
 
     try:
-        with as_text.waiting("Asking the server"):
+        with waiting("Asking the server"):
             return prove(made.start, _question(given, made))
     except NoAnswer as error:
         raise NoAnswer(
@@ -186,9 +185,9 @@ def _status(given: argparse.Namespace) -> int:
         mine = [made for made in every if made.host == name]
         rows += [_row(title, made, given) for made in mine] or [{"host": name, "title": title, "connected": False}]
     if hasattr(given, "json"):
-        as_text.data({"hosts": rows})
+        as_text.print_json({"hosts": rows})
     else:
-        as_text.text([line for row in rows for line in _lines(row)])
+        as_text.print_lines([line for row in rows for line in _lines(row)])
     return int(any(row.get("error") for row in rows))
 
 
@@ -272,16 +271,16 @@ def _disconnect(given: argparse.Namespace) -> int:
     files = connection.restorations(made)
     as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
     if not as_json:
-        as_text.text(list(connection.difference(files)))
+        as_text.print_lines(list(connection.difference(files)))
     if not dry:
         if not confirmed(f"Write {_count(sum(file.now != file.then for file in files))} of {row.title}?", given):
             raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
         connection.disconnect(made, files)
     if as_json:
         told = [{"path": str(file.path), "ending": file.ending} for file in files]
-        as_text.data({"host": row.name, "scope": scope, "written": not dry, "files": told})
+        as_text.print_json({"host": row.name, "scope": scope, "written": not dry, "files": told})
     elif not dry:
-        as_text.text([*(f"{file.path}: {file.ending}." for file in files), f"{row.title} is disconnected."])
+        as_text.print_lines([*(f"{file.path}: {file.ending}." for file in files), f"{row.title} is disconnected."])
     return 0
 
 

@@ -85,7 +85,7 @@ def _curator(given: argparse.Namespace) -> Curator:
         # Who only looks is shown what is there; the journal names the change that was cut off.
         settled = ()
     if not hasattr(given, "json"):
-        as_text.text(f"{entry.title}: {entry.reason}." for entry in settled)
+        as_text.print_lines(f"{entry.title}: {entry.reason}." for entry in settled)
     return found
 
 
@@ -125,10 +125,12 @@ def _annotate(given: argparse.Namespace) -> int:
         said = annotations_of(was["importance"], was["triggers"], was["project"])
         return make(curator, annotate(curator.plan, path, data, {entry.first: said}), given)
     if hasattr(given, "json"):
-        as_text.data([asdict(one) | {"said": one.said._asdict()} for one in known])
+        as_text.print_json([asdict(one) | {"said": one.said._asdict()} for one in known])
     else:
-        as_text.text(f"{path}:{one.first}  {one.words[:60]}  ({described(one.said)})" for one in known)
-        as_text.text([] if known else [f"{path} has no entries: lines of MEMORY.md or USER.md that begin with “- ”."])
+        as_text.print_lines(f"{path}:{one.first}  {one.words[:60]}  ({described(one.said)})" for one in known)
+        as_text.print_lines(
+            [] if known else [f"{path} has no entries: lines of MEMORY.md or USER.md that begin with “- ”."]
+        )
     return 0
 
 
@@ -145,15 +147,17 @@ def _restore(given: argparse.Namespace) -> int:
         )
     found = restore.versions(curator.journal, curator.git, given.path, curator.read(given.path))
     if hasattr(given, "json"):
-        as_text.data([asdict(version) for version in found])
+        as_text.print_json([asdict(version) for version in found])
         return 0
     width = max((len(version.ref) for version in found), default=0)
-    as_text.text(
+    as_text.print_lines(
         f"{version.ref:<{width}}  {dt.datetime.fromtimestamp(version.at).astimezone():%Y-%m-%d %H:%M}  {version.title}"
         for version in found
     )
     none = f"Neither the journal nor git has another text of {given.path}."
-    as_text.text([f"memory-tui restore {given.path} --version REF shows what one would change." if found else none])
+    as_text.print_lines(
+        [f"memory-tui restore {given.path} --version REF shows what one would change." if found else none]
+    )
     return 0
 
 
@@ -186,7 +190,7 @@ def _wanted(change: Change, given: argparse.Namespace, read_only: str = "") -> b
 
     as_json, dry = hasattr(given, "json"), hasattr(given, "dry_run")
     if not as_json:
-        as_text.text([change.title, *change.notes, *diff.text(change).splitlines()])
+        as_text.print_lines([change.title, *change.notes, *diff.text(change).splitlines()])
     if dry or (as_json and not hasattr(given, "yes")):
         return False
     if not read_only and not confirmed("Write this?", given):
@@ -200,7 +204,7 @@ def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespac
 
     if hasattr(given, "json"):
         shown = change if done is None else done.change
-        as_text.data(
+        as_text.print_json(
             {
                 "kind": shown.kind,
                 "title": shown.title,
@@ -218,8 +222,8 @@ def _finish(change: Change, done: AppliedChange | None, given: argparse.Namespac
         kept = f" Lines that others wrote meanwhile are kept: {', '.join(done.merged)}." if done.merged else ""
         way = f"memory-tui undo {done.entry.id} undoes it."
         again = {"undo": "memory-tui redo redoes it.", "redo": "memory-tui undo undoes it."}
-        as_text.text([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
-        as_text.text([done.untold] if done.untold else [])
+        as_text.print_lines([f"Written as change {done.entry.id}; {again.get(change.kind, way)}{kept}"])
+        as_text.print_lines([done.untold] if done.untold else [])
     return 0
 
 
@@ -234,18 +238,20 @@ def _journal(given: argparse.Namespace) -> int:
             raise EditRefused(f"The journal has no change {given.show}.", "Run memory-tui journal to list them.")
         change = curator.journal.change_of(entry)
         if hasattr(given, "json"):
-            as_text.data({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
+            as_text.print_json({**_row(entry, _undoable(curator)), "diff": diff.text(change)})
         else:
-            as_text.text([_line(entry, _undoable(curator)), *diff.text(change).splitlines()])
+            as_text.print_lines([_line(entry, _undoable(curator)), *diff.text(change).splitlines()])
         return 0
     path = given.path if hasattr(given, "path") else None
     entries = [entry for entry in reversed(curator.journal.entries()) if path is None or path in entry.paths]
     undoable = _undoable(curator)
     if hasattr(given, "json"):
-        as_text.data({"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]})
+        as_text.print_json(
+            {"folder": str(curator.journal.folder), "changes": [_row(entry, undoable) for entry in entries]}
+        )
     else:
         nothing = f"{path} was not changed with memory-tui." if path else "No note was changed yet."
-        as_text.text([_line(entry, undoable) for entry in entries] or [nothing])
+        as_text.print_lines([_line(entry, undoable) for entry in entries] or [nothing])
     return 0
 
 
@@ -294,10 +300,10 @@ def _budget(given: argparse.Namespace) -> int:
     prompt = budget.prompt_of(plan.plan(options(given)), curator.trust, curator.plan.clock())
     if hasattr(given, "json"):
         hosts = [{**asdict(each), "sentence": each.sentence} for each in found]
-        as_text.data({"path": name, "hosts": hosts, "prompt": asdict(prompt) if prompt else None})
+        as_text.print_json({"path": name, "hosts": hosts, "prompt": asdict(prompt) if prompt else None})
     else:
         first = found[0]
-        as_text.text(
+        as_text.print_lines(
             [
                 f"{name}: {first.lines:,} lines, {first.bytes:,} bytes, about {first.tokens:,} tokens",
                 *(f"{each.sentence} The limit is of {each.host.origin}." for each in found),
@@ -332,9 +338,9 @@ def _trust(given: argparse.Namespace) -> int:
         trust.withdraw()
     found = trust.report((note.path for note in scan(curator.roots).found), now)
     if hasattr(given, "json"):
-        as_text.data(asdict(found))
+        as_text.print_json(asdict(found))
     else:
-        as_text.text(host_text.trust_lines(found))
+        as_text.print_lines(host_text.trust_lines(found))
     return 1 if found.problem else 0
 
 
@@ -348,12 +354,12 @@ def _repair(trust: Trust, curator: Curator, given: argparse.Namespace) -> int:
         raise EditRefused(f"OpenClaw's ledger does not cover a note {path}.", "memory-tui trust lists the notes.")
     if found.state not in ("untrusted", "edited"):
         raise EditRefused(f"{path} needs no repair: {found.words}.", "Nothing was changed.")
-    as_text.text([f"{path}: {found.words}.", "", *data.decode("utf-8", "replace").split("\n")])
-    as_text.text([f"Everything above goes into the agent's prompt again. To trust it, type its name: {path}"])
+    as_text.print_lines([f"{path}: {found.words}.", "", *data.decode("utf-8", "replace").split("\n")])
+    as_text.print_lines([f"Everything above goes into the agent's prompt again. To trust it, type its name: {path}"])
     if sys.stdin.readline().strip() != path:
         raise EditRefused("Nothing was changed: the name was not typed.", f"It is {path}.")
     number = curator.repair(path, data).id
-    as_text.text([f"{path} is trusted again (agent); memory-tui undo {number} undoes it."])
+    as_text.print_lines([f"{path} is trusted again (agent); memory-tui undo {number} undoes it."])
     return 0
 
 
@@ -367,9 +373,9 @@ def _dreaming(given: argparse.Namespace) -> int:
     now = time.time() if made.now is None else made.now
     found = promotion.promotions(made.roots.workspace, places.state_database(), now)
     if hasattr(given, "json"):
-        as_text.data({"problem": found.problem, "passages": [asdict(one) for one in found.passages]})
+        as_text.print_json({"problem": found.problem, "passages": [asdict(one) for one in found.passages]})
     else:
-        as_text.text(host_text.promotions(found))
+        as_text.print_lines(host_text.promotions(found))
     return 1 if found.problem else 0
 
 

@@ -73,7 +73,7 @@ def _prompt(given: argparse.Namespace) -> int:
         section = _section(engine.plan, mode, minimal=minimal)
         notes = () if minimal or hasattr(given, "no_files") else _opening(engine, given, private)
     if hasattr(given, "json"):
-        as_text.data(
+        as_text.print_json(
             {
                 "section": section,
                 "citations": mode,
@@ -84,7 +84,7 @@ def _prompt(given: argparse.Namespace) -> int:
             }
         )
     else:
-        as_text.text("\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
+        as_text.print_lines("\n".join(filter(None, (section, prompts.shown(notes)))).splitlines())
     return 0
 
 
@@ -149,7 +149,7 @@ def _flush(given: argparse.Namespace) -> int:
     if hasattr(given, "done"):
         sessions.FlushMarks(choices.agent.id).done(session, getattr(given, "compactions", kept.compactions))
         if hasattr(given, "json"):
-            as_text.data({"session": session, "done": True})
+            as_text.print_json({"session": session, "done": True})
         return 0
     rules = sessions.rules_of(choices.config)
     window = getattr(given, "context_window", 0) or sessions.window_of(choices.config, getattr(given, "model", ""))
@@ -159,10 +159,10 @@ def _flush(given: argparse.Namespace) -> int:
     decision = flush.decide(rules, asked, run, window)
     turn = _turn(rules, choices, given) if decision.flush else None
     if hasattr(given, "json"):
-        as_text.data({"session": session, **asdict(decision), "turn": asdict(turn) if turn else None})
+        as_text.print_json({"session": session, **asdict(decision), "turn": asdict(turn) if turn else None})
     else:
-        as_text.text([f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}."])
-        as_text.text(["", turn.prompt, "", turn.system_prompt] if turn else ())
+        as_text.print_lines([f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}."])
+        as_text.print_lines(["", turn.prompt, "", turn.system_prompt] if turn else ())
     return 0
 
 
@@ -202,7 +202,7 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
 
     found = sessions.near(choices.config)
     if hasattr(given, "json"):
-        as_text.data(
+        as_text.print_json(
             [
                 {
                     "session": one.session,
@@ -214,7 +214,7 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
             ]
         )
         return 0
-    as_text.text(
+    as_text.print_lines(
         [f"{one.session}: {'flush now' if one.decision.flush else 'no flush'}: {one.decision.detail}." for one in found]
         or [f"No sessions in {sessions.folder(choices.agent)}; name one with --transcript."]
     )
@@ -246,15 +246,15 @@ def _session_memory(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         if given.name == "session-memory" and engine.plan.config.value(_ENABLED) is False:
             why = f"{_ENABLED} is false, so no note was written."
-            as_text.data({"path": None, "slug": why}) if hasattr(given, "json") else as_text.text([why])
+            as_text.print_json({"path": None, "slug": why}) if hasattr(given, "json") else as_text.print_lines([why])
             return 0
         path, why = _saved(
             engine, given, transcript, getattr(given, "session", transcript.stem), getattr(given, "reason", "")
         )
     if hasattr(given, "json"):
-        as_text.data({"path": str(path) if path else None, "slug": why})
+        as_text.print_json({"path": str(path) if path else None, "slug": why})
     else:
-        as_text.text([f"Wrote {path}." if path else "Nothing was said in this session; no note was written."])
+        as_text.print_lines([f"Wrote {path}." if path else "Nothing was said in this session; no note was written."])
     return 0
 
 
@@ -287,7 +287,7 @@ def _coding_agent(given: argparse.Namespace) -> int:
         from memory_tui.hosts import codex, connection
 
         events = codex.EVENTS if given.name == "codex" else claude_code.EVENTS
-        as_text.data(connection.hooks(events, given.name, passed_on(given)))
+        as_text.print_json(connection.hooks(events, given.name, passed_on(given)))
         return 0
     try:
         happened = claude_code.event(sys.stdin.read())
@@ -299,9 +299,9 @@ def _coding_agent(given: argparse.Namespace) -> int:
         print(f"memory-tui: {error.message}", file=sys.stderr)  # noqa: T201
         return 1
     if isinstance(answer, str):
-        as_text.text([answer])
+        as_text.print_lines([answer])
     elif answer:
-        as_text.data(answer)
+        as_text.print_json(answer)
     return 0
 
 

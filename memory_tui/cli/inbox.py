@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, confirmed, opened
+from memory_tui.cli.common import Command, confirmed, opened, waiting
 from memory_tui.core.errors import EditRefused, SettingError
 
 if TYPE_CHECKING:
@@ -49,14 +49,13 @@ def _inbox(given: argparse.Namespace) -> int:
         )
     if acts and (given.do == "edit") != hasattr(given, "text"):
         raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
-    from memory_tui.render import as_text
 
     kind = _kind(given.kind) if hasattr(given, "kind") else None
     with opened(given) as engine:
         engine.indexer.catch_up()
         if acts and given.do == "reopen":
             return _reopen(given, engine)
-        with as_text.waiting("Examining the notes"):
+        with waiting("Examining the notes"):
             found = engine.inbox.examine()
         if acts:
             chosen = [_named(found, given.id)] if named else [one for one in found if one.kind == kind]
@@ -88,14 +87,14 @@ def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) 
     from memory_tui.render import as_text
 
     if hasattr(given, "json"):
-        as_text.data([_suggested(one) for one in found])
+        as_text.print_json([_suggested(one) for one in found])
         return
     for one in found:
-        as_text.text([f"{one.id}  {one.place}  {BY_KIND[one.kind].title}", f"    {one.reason}"])
-        as_text.text([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
-        as_text.text([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
+        as_text.print_lines([f"{one.id}  {one.place}  {BY_KIND[one.kind].title}", f"    {one.reason}"])
+        as_text.print_lines([f"    | {line}" for line in one.place.text.split("\n")[:3] if line.strip()])
+        as_text.print_lines([f"    {', '.join(action.replace(' ', '-') for action in one.actions)}"])
     of = f" of the kind {kind}" if kind else ""
-    as_text.text([f"Open suggestions{of}: {len(found)}." if found else f"Nothing{of} needs attention."])
+    as_text.print_lines([f"Open suggestions{of}: {len(found)}." if found else f"Nothing{of} needs attention."])
 
 
 def _named(found: tuple[Suggestion, ...], identifier: str) -> Suggestion:
@@ -120,9 +119,9 @@ def _reopen(given: argparse.Namespace, engine: Engine) -> int:
         )
     engine.inbox.decisions.reopen(fitting[0])
     if hasattr(given, "json"):
-        as_text.data({"id": fitting[0], "done": "reopen"})
+        as_text.print_json({"id": fitting[0], "done": "reopen"})
     else:
-        as_text.text([f"{fitting[0]} is open again."])
+        as_text.print_lines([f"{fitting[0]} is open again."])
     return 0
 
 
@@ -155,16 +154,16 @@ def _do(given: argparse.Namespace, engine: Engine, chosen: list[Suggestion]) -> 
         else:
             change = examine.changes(chosen, action, curator)
         if not hasattr(given, "json"):
-            as_text.text([change.title, *change.notes, *map(str, diff.masked_lines(change))])
+            as_text.print_lines([change.title, *change.notes, *map(str, diff.masked_lines(change))])
         if not confirmed("Change these notes?", given):
             raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
         number = engine.notes.curator.apply(change).entry.id
         said = f"Written as change {number}; memory-tui undo {number} undoes it."
     if hasattr(given, "json"):
         ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
-        as_text.data({"id": one.id, "done": given.do, **ids})
+        as_text.print_json({"id": one.id, "done": given.do, **ids})
     else:
-        as_text.text([said])
+        as_text.print_lines([said])
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 import os
 from dataclasses import asdict, replace
 
-from memory_tui.cli.common import Command, at_least, confirmed, opened
+from memory_tui.cli.common import Command, at_least, confirmed, opened, waiting
 from memory_tui.core.errors import SettingError
 
 
@@ -42,15 +42,15 @@ def _exported(given: argparse.Namespace) -> int:
             since = int(given.since) if hasattr(given, "since") else None
             with engine.queries.reader() as store:
                 workspace = os.path.realpath(engine.plan.workspace)
-                with as_text.waiting("Exporting the chunks"):
+                with waiting("Exporting the chunks"):
                     reports.append(export.export_chunks(store, replace(place, table="chunks"), workspace, since))
         if "memories" in names:
-            with as_text.waiting("Exporting the memories"):
+            with waiting("Exporting the memories"):
                 reports.append(export.export_entries(engine.memories, replace(place, table="memories")))
     if hasattr(given, "json"):
-        as_text.data({"place": place.shown, "tables": [asdict(one) for one in reports]})
+        as_text.print_json({"place": place.shown, "tables": [asdict(one) for one in reports]})
     else:
-        as_text.text(
+        as_text.print_lines(
             f"{one.table}: {one.put:,} written, {one.deleted:,} deleted, {one.unchanged:,} unchanged"
             f"{f', {one.withheld:,} withheld that look like secrets' if one.withheld else ''}; version {one.tag}"
             for one in reports

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, at_least, confirmed, options, positive, spoken
+from memory_tui.cli.common import Command, at_least, confirmed, options, positive, spoken, waiting
 from memory_tui.core.errors import QueryError, SettingError
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def _ltm(given: argparse.Namespace) -> int:
     with _opened(given) as memories:
         if writes and not hasattr(given, "list"):
             _agree(given, memories)
-        with as_text.waiting("Working on the memories"):
+        with waiting("Working on the memories"):
             data, lines, status = run(memories, given)
         if hasattr(given, "json"):
-            as_text.data(data)
+            as_text.print_json(data)
         else:
-            as_text.text(lines)
+            as_text.print_lines(lines)
     return status
 
 
@@ -182,9 +182,9 @@ def recalled_again(given: argparse.Namespace, entry: RecallEntry) -> int:
     with _opened(given) as memories:
         found = memories.search(entry.query, int(entry.requested.get("limit", LIMIT)), TOOL_MIN, explained=False)
     if hasattr(given, "json"):
-        as_text.data(ltm_text.recalled_again_data(entry, found))
+        as_text.print_json(ltm_text.recalled_again_data(entry, found))
     else:
-        as_text.text(ltm_text.recalled_again(entry, found))
+        as_text.print_lines(ltm_text.recalled_again(entry, found))
     return 0
 
 
@@ -286,18 +286,20 @@ def hook(given: argparse.Namespace) -> int:
     with _opened(given) as memories:
         if given.name == "recall":
             block = agent_answers.block(memories, said[-1]) if said and memories.rules.auto_recall else ""
-            as_text.data({"prependContext": block}) if hasattr(given, "json") else as_text.text(block.splitlines())
+            as_text.print_json({"prependContext": block}) if hasattr(given, "json") else as_text.print_lines(
+                block.splitlines()
+            )
             return 0
         if not memories.rules.auto_capture:
             off = "Capture is off: plugins.entries.memory-lancedb.config.autoCapture is not true."
-            as_text.data({"stored": 0, "off": off}) if hasattr(given, "json") else as_text.text([off])
+            as_text.print_json({"stored": 0, "off": off}) if hasattr(given, "json") else as_text.print_lines([off])
             return 0
         done = agent_answers.capture(memories, said if ended_well else ())
     if hasattr(given, "json"):
         stored = [{"action": one.action, "id": one.entry.id, "text": one.entry.text} for one in done.stored]
-        as_text.data({"entries": stored, "left": [{"text": text, "why": why} for text, why in done.left]})
+        as_text.print_json({"entries": stored, "left": [{"text": text, "why": why} for text, why in done.left]})
     else:
-        as_text.text([done.sentence])
+        as_text.print_lines([done.sentence])
     return 0
 
 

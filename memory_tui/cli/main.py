@@ -116,7 +116,7 @@ def _help(given: argparse.Namespace) -> int:
         if hasattr(given, "json"):
             from memory_tui.render import as_text
 
-            as_text.data({"topic": topic, "text": body})
+            as_text.print_json({"topic": topic, "text": body})
         else:
             sys.stdout.write(body)
         return 0
@@ -124,7 +124,7 @@ def _help(given: argparse.Namespace) -> int:
     if hasattr(given, "json"):
         from memory_tui.render import as_text
 
-        as_text.data({"topics": pages})
+        as_text.print_json({"topics": pages})
         return 0
     sys.stdout.write("memory-tui help TOPIC prints a page of the manual:\n\n")
     for name, title in pages.items():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, at_least, opened, query_of, spoken
+from memory_tui.cli.common import Command, at_least, opened, query_of, spoken, waiting
 from memory_tui.core.errors import LabelError, SettingError
 
 if TYPE_CHECKING:
@@ -107,19 +107,19 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
     absent = judgments.absent(found, engine.notes.read)
     if hasattr(given, "write_qrels"):
         _write_qrels(given.write_qrels, found)
-    with as_text.waiting("Asking the labelled queries") as tell:
+    with waiting("Asking the labelled queries") as tell:
         cases = evaluate.collect(engine.queries.gather, found, tell)
-    with as_text.waiting("Measuring"):
+    with waiting("Measuring"):
         card = evaluate.score(cases, engine.plan.settings, len(found.queries) - len(cases), absent)
         compared = _compared(given, engine, card, cases)
     levels = _levels(engine, cases)
-    with as_text.waiting("Measuring the profiles"):
+    with waiting("Measuring the profiles"):
         table = evaluate.rivals(cases, engine.plan.settings, engine.plan.with_profile)
     short = evaluate.shortfalls(card.mean, floors)
     if compared is not None and hasattr(given, "baseline"):
         short += evaluate.regressions(compared, given.tolerance)
     if hasattr(given, "json"):
-        as_text.data(
+        as_text.print_json(
             {
                 **evaluation.scorecard_data(card, engine.plan.settings),
                 "levels": as_text.plain_levels(levels),
@@ -130,11 +130,11 @@ def _eval(given: argparse.Namespace, engine: Engine) -> int:
             }
         )
     else:
-        as_text.text(evaluation.scorecard_lines(card))
-        as_text.text([noise.sentence(levels)] if levels else ())
-        as_text.text(evaluation.rival_lines(table))
-        as_text.text(evaluation.comparison_lines(compared) if compared else ())
-        as_text.text(map(evaluation.shortfall, short))
+        as_text.print_lines(evaluation.scorecard_lines(card))
+        as_text.print_lines([noise.sentence(levels)] if levels else ())
+        as_text.print_lines(evaluation.rival_lines(table))
+        as_text.print_lines(evaluation.comparison_lines(compared) if compared else ())
+        as_text.print_lines(map(evaluation.shortfall, short))
     return FELL_SHORT if short else 0
 
 
@@ -145,28 +145,27 @@ def _tune(given: argparse.Namespace, engine: Engine) -> int:
 
     _known(given.metric)
     notebook, presets = _notebook(given, engine), hasattr(given, "presets")
-    with as_text.waiting("Asking the labelled queries") as tell:
+    with waiting("Asking the labelled queries") as tell:
         cases = evaluate.collect(engine.queries.gather, notebook, tell)
-    with as_text.waiting("Searching the knobs"):
+    with waiting("Searching the knobs"):
         found = knob_search.tune(cases, engine.plan.settings, given.metric, given.seed, presets=presets)
     levels = _levels(engine, cases)
     if hasattr(given, "json"):
         told = {"metric": given.metric, "questions": len(cases), "levels": as_text.plain_levels(levels)}
         told["notices"] = as_text.plain_notices(engine)
-        as_text.data({**told, **evaluation.outcome_data(found)})
+        as_text.print_json({**told, **evaluation.outcome_data(found)})
     else:
-        as_text.text(evaluation.outcome_lines(found))
-        as_text.text([noise.sentence(levels)] if levels else ())
+        as_text.print_lines(evaluation.outcome_lines(found))
+        as_text.print_lines([noise.sentence(levels)] if levels else ())
     return 0
 
 
 def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
     """How often the level of an answer misleads; no knob of the ranking changes it."""
     from memory_tui.explain import noise
-    from memory_tui.render import as_text
     from memory_tui.tune import evaluate
 
-    with as_text.waiting("Asking unrelated questions") as tell:
+    with waiting("Asking unrelated questions") as tell:
         asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases), tell)
     engine.queries.unrelated.keep(asked.nonsense, engine.plan.settings)
     return noise.level_rates(asked, engine.plan.settings)
@@ -174,22 +173,22 @@ def _levels(engine: Engine, cases: tuple[Case, ...]) -> LevelRates | None:
 
 def _noise(given: argparse.Namespace, engine: Engine) -> int:
     from memory_tui.explain import noise
-    from memory_tui.render import as_text
+    from memory_tui.render import as_text, noise_text
     from memory_tui.tune import evaluate
 
     found = _notebook(given, engine)
-    with as_text.waiting("Asking the labelled queries") as tell:
+    with waiting("Asking the labelled queries") as tell:
         cases = evaluate.collect(engine.queries.gather, found, tell) if found.judged else ()
-    with as_text.waiting("Asking unrelated questions") as tell:
+    with waiting("Asking unrelated questions") as tell:
         asked = noise.ask_all(engine.queries.gather, evaluate.probes(cases), tell)
     engine.queries.unrelated.keep(asked.nonsense, engine.plan.settings)
     floor = noise.measure(asked, engine.plan.settings)
     query = query_of(given)
     hits = [hit.score for hit in engine.queries.search(query).recalled] if query is not None else []
     if hasattr(given, "json"):
-        as_text.data({**as_text.record(floor), "results": hits, "notices": as_text.plain_notices(engine)})
+        as_text.print_json({**noise_text.record(floor), "results": hits, "notices": as_text.plain_notices(engine)})
     else:
-        as_text.text(as_text.lines(floor, hits))
+        as_text.print_lines(noise_text.lines(floor, hits))
     return 0
 
 

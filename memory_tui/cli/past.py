@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.cli.common import Command, moment, opened, options, positive, query_of, spoken, warn_ignored
+from memory_tui.cli.common import Command, moment, opened, options, positive, query_of, spoken, waiting, warn_ignored
 from memory_tui.core.errors import EditRefused, IndexUnavailable, QueryError, SettingError
 
 if TYPE_CHECKING:
@@ -106,11 +106,13 @@ def _why(given: argparse.Namespace) -> int:
     if hasattr(given, "json"):
         told = {**trace_json.why(answer, changes, questions), "shares": share_text.share_data(found)}
         told |= {"edits": edit_text.data(edits) if edits is not None else None} if hasattr(given, "edits") else {}
-        as_text.data({**told, **({"qmd": theirs} if theirs else {})})
+        as_text.print_json({**told, **({"qmd": theirs} if theirs else {})})
     else:
-        as_text.text([f"QMD: {theirs}", "The built-in index:"] if theirs else [])
-        as_text.text([*as_text.answer(answer, changes, questions), *share_text.share_lines(found)])
-        as_text.text(edit_text.lines(edits) if edits is not None else [NO_EDIT] if hasattr(given, "edits") else [])
+        as_text.print_lines([f"QMD: {theirs}", "The built-in index:"] if theirs else [])
+        as_text.print_lines([*as_text.answer(answer, changes, questions), *share_text.share_lines(found)])
+        as_text.print_lines(
+            edit_text.lines(edits) if edits is not None else [NO_EDIT] if hasattr(given, "edits") else []
+        )
     return 0
 
 
@@ -154,21 +156,21 @@ def _why_never(given: argparse.Namespace) -> int:
         engine.indexer.catch_up()
         asked = past_questions.past_questions(engine, _now(given), getattr(given, "days", MONTH))
         if not hasattr(given, "place"):
-            with as_text.waiting("Reading what was asked"):
+            with waiting("Reading what was asked"):
                 found = past_questions.unreached(engine, asked)
             if hasattr(given, "json"):
-                as_text.data(past_text.unreached_data(found))
+                as_text.print_json(past_text.unreached_data(found))
             else:
-                as_text.text([past_text.reach(found), *map(past_text.lines_place, found.lines)])
+                as_text.print_lines([past_text.reach(found), *map(past_text.lines_place, found.lines)])
             return 0
         with engine.queries.reader() as store:
             place = why_not.named(engine.plan.roots, store, given.place)
-        with as_text.waiting("Asking past questions") as tell:
+        with waiting("Asking past questions") as tell:
             told = past_questions.never_of(engine, asked, *place, tell)
     if hasattr(given, "json"):
-        as_text.data({**past_text.never_data(told), "leftOut": asked.left_out})
+        as_text.print_json({**past_text.never_data(told), "leftOut": asked.left_out})
     else:
-        as_text.text([*past_text.never(told), *past_text.left_out(asked)])
+        as_text.print_lines([*past_text.never(told), *past_text.left_out(asked)])
     return 0
 
 
@@ -185,7 +187,7 @@ def _replay(given: argparse.Namespace) -> int:
         engine.indexer.catch_up()
         now = _now(given)
         asked = past_questions.past_questions(engine, now, getattr(given, "days", WEEK))
-        with as_text.waiting("Asking past questions") as tell:
+        with waiting("Asking past questions") as tell:
             if hasattr(given, "with_note"):
                 found = edit_trials.replay_with_texts(engine, asked, _texts(given), now)
             elif hasattr(given, "model"):
@@ -194,9 +196,9 @@ def _replay(given: argparse.Namespace) -> int:
             else:
                 found = past_questions.replay_under(engine, asked, _after(given, engine), _ahead(given, now), tell)
     if hasattr(given, "json"):
-        as_text.data({**past_text.replay_data(found), "leftOut": asked.left_out})
+        as_text.print_json({**past_text.replay_data(found), "leftOut": asked.left_out})
     else:
-        as_text.text([*past_text.replay(found), *past_text.left_out(asked)])
+        as_text.print_lines([*past_text.replay(found), *past_text.left_out(asked)])
     return 0
 
 

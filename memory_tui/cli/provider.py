@@ -7,7 +7,7 @@ import datetime as dt
 import time
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, opened
+from memory_tui.cli.common import Command, opened, waiting
 from memory_tui.providers.serving import as_recorded
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def _provider(given: argparse.Namespace) -> int:
         approved = (
             embedding.approve(given.approve, "provider --approve", sync=False) if hasattr(given, "approve") else None
         )
-        with as_text.waiting("Asking the provider"):
+        with waiting("Asking the provider"):
             tried = embedding.chain.try_out(given.test) if hasattr(given, "test") else None
         approvals, who = embedding.approvals.every(), embedding.who()
         links = tuple(as_recorded(link, who) for link in embedding.members())
         if hasattr(given, "json"):
-            as_text.data(
+            as_text.print_json(
                 {
                     "requested": engine.plan.provider,
                     "origin": engine.plan.provider_origin,
@@ -80,11 +80,11 @@ def _provider(given: argparse.Namespace) -> int:
                 }
             )
         else:
-            as_text.text(_lines(engine, who, links, approvals, revoked, approved))
+            as_text.print_lines(_lines(engine, who, links, approvals, revoked, approved))
             if hasattr(given, "approve") and approved is None:
-                as_text.text(embedding.why_approved(link) for link in links if link.approved)
+                as_text.print_lines(embedding.why_approved(link) for link in links if link.approved)
             if tried is not None:
-                as_text.text(_tried(tried))
+                as_text.print_lines(_tried(tried))
         return 1 if tried is not None and not tried["ok"] else 0
 
 
@@ -94,11 +94,11 @@ def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
     from memory_tui.providers import download, registry
     from memory_tui.render import as_text
 
-    with as_text.waiting("Asking where the model is"):
+    with waiting("Asking where the model is"):
         found = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
     fetched = download.fetch_all(found, chain.settings) if agreed else ()
     if as_json:
-        as_text.data(
+        as_text.print_json(
             {
                 "provider": chain.name,
                 "model": chain.settings.model_path,
@@ -119,7 +119,7 @@ def _fetch(chain: Chain, *, agreed: bool, as_json: bool) -> int:
         lines.append(f"Fetched into {fetched[-1].parent}. To search with it: memory-tui index --provider {chain.name}")
     else:
         lines.append("Nothing was fetched. To fetch these files: memory-tui provider --fetch --yes.")
-    as_text.text(lines)
+    as_text.print_lines(lines)
     return 0
 
 
@@ -183,11 +183,11 @@ def dry_run(engine: Engine, *, as_json: bool) -> int:
 
     found = engine.providers.forecast()
     if as_json:
-        as_text.data(trace_json.plain(found) if found else None)
+        as_text.print_json(trace_json.plain(found) if found else None)
     elif found is None:
-        as_text.text(["No provider is configured: nothing is sent, and search uses words alone."])
+        as_text.print_lines(["No provider is configured: nothing is sent, and search uses words alone."])
     else:
-        as_text.text(_forecast(found))
+        as_text.print_lines(_forecast(found))
     return 0
 
 

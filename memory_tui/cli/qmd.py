@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tui.cli.common import Command, confirmed, opened, spoken
+from memory_tui.cli.common import Command, confirmed, opened, spoken, waiting
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import LabelError, QueryError
 
@@ -52,9 +52,9 @@ def _qmd(given: argparse.Namespace) -> int:
             return 1
         found = _RUN[given.action](engine)
         if hasattr(given, "json"):
-            as_text.data(found)
+            as_text.print_json(found)
         else:
-            as_text.text(_told(given.action, found))
+            as_text.print_lines(_told(given.action, found))
     return 1 if found.get("failed") else 0
 
 
@@ -70,7 +70,7 @@ def _agreed(given: argparse.Namespace, engine: Engine) -> bool:
     if confirmed(question, given):
         client.approve("qmd --yes" if hasattr(given, "yes") else "qmd")
         return True
-    as_text.text([question, "To agree: memory-tui qmd approve."])
+    as_text.print_lines([question, "To agree: memory-tui qmd approve."])
     return False
 
 
@@ -214,12 +214,12 @@ def _compare(given: argparse.Namespace) -> int:
             from memory_tui.engine.compare_qmd import compare_their_index
             from memory_tui.render import qmd_text
 
-            with as_text.waiting("Reading QMD's index"):
+            with waiting("Reading QMD's index"):
                 found = compare_their_index(engine, given.their_index)
             if as_json:
-                as_text.data(qmd_text.their_index_data(found))
+                as_text.print_json(qmd_text.their_index_data(found))
             else:
-                as_text.text(qmd_text.their_index(found))
+                as_text.print_lines(qmd_text.their_index(found))
             return 0
         engine.indexer.catch_up()
         return _both(engine, list(_questions(given)), as_json=as_json)
@@ -238,7 +238,7 @@ def _both(engine: Engine, questions: list[tuple[str, dict[str, set[int]]]], *, a
     whole = len(questions) == 1 or not labelled
     rows, failed = [], 0
     for query, right in questions:
-        with as_text.waiting(f"Asking both: {query}"):
+        with waiting(f"Asking both: {query}"):
             found = compare(engine, query, explained=whole)
         ours.add(found.builtin, right)
         if not found.failure:
@@ -247,12 +247,12 @@ def _both(engine: Engine, questions: list[tuple[str, dict[str, set[int]]]], *, a
         if as_json:
             rows.append(qmd_text.comparison_data(found))
         elif whole or found.failure:
-            as_text.text(qmd_text.comparison(found))
+            as_text.print_lines(qmd_text.comparison(found))
     if as_json:
         sums = {"builtin": qmd_text.measures_data(ours.measures()), "qmd": qmd_text.measures_data(theirs.measures())}
-        as_text.data({"comparisons": rows, "labelled": labelled, "failed": failed, **sums})
+        as_text.print_json({"comparisons": rows, "labelled": labelled, "failed": failed, **sums})
     elif len(questions) > 1 or labelled:
-        as_text.text(qmd_text.measures(ours.measures(), theirs.measures(), labelled))
+        as_text.print_lines(qmd_text.measures(ours.measures(), theirs.measures(), labelled))
     return 1 if failed == len(questions) else 0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_tui import __version__
-from memory_tui.cli.common import Command, opened, query_of, spoken
+from memory_tui.cli.common import Command, opened, query_of, spoken, waiting
 from memory_tui.cli.main import COMMANDS as TABLE
 from memory_tui.cli.main import EXIT_CODES, build_parser
 from memory_tui.core.errors import QueryError
@@ -39,7 +39,7 @@ def _report(given: argparse.Namespace) -> int:
     with opened(given) as engine:
         engine.plan.require_enabled()
         engine.indexer.catch_up()
-        with as_text.waiting("Asking, comparing the profiles, examining"):
+        with waiting("Asking, comparing the profiles, examining"):
             checks = runner.unusual(engine)
             made = report.make(engine, query, engine.plan.settings, checks, with_text=hasattr(given, "with_text"))
     if out is None:
@@ -47,10 +47,10 @@ def _report(given: argparse.Namespace) -> int:
         return 0
     report.save(made, out, replace=True)
     if hasattr(given, "json"):
-        as_text.data({"file": str(out), "bytes": out.stat().st_size})
+        as_text.print_json({"file": str(out), "bytes": out.stat().st_size})
     else:
         text = "with the text of notes" if hasattr(given, "with_text") else "without the text of notes"
-        as_text.text([f"{out} written, {text}."])
+        as_text.print_lines([f"{out} written, {text}."])
     return 0
 
 

@@ -13,7 +13,7 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -208,14 +208,14 @@ def find(text: str) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def masked(text: str) -> str:
-    """`text` without what looks like a secret, for titles and lists; plain text costs next to nothing."""
+def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
+    """`text` with `mask` of what looks like a secret in its place; plain text costs next to nothing."""
     if not (_LONG.search(text) or any(word in text.lower() for word in _HINTS)):
         return text
     parts: list[str] = []
     at = 0
     for found in find(text):
-        parts += (text[at : found.start], MASK)
+        parts += (text[at : found.start], mask(text[found.start : found.end]))
         at = found.end
     return "".join((*parts, text[at:]))
 

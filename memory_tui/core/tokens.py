@@ -261,9 +261,10 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
     return found
 
 
-_LONG = 64
+LONGEST_REMEMBERED = 64
 """Characters of a word between spaces, mostly Chinese, beyond which it is not likely to come again."""
-_REMEMBERED_CHARACTERS = 600_000
+REMEMBERED_CHARACTERS = 600_000
+"""Of all words that one memory holds."""
 END_OF_LINE = -1
 """Stands for a line end among the numbers of tokens."""
 
@@ -289,10 +290,10 @@ class WordMemory:
         except KeyError:
             fresh = list({word for word in words if word not in known and word != "\n"})
         found = {**dict(zip(fresh, self._numbers(fresh), strict=True)), "\n": (END_OF_LINE,)}
-        short = {word: made for word, made in found.items() if len(word) <= _LONG}
+        short = {word: made for word, made in found.items() if len(word) <= LONGEST_REMEMBERED}
         known.update(short)
         self._characters += sum(map(len, short))
-        if self._characters > _REMEMBERED_CHARACTERS:
+        if self._characters > REMEMBERED_CHARACTERS:
             self._known, self._characters = {}, 0
         if len(short) == len(found):
             return list(itertools.chain.from_iterable(map(known.__getitem__, words)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from memory_tui.core import secret_finder
+from memory_tui.core.secret_finder import MASK, masked
 from memory_tui.curate import planner
 from memory_tui.curate.changes import Change, FileChange
 from memory_tui.curate.merge import changed_spans
@@ -85,9 +85,6 @@ def _split(data: bytes | None) -> list[tuple[str, str]]:
     return [*found, (last, "no line end")] if last else found
 
 
-MASK = "***"
-
-
 def masked_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
     """What `diff.lines` gives, with secrets masked; looked for in whole notes: a key may have many lines.
 
@@ -113,9 +110,6 @@ def _masked(found: tuple[DiffLine, ...], before: list[str], after: list[str]) ->
 def _texts(data: bytes | None) -> list[str]:
     """The lines of a note, as many as it has."""
     text = (data or b"").decode("utf-8", "surrogateescape")
-    for found in reversed(secret_finder.find(text)):
-        ends = text.count("\n", found.start, found.end)
-        text = text[: found.start] + "\n".join([MASK] * (ends + 1)) + text[found.end :]
-    whole = text.split("\n")
+    whole = masked(text, lambda secret: "\n".join([MASK] * (secret.count("\n") + 1))).split("\n")
     # The last has no end, so what stands there is no part of one.
     return [*(line.removesuffix("\r") for line in whole[:-1]), whole[-1]]

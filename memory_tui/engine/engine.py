@@ -261,7 +261,7 @@ class Engine:
         from memory_tui.engine.unrelated_memory import DelayedWork
 
         def work(cancel: Stop) -> None:
-            self.queries.keep_postings(cancel)
+            self.queries.write_postings_file(cancel)
             self.queries.measure_unrelated(cancel)
 
         return DelayedWork(work, self.indexer.writer.closing)

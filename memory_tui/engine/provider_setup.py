@@ -89,7 +89,7 @@ class SyncProvider:
                 self._chain.remember(failure, leave=self._plan.once)
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
-            embedding.forget(store)
+            embedding.clear_rejected(store)
         provider = self._chain.proven(store.identity())
         if isinstance(provider, ChainMember) and provider.remote and self._plan.provider_origin == NAMED:
             self._remember(provider)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from memory_tui.providers.serving import ServingProvider
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.index_in_memory import IndexInMemory
-    from memory_tui.search.retrieve import Asked
+    from memory_tui.search.retrieve import Asked, SearchContext
+    from memory_tui.source.protocol import ChunkSource
     from memory_tui.workspace.scan import Found
 
 Outcome = TypeVar("Outcome")
@@ -228,7 +229,7 @@ class Queries:
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
         from memory_tui.explain.absent_words import words_elsewhere
-        from memory_tui.search.retrieve import SearchContext, gather
+        from memory_tui.search.retrieve import gather
 
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices, origins = self._notices(), self._origins()
@@ -238,20 +239,12 @@ class Queries:
                 if corpus.identity != asked.identity:
                     # It was made anew with another model just now.
                     asked = self.embedded(query, corpus.identity, by_words=by_words)
-                context = SearchContext(
-                    store,
-                    corpus,
-                    known.dates,
-                    None,
+                context = replace(
+                    self._context(store, known, as_written=as_written),
                     unsearchable=unsearchable,
                     notices=notices,
                     first=self._indexer.made_for_query,
-                    projects=self._plan.projects,
                     origins=origins,
-                    lists=known.lists,
-                    reads_time=not as_written and self._plan.settings.on("questionTime.enabled"),
-                    spells=not as_written and self._plan.settings.on("spelling.enabled"),
-                    in_parts=not as_written,
                 )
                 self._indexer.made_for_query = False
                 found = gather(query, context, now, source, asked)
@@ -272,7 +265,7 @@ class Queries:
         Nothing is indexed for it, no model is loaded and no provider asked: the own vectors are a table.
         Raises Cancelled.
         """
-        from memory_tui.search.retrieve import SearchContext, gather
+        from memory_tui.search.retrieve import gather
 
         with suppress(IndexUnavailable, QueryError), self.reader_or_none() as store:
             if store is None:
@@ -281,9 +274,7 @@ class Queries:
                 corpus = known.corpus
                 asked = self.embedded("memory", corpus.identity, by_words=self._plan.provider != "builtin")
                 # Where no note holds the word, every word of the index would be read to correct it.
-                context = SearchContext(
-                    store, corpus, known.dates, None, lists=known.lists, reads_time=False, spells=False, in_parts=False
-                )
+                context = self._context(store, known, as_written=True)
                 self.rank(gather("memory", context, self._now(), "", asked), self._plan.settings)
 
     def gather_each(self, asked: Sequence[tuple[str, str]], now: float | None = None) -> Iterator[Evidence]:
@@ -293,7 +284,7 @@ class Queries:
 
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        from memory_tui.search.retrieve import SearchContext, compared, embed_each, gather, reading_later
+        from memory_tui.search.retrieve import compared, embed_each, gather, reading_later
 
         at = self._now() if now is None else now
         with self.reader() as store, self.state(store) as known:
@@ -301,16 +292,7 @@ class Queries:
             provider = self._chain.of_space(identity) if identity else None
             sent = [provider is None or not withheld_query(provider, one, self._plan.settings) for one in queries]
             ready = iter(embed_each([one for one, may in zip(queries, sent, strict=True) if may], identity, provider))
-            context = SearchContext(
-                store,
-                known.corpus,
-                known.dates,
-                None,
-                projects=self._plan.projects,
-                lists=known.lists,
-                reads_time=self._plan.settings.on("questionTime.enabled"),
-                spells=self._plan.settings.on("spelling.enabled"),
-            )
+            context = self._context(store, known)
             for first in range(0, len(asked), TOGETHER):
                 few = slice(first, first + TOGETHER)
                 embedded = [
@@ -320,6 +302,23 @@ class Queries:
                 own = reading_later(context)
                 for (query, source), one in zip(asked[few], compared(embedded, known.corpus), strict=True):
                     yield gather(query, own, at, source, one)
+
+    def _context(self, store: ChunkSource, known: IndexInMemory, *, as_written: bool = False) -> SearchContext:
+        """What any query is searched in; with `as_written` no word of it is read, corrected or parted."""
+        from memory_tui.search.retrieve import SearchContext
+
+        settings = self._plan.settings
+        return SearchContext(
+            store,
+            known.corpus,
+            known.dates,
+            None,
+            projects=self._plan.projects,
+            lists=known.lists,
+            reads_time=not as_written and settings.on("questionTime.enabled"),
+            spells=not as_written and settings.on("spelling.enabled"),
+            in_parts=not as_written,
+        )
 
     def embedded(self, query: str, identity: Identity | None, *, by_words: bool) -> Asked:
         """The question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
@@ -414,7 +413,7 @@ class Queries:
             return None
         return paths if len(paths) == last.total else None
 
-    def keep_chunks(self) -> None:
+    def write_corpus_file(self) -> None:
         """Write chunks and postings into the files that other processes map, unless there are some that serve.
 
         Raises IndexUnavailable, Cancelled.
@@ -426,9 +425,9 @@ class Queries:
                 known = IndexInMemory.load(store, self._indexer.opener.path, once=False)
                 if not known.corpus.mapped:
                     known.save(self._indexer.opener.path)
-        self.keep_postings(Stop())
+        self.write_postings_file(Stop())
 
-    def keep_postings(self, cancel: Stop) -> None:
+    def write_postings_file(self, cancel: Stop) -> None:
         """Write the postings into the file that processes map, unless there is one that serves; it takes a while.
 
         Raises IndexUnavailable, Cancelled.

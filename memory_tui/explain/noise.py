@@ -275,6 +275,14 @@ class NoiseFloor:
         return float(np.quantile(self.nonsense, share)) if self.nonsense else 0.0
 
 
+BUCKETS = 20
+
+
+def bucket(score: float) -> int:
+    """Which of BUCKETS equal parts of the scores from 0 to 1 holds `score`."""
+    return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
+
+
 def measure(probes: Probes, settings: Settings) -> NoiseFloor:
     """The noise floor under `settings`; milliseconds, for any thread, so that it moves with the knobs."""
     opened = settings.update({"query.minScore": 0.0, "query.hybrid.mmr.enabled": False}, _ORIGIN)
@@ -313,7 +321,7 @@ def unrelated_evidence(asked: Sequence[NoiseQuery], settings: Settings) -> ByKin
     found: defaultdict[Kind, list[float]] = defaultdict(list)
     for probe in asked if profiles.get(settings.word("profile")).second_stage else ():
         alone = replace(probe.evidence, cosine=None, nearest=probe.evidence.nearest[:0])
-        for evidence in {id(one.cosine): one for one in (probe.evidence, alone)}.values():
+        for evidence in (alone,) if probe.evidence.cosine is None else (probe.evidence, alone):
             if (level := rank(evidence, settings).level) is not None:
                 found[level.signals.kind].append(level.signals.evidence)
             elif evidence.cosine is None:

@@ -6,7 +6,7 @@
 - connections: Read-only connections, one for each running query, reused by the next. -> Readers
 - database: An index as an SQLite database: its connection, with what it can load. -> Database
 - disk_usage: Disk usage of an index, table by table. -> tables
-- embedding: Embedding of chunks decides which texts or media files go to the provider. -> rows
+- embedding: Embedding of chunks decides which texts or media files go to the provider. -> Embedder
 - freshness: Freshness compares the index with the files on disk. -> compare
 - full_text: Full-text search of an index by FTS5. -> FullText
 - index_file: Where the index file lies: private to its user, never in the place of another file. -> find

@@ -19,7 +19,7 @@ from memory_tui.core.cancel import Stop
 from memory_tui.core.events import BatchNews, Event
 from memory_tui.core.locks import Holder, is_alive, process_start
 from memory_tui.index import index_write
-from memory_tui.index.embedding import RECENT, sendable, since
+from memory_tui.index.embedding import RECENT, rejections_count_from, sendable
 from memory_tui.index.store import UNCLAIMED, Store
 from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
 from memory_tui.providers.provider_protocol import Identity, Vectors
@@ -73,7 +73,7 @@ def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
             "SELECT hash, length(CAST(text AS BLOB)) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
             f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} "
             "GROUP BY hash ORDER BY min(id)",
-            (*_of(identity), *_of(identity), since()),
+            (*_of(identity), *_of(identity), rejections_count_from()),
         )
     )
     wanted = {digest: size for digest, size in lacking.items() if digest not in terms.direct}

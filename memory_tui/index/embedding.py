@@ -45,7 +45,7 @@ RECENT = (
 """That the text of a chunk is not to be asked for; takes provider, model, key, and a time before which none counts."""
 
 
-def note(store: Store, identity: Identity, digest: str, reason: str) -> None:
+def remember_rejected(store: Store, identity: Identity, digest: str, reason: str) -> None:
     """Remember that the text with this hash was refused now."""
     with store.writing():
         store.query(
@@ -59,17 +59,17 @@ def known_rejected(store: Store, identity: Identity, hashes: Sequence[str]) -> s
         row[0]
         for row in store.query(
             f"SELECT hash FROM refused WHERE {_SPACE} AND at > ? AND hash IN (SELECT value FROM json_each(?))",
-            (*_of(identity), since(), json.dumps(list(hashes))),
+            (*_of(identity), rejections_count_from(), json.dumps(list(hashes))),
         )
     }
 
 
-def since() -> float:
+def rejections_count_from() -> float:
     """The time (epoch seconds) before which no refusal counts any more."""
     return time.time() - SECONDS
 
 
-def forget(store: Store) -> None:
+def clear_rejected(store: Store) -> None:
     """Ask for everything again. Mostly nothing to do."""
     if _any(store):
         with store.writing():
@@ -88,13 +88,13 @@ def tidy_rejected(store: Store) -> None:
             store.query(f"DELETE FROM refused WHERE {over}")
 
 
-def rows(store: Store) -> Rows:
+def rejected_rows(store: Store) -> Rows:
     """Everything that is remembered."""
     return store.query("SELECT provider, model, provider_key, hash, reason, at FROM refused")
 
 
-def take(store: Store, found: Rows) -> None:
-    """Remember the `rows` of another index."""
+def copy_rejected(store: Store, found: Rows) -> None:
+    """Remember the `rejected_rows` of another index."""
     if found:
         with store.writing():
             store.many("INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", found)
@@ -181,7 +181,7 @@ def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> 
     return [digest for digest in digests if digest not in known and digest not in found]
 
 
-def forgive(store: Store) -> None:
+def clear_withheld(store: Store) -> None:
     """Forget what was withheld, because it no longer is. Mostly nothing to do."""
     if store.value("SELECT EXISTS (SELECT 1 FROM withheld)"):
         with store.writing():
@@ -232,7 +232,7 @@ class Embedder:
         self._manner = manner
         self._roots = known
         if provider is not None and not manner.withheld:
-            forgive(store)
+            clear_withheld(store)
 
     @property
     def working(self) -> bool:
@@ -337,7 +337,7 @@ class Embedder:
             if state_of(failure) not in OF_THE_TEXT:
                 self._provider = None
             elif len(batch) == 1 and not made:
-                note(self._store, self._identity, batch[0], failure.message)
+                remember_rejected(self._store, self._identity, batch[0], failure.message)
             else:
                 # It was refused as a whole, or in part: which texts are to blame, each one by itself tells.
                 for digest in batch:

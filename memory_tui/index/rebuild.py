@@ -107,7 +107,7 @@ def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
     if beside.recipe() is None:
         index_write.remember(beside, _OF, store.meta("uuid"))
         index_write.reset(beside, recipe)
-    embedding.take(beside, embedding.rows(store))
+    embedding.copy_rejected(beside, embedding.rejected_rows(store))
     after = int(beside.meta(_CARRIED) or 0)
     while not stop.is_set() and (rows := cache_page(store, after, _ROWS)):
         after = rows[-1][0]

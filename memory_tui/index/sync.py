@@ -80,6 +80,7 @@ def sync(
     provider: Provider | None,
     settings: Settings,
     scan: Scan,
+    *,
     listener: Listener = events.ignore,
     cancel: Stop | None = None,
     force: bool = False,
@@ -106,7 +107,7 @@ def sync(
         provider, outage = None, failure.message
         recipe = recipe_for(roots, None, settings, store.identity())
     if force:
-        embedding.forget(store)
+        embedding.clear_rejected(store)
     patience = Thresholds.of(settings) if reason in PATIENT and store.recipe() is not None and not force else None
     options = SyncOptions(
         roots, listener, cancel or Stop(), reason, patience, accept_shrink, terms, manner=manner, lost=lost

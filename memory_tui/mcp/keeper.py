@@ -158,7 +158,7 @@ class KeeperClient:
 
     def search(self, asked: SearchCommand) -> Sequence[Written] | None:
         """What a command writes of `asked`; None where the keeper does not answer. Raises what the keeper raised."""
-        reply = self._send({"search": asked}, COMMAND_PATIENCE, Stop())
+        reply = self._send({"search": asked._asdict()}, COMMAND_PATIENCE, Stop())
         if isinstance(reply, KeeperRefusal):
             return None
         if isinstance(failed := reply.value.get("error"), dict):
@@ -229,18 +229,14 @@ def _answer(memory: Engine, given: Mapping[str, Any], stop: Stop) -> Mapping[str
     return KeeperRefusal("unwell", why) if (why := next(_unwell(memory, question, found), "")) else found.as_dict()
 
 
-def _written(memory: Engine, given: object, stop: Stop) -> Mapping[str, Any] | KeeperRefusal:
+def _written(memory: Engine, sent: object, stop: Stop) -> Mapping[str, Any] | KeeperRefusal:
     """What `memory` writes where a command is asked that. Raises MemoryTuiError."""
-    from memory_tui.render.as_text import SearchCommand, Terminal, searched
+    from memory_tui.render.as_text import SearchCommand, searched
     from memory_tui.workspace import root_state
 
-    kinds = (str, str, bool, bool, int, bool, list | None)
-    if not isinstance(given, list) or len(given) != len(kinds) or not all(map(isinstance, given, kinds)):
+    asked = SearchCommand.from_dict(sent)
+    if asked is None:
         return KeeperRefusal("malformed")
-    *how, shown_on = given
-    if shown_on is not None and list(map(type, shown_on)) != [int, bool]:
-        return KeeperRefusal("malformed")
-    asked = SearchCommand(*how)._replace(terminal=None if shown_on is None else Terminal(*shown_on))
     if not memory.indexer.is_current():
         return KeeperRefusal("behind")
     evidence = memory.queries.gather(asked.query, stop, asked.source)

@@ -50,9 +50,6 @@ _UNDER_WAY_SECONDS = 0.25
 """How long any answer waits for notes that are being indexed already."""
 _PAUSE_SECONDS = 0.05
 _NAMED = 5
-_WORD = re.compile(r"\w+")
-_ALIKE, _ALIKE_WORDS = 0.85, 6
-"""Hits repeat each other that share so much of their words, and at least so many."""
 _MOST_RANKED = 50
 
 
@@ -350,13 +347,14 @@ def _copies(trace: Trace) -> dict[int, int]:
     """The places of hits in another note that say what an earlier one says, with its place; OpenClaw gives them all."""
     if trace.profile.startswith("openclaw-"):
         return {}
-    words = [frozenset(_WORD.findall(hit.snippet.lower())) for hit in trace.recalled]
+    from memory_tui.search.excerpts import repeats, words_in
+
+    words = [words_in(hit.snippet) for hit in trace.recalled]
     found: dict[int, int] = {}
     for place, hit in enumerate(trace.recalled):
         for first in range(place):
-            both = len(words[place] & words[first])
-            alike = both >= _ALIKE * len(words[place] | words[first]) and both >= _ALIKE_WORDS
-            if first not in found and alike and hit.chunk.path != trace.recalled[first].chunk.path:
+            other = trace.recalled[first].chunk.path
+            if first not in found and hit.chunk.path != other and repeats(words[place], words[first]):
                 found[place] = first
                 break
     return found

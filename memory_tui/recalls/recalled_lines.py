@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from memory_tui.core import jsstring
 from memory_tui.core.formatting import plural
-from memory_tui.recalls import recall_log
+from memory_tui.recalls import line_log
 
 if TYPE_CHECKING:
     from memory_tui.recalls.recall_log import Log, RecallEntry
@@ -45,22 +45,26 @@ class Marks:
 
 def marks_path(workspace: Path) -> Path:
     """Where the record of a workspace is; two names of one folder share it."""
-    from memory_tui.recalls import recall_log
+    return line_log.log_path(workspace, "marks")
 
-    return recall_log.log_path(workspace, "marks")
+
+def clear(workspace: Path) -> tuple[bool, bool]:
+    """Delete the record of a workspace and its recall log; whether there was each. Raises IndexUnavailable."""
+    from memory_tui.recalls.recall_log import recall_log_path
+
+    # The log last: whoever is told that something failed still has it.
+    return line_log.clear(marks_path(workspace)), line_log.clear(recall_log_path(workspace))
 
 
 def append(path: Path, spans: Iterable[Span], at: float, most_bytes: int = MOST_BYTES) -> None:
     """Write down what one answer gave, at `at` (epoch seconds). Raises OSError, IndexUnavailable."""
-    from memory_tui.recalls import recall_log
-
     notes = {
         jsstring.well_formed(note): [[first, last] for _, first, last in group]
         for note, group in groupby(sorted(set(spans)), itemgetter(0))
     }
     if notes:
         line = json.dumps({"at": at, "notes": notes}, separators=(",", ":")).encode() + b"\n"
-        recall_log.append_line(path, line, most_bytes)
+        line_log.append_line(path, line, most_bytes)
 
 
 def read(path: Path) -> Marks:
@@ -81,10 +85,8 @@ def answers(path: Path) -> tuple[list[tuple[float, dict[str, list[range]]]], int
 
     Raises IndexUnavailable when the record cannot be read.
     """
-    from memory_tui.recalls import recall_log
-
     found, unread = [], 0
-    for line in recall_log.lines(path):
+    for line in line_log.lines(path):
         try:
             found.append(_parsed(line))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -322,6 +324,8 @@ def activity(workspace: Path) -> Activity:
     Raises IndexUnavailable when a record cannot be read.
     """
     here, _ = answers(marks_path(workspace))
+    from memory_tui.recalls import recall_log
+
     log = recall_log.read(recall_log.recall_log_path(workspace))
     recalled = [
         (at, {(path, span.start, span.stop - 1) for path, spans in notes.items() for span in spans})

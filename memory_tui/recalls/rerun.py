@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.errors import SettingError
+from memory_tui.core.secret_finder import MASK
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls.recall_log import MASK, LoggedHit, RecallEntry, is_partial
+from memory_tui.recalls.recall_log import LoggedHit, RecallEntry, is_partial
 
 if TYPE_CHECKING:
     from memory_tui.explain.why_not import WhyNot

@@ -9,9 +9,7 @@ import json
 import os
 import shutil
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,11 +19,10 @@ from memory_tui.core.sanitize import json_safe, one_line, safe
 
 if TYPE_CHECKING:
     from memory_tui.approval import Approval
-    from memory_tui.core.events import Event, SyncProgress
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileVerdict
     from memory_tui.explain.counterfactuals import ChangeSet, Flips
-    from memory_tui.explain.noise import LevelRates, NoiseFloor
+    from memory_tui.explain.noise import LevelRates
     from memory_tui.explain.rephrase import Rephrasings
     from memory_tui.explain.score_lines import ScoreLine
     from memory_tui.explain.why_not import Account, WhyNot
@@ -109,41 +106,6 @@ def steps(account: Account, trace: Trace) -> list[ScoreLine]:
     return [*lines, terms]
 
 
-BUCKETS = 20
-_BAR = 40
-
-
-def lines(floor: NoiseFloor, results: Sequence[float] = ()) -> Iterator[str]:
-    """Both distributions on one axis, with minScore and the scores of `results`, then what to think of it."""
-    from memory_tui.explain.noise import sentence
-
-    source = "labels" if floor.labelled else "lines out of the notes"
-    yield f"{len(floor.nonsense)} unrelated questions (#, best hit), {len(floor.related)} right chunks by {source} (+)"
-    yield from _axis(floor, results)
-    yield f"Unrelated: median {floor.percentile(0.5):.3f}, 95 % below {floor.percentile(0.95):.3f}"
-    now, suggestion, *others = map(sentence, floor.claims)
-    yield f"now        {now}"
-    yield f"suggested  {suggestion}"
-    yield from others
-
-
-def _axis(floor: NoiseFloor, results: Sequence[float]) -> Iterator[str]:
-
-    gate = _bucket(floor.now.min_score)
-    counts = [[_bucket(score) for score in scores] for scores in (floor.nonsense, floor.related, results)]
-    top = max(counts[0].count(at) + counts[1].count(at) for at in range(BUCKETS))
-    scale = min(1.0, _BAR / max(1, top))
-    for at in range(BUCKETS):
-        bars = "".join(sign * round(part.count(at) * scale) for sign, part in zip("#+", counts, strict=False))
-        hits = "  < " + plural(counts[2].count(at), "result") if counts[2].count(at) else ""
-        mark = "-- minScore " if at == gate else ""
-        yield f"{at / BUCKETS:5.2f} | {bars}{hits}{'  ' if mark else ''}{mark}".rstrip()
-
-
-def _bucket(score: float) -> int:
-    return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
-
-
 def plain_levels(rates: LevelRates | None) -> dict[str, Any] | None:
     """How often levels mislead, as data; None where answers have no level."""
     from memory_tui.explain.trace_json import plain
@@ -159,45 +121,17 @@ def plain_notices(engine: Engine) -> list[dict[str, Any]]:
     return found
 
 
-def record(floor: NoiseFloor) -> dict[str, Any]:
-    """The noise floor with its whole curve."""
-    from memory_tui.explain import wording
-    from memory_tui.explain.noise import sentence
-    from memory_tui.explain.trace_json import plain, tagged
-
-    return {
-        "nonsense": list(floor.nonsense),
-        "related": list(floor.related),
-        "cosines": list(floor.cosines),
-        "labelled": floor.labelled,
-        "median": floor.percentile(0.5),
-        "p95": floor.percentile(0.95),
-        "now": plain(floor.now),
-        "suggested": plain(floor.suggested) if floor.suggested else None,
-        "levels": plain_levels(floor.levels),
-        "curve": plain(floor.curve),
-        "claims": [{**tagged(said), "sentence": sentence(said)} for said in floor.claims],
-        "warnings": [{**tagged(found), "sentence": wording.doubt(found)} for found in floor.doubts],
-    }
-
-
-QUIET = 0.7
-"""Seconds for which indexing says nothing: most of it is done by then."""
-REDRAWN = 0.1
-"""Seconds between two drawings of the line of progress."""
-
-
 def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold
     """`value` as JSON in readable Unicode, with what acts on a terminal, or hides there, escaped."""
     return json_safe(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
-def data(value: Any) -> None:  # noqa: ANN401
+def print_json(value: Any) -> None:  # noqa: ANN401
     """Print `value` as JSON."""
     _print(dumps(value, 2))
 
 
-def text(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """Print `lines`, each made safe to show."""
     for line in lines:
         _print(safe(line))
@@ -221,7 +155,7 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
     from memory_tui.explain import trace_json
 
     if as_json:
-        data({**trace_json.plain(outcome), "fallback": engine.providers.who().instead})
+        print_json({**trace_json.plain(outcome), "fallback": engine.providers.who().instead})
         return
     done = [plural(outcome.indexed, "file") + " indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
@@ -235,116 +169,6 @@ def sync(engine: Engine, outcome: SyncReport, *, as_json: bool) -> None:
         _warn(f"memory-tui: {one_line(notice.message)} {one_line(notice.next_step)}".rstrip())
     for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed, outcome.unshared))):
         _warn(f"memory-tui: {one_line(text)}")
-
-
-class CommandProgress:
-    """What a command that waits hears: batch jobs line by line, and on a terminal how far the indexing is, on stderr.
-
-    The progress is one line that is drawn again and goes away at the end; a pipe or a dumb terminal gets none. With
-    `each_file` every file that is indexed has a line.
-    """
-
-    def __init__(self, each_file: bool = False) -> None:
-        self._each_file = each_file
-        self.live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        """Whether somebody sees it."""
-        self._since = time.monotonic()
-        self._drawn = 0.0
-
-    def __call__(self, event: Event) -> None:
-        """Tell `event`, on the thread that made it."""
-        from memory_tui.core.events import (
-            BatchNews,
-            FileFailed,
-            FileIndexed,
-            FileRemoved,
-            ModelFetching,
-            SyncFinished,
-            SyncProgress,
-            VectorsMade,
-        )
-
-        match event:
-            case BatchNews():
-                self.clear()
-                _warn(
-                    f"batch {event.stage}: {event.done:,} of {plural(event.total, 'text')}"
-                    f"{event.detail and ', '}{one_line(event.detail)}"
-                )
-            case SyncProgress():
-                self.draw(progress(event))
-            case VectorsMade():
-                pace = f", {event.pace}" if event.pace else ""
-                self.draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
-            case ModelFetching():
-                self.draw(f"Fetching the model {event.name}: {event.progress}; ctrl+c stops, the next run goes on")
-            case SyncFinished():
-                self.clear()
-            case FileIndexed() if self._each_file:
-                self._line(f"indexed {event.path}: {plural(event.chunks, 'chunk')}, {event.embedded:,} embedded")
-            case FileRemoved() if self._each_file:
-                self._line(f"removed {event.path}")
-            case FileFailed() if self._each_file:
-                self._line(f"failed {event.path}: {event.reason}")
-            case _:
-                pass
-
-    def _line(self, line: str) -> None:
-        self.clear()
-        _warn(one_line(line))
-
-    def draw(self, line: str) -> None:
-        """Show `line` in place of the one before."""
-        now = time.monotonic()
-        if self.live and now - self._since > QUIET and now - self._drawn > REDRAWN:
-            self._drawn = now
-            width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"\r{one_line(line)[:width]}\x1b[K")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Take the line of progress away."""
-        if self._drawn:
-            self._drawn = 0.0
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-@contextmanager
-def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Say on a terminal's stderr that `what` is under way, and for how long; what it yields hears done and total.
-
-    Nothing is said in the first moment, and to a pipe never.
-    """
-    import threading
-
-    shown, over, began, words = CommandProgress(), threading.Event(), time.monotonic(), [what]
-
-    def update(done: int, total: int) -> None:
-        words[0] = f"{what}: {done:,} of {total:,}"
-
-    def draw() -> None:
-        while not over.wait(QUIET / 2):
-            shown.draw(f"{words[0]}, {time.monotonic() - began:.0f} s; ctrl+c stops")
-
-    thread = threading.Thread(target=draw, daemon=True, name="progress")
-    if shown.live:
-        thread.start()
-    try:
-        yield update
-    finally:
-        over.set()
-        if shown.live:
-            thread.join()
-            shown.clear()
-
-
-def progress(event: SyncProgress) -> str:
-    """How far the indexing is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
-    parts = [f"{'Rebuilding the index: ' if event.rebuilding else 'Indexing '}{event.done:,} of {event.total:,} files"]
-    parts += [f"{event.rate:,.0f} files/s"] if event.rate >= 1 else []
-    parts += [f"{event.seconds_left:,.0f} s left"] if event.seconds_left is not None else []
-    return f"{', '.join(parts)}; ctrl+c stops"
 
 
 def approval(made: Approval | None, *, as_json: bool) -> None:
@@ -390,6 +214,20 @@ class SearchCommand(NamedTuple):
     characters: int = 0
     full: bool = False
     terminal: Terminal | None = None
+
+    @classmethod
+    def from_dict(cls, sent: object) -> SearchCommand | None:
+        """What `_asdict` made, after JSON; None for anything else."""
+        example = cls("")
+        if not isinstance(sent, dict) or sent.keys() != example._asdict().keys():
+            return None
+        screen = sent["terminal"]
+        if screen is not None:
+            if not isinstance(screen, list) or list(map(type, screen)) != [int, bool]:
+                return None
+            screen = Terminal(*screen)
+        asked = cls(**{**sent, "terminal": screen})
+        return asked if list(map(type, asked[:-1])) == list(map(type, example[:-1])) else None
 
 
 class Written(NamedTuple):
@@ -471,7 +309,7 @@ def of_qmd(found: QmdAnswer, *, as_json: bool, explain: bool) -> None:
     from memory_tui.render import qmd_text
 
     if as_json:
-        data({**qmd_text.answer(found, explain=explain), "roots": []})
+        print_json({**qmd_text.answer(found, explain=explain), "roots": []})
         return
     for remark in found.remarks:
         _warn(f"memory-tui: {one_line(remark.sentence)}")
@@ -536,7 +374,7 @@ class StdinQuery(NamedTuple):
 _OPTIONS = {"maxResults": "query.maxResults", "minScore": "query.minScore"}
 
 
-def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
+def answer_stdin_query(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> None:
     """One answer as one line of JSON; a query that cannot be asked answers with `error`."""
     try:
         if asked.problem:
@@ -559,12 +397,12 @@ def line(engine: Engine, asked: StdinQuery, source: str, *, explain: bool) -> No
     sys.stdout.flush()
 
 
-def note(value: NoteLines, *, as_json: bool) -> None:
+def print_note(value: NoteLines, *, as_json: bool) -> None:
     """A note or some of its lines."""
     if as_json:
         from memory_tui.explain import trace_json
 
-        data(trace_json.plain(value))
+        print_json(trace_json.plain(value))
         return
     if not value.total_lines:
         _warn(f"memory-tui: {one_line(value.path)} is empty.")
@@ -576,12 +414,12 @@ def note(value: NoteLines, *, as_json: bool) -> None:
         _warn(f"memory-tui: line {value.next_from} to {value.total_lines} not shown; --from {value.next_from} goes on.")
 
 
-def path(value: FileVerdict, *, as_json: bool) -> None:
+def print_verdict(value: FileVerdict, *, as_json: bool) -> None:
     """Whether a path is part of the memory, and why."""
     from memory_tui.explain import trace_json
 
     if as_json:
-        data(trace_json.plain(value))
+        print_json(trace_json.plain(value))
         return
     _print(
         f"{one_line(value.path)}: {'part of the memory' if value.included else f'left out ({value.rule})'}. "

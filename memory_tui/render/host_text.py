@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.openclaw import trigger_recall
-from memory_tui.render.as_text import data, dumps
+from memory_tui.render.as_text import dumps, print_json
 from memory_tui.render.status_text import trust_summary
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def comparison(value: IndexComparison | HostProblem, *, as_json: bool) -> None:
     from memory_tui.explain import trace_json
 
     if as_json:
-        data(trace_json.plain(value))
+        print_json(trace_json.plain(value))
     elif value.state == "ok":
         _compared(value)
     else:
@@ -98,7 +98,9 @@ def own_answer(value: OwnAnswer, *, as_json: bool) -> None:
 
     if as_json:
         theirs, ours = trace_json.answer(value.theirs), trace_json.answer(value.ours)
-        data({"query": value.query, "same": value.same, "byWords": value.by_words, "openclaw": theirs, "files": ours})
+        print_json(
+            {"query": value.query, "same": value.same, "byWords": value.by_words, "openclaw": theirs, "files": ours}
+        )
         return
     for title, trace in (("OpenClaw, from its own rows", value.theirs), ("memory-tui, from the files", value.ours)):
         _out(f"{title} ({trace.profile}, {trace.mode}):")
@@ -116,7 +118,7 @@ def config(value: ConfigSummary, *, as_json: bool) -> None:
     from memory_tui.explain import trace_json
 
     if as_json:
-        data(trace_json.plain(value))
+        print_json(trace_json.plain(value))
         return
     agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
     head = [

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui import __version__
+from memory_tui.core import secret_finder
 from memory_tui.core.errors import SettingError
 from memory_tui.core.formatting import age_words, number, plural
 from memory_tui.core.redaction import redact
 from memory_tui.core.sanitize import one_line, safe
-from memory_tui.core.secret_finder import find as secret_places
 from memory_tui.explain import why, wording
 from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.render.hit_text import age_of
@@ -96,10 +96,7 @@ def save(report: QueryReport, out: Path, *, replace: bool) -> None:
 
 def masked(text: str) -> str:
     """`text` with its secrets masked, safe to show."""
-    text = redact(text)
-    for found in reversed(secret_places(text)):
-        text = text[: found.start] + MASK + text[found.end :]
-    return safe(text, keep_newlines=True)
+    return safe(secret_finder.masked(redact(text), lambda _secret: MASK), keep_newlines=True)
 
 
 def sections(

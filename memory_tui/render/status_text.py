@@ -11,7 +11,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.explain import trace_json
 from memory_tui.openclaw.trust import TrustReport
-from memory_tui.render.as_text import data, text
+from memory_tui.render.as_text import print_json, print_lines
 
 
 def _made_by(value: Status) -> str:
@@ -33,9 +33,9 @@ def _vectors(value: Status) -> str:
 def status(value: Status, questions: Mapping[str, object] = MappingProxyType({}), *, as_json: bool) -> None:
     """Print the state, and which process answers `questions` of servers: `by`, `pid`, `sentence`."""
     if as_json:
-        data({**trace_json.plain(value), **({"questions": dict(questions)} if questions else {})})
+        print_json({**trace_json.plain(value), **({"questions": dict(questions)} if questions else {})})
     else:
-        text(_lines(value, str(questions.get("sentence", ""))))
+        print_lines(_lines(value, str(questions.get("sentence", ""))))
 
 
 def _lines(value: Status, questions: str) -> Iterator[str]:

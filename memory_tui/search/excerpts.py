@@ -27,6 +27,16 @@ _REPEATED, _FEWEST_WORDS = 0.85, 6
 _WORD = re.compile(r"\w+")
 
 
+def words_in(text: str) -> frozenset[str]:
+    """The words of `text`, by which it may repeat another one."""
+    return frozenset(_WORD.findall(text.lower()))
+
+
+def repeats(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether two texts with these words say the same: they share most of them, and some at all."""
+    return len(words & others) >= max(_FEWEST_WORDS, _REPEATED * len(words | others))
+
+
 @dataclass(frozen=True, slots=True)
 class Excerpt:
     """Lines `first` to `last` (1-based, inclusive) of the note of `hit`, the best candidate that holds any of them."""
@@ -68,10 +78,9 @@ class _Given:
         known = sum(len(line.text) for line in lines if line in self.by)
         if known >= _REPEATED * sum(len(line.text) for line in lines):
             return
-        words = frozenset(_WORD.findall("\n".join(line.text for line in lines).lower()))
+        words = words_in("\n".join(line.text for line in lines))
         for first, others in self.passages:
-            both = len(words & others)
-            if first.path != lines[0].path and both >= max(_FEWEST_WORDS, _REPEATED * len(words | others)):
+            if first.path != lines[0].path and repeats(words, others):
                 if lines[0].path not in self.copies.setdefault(first, []):
                     self.copies[first].append(lines[0].path)
                 return

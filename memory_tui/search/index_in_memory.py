@@ -164,10 +164,12 @@ class IndexInMemory:
 
     def refresh(self, store: ChunkSource) -> IndexInMemory:
         """The same as it is now: this one if nothing changed, else another whose making costs what changed."""
-        # The table of the store comes with the first index, and goes where the vectors become others.
-        heavy = self.corpus.dims > 0 or self.corpus.identity is None
-        again = self.light and self.corpus.generation != store.generation() and heavy == store.finds_nearest()
-        corpus = Corpus.load_light(store) if again else self.corpus.refresh(store)
+        # The table of the store comes with the first index, and goes where the vectors become others: then memory has
+        # vectors that the store could search, or lacks those that it can search no more.
+        has_vectors = self.corpus.dims > 0 or self.corpus.identity is None
+        is_stale = self.light and self.corpus.generation != store.generation()
+        table_changed = is_stale and has_vectors == store.finds_nearest()
+        corpus = Corpus.load_light(store) if table_changed else self.corpus.refresh(store)
         lists = self.lists.refresh(store) if self.lists else None
         if corpus is self.corpus and lists is self.lists:
             return self

@@ -11,7 +11,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -116,11 +116,6 @@ def stems_of(word: str) -> list[str]:
     return [word] if tokens.is_cjk(word) else stems_in(word)
 
 
-_LONG = 64
-"""Characters of a word between spaces, mostly Chinese, beyond which it is not likely to come again."""
-_REMEMBERED_CHARACTERS = 600_000
-
-
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """What words are cut into, one word behind the other: word i has `values[ends[i]:ends[i + 1]]`."""
@@ -142,8 +137,15 @@ class _Parts:
 
 _NOTHING = _Parts(np.zeros(0, np.int64), np.zeros(2, np.int64))
 """One word without parts."""
-_Known = tuple[dict[str, int], list[tuple[_Parts, _Parts]]]
-"""The number of each word, and in a list of one the stems and the tokens of all."""
+
+
+@dataclass
+class _Vocabulary:
+    """The numbers of words, and the stems and tokens of all words in that order; a line end is word 0, of no parts."""
+
+    numbers: dict[str, int] = field(default_factory=lambda: {"\n": 0})
+    stems: _Parts = _NOTHING
+    ids: _Parts = _NOTHING
 
 
 class _Words:
@@ -159,42 +161,43 @@ class _Words:
         self._forget()
 
     def _forget(self) -> None:
-        # A line end is the first word. It has no parts.
-        self._known: _Known = {"\n": 0}, [(_NOTHING, _NOTHING)]
+        self._known = _Vocabulary()
         self._characters = 0
 
     def of(self, text: str) -> tuple[tuple[Ids, Ids], tuple[Ids, Ids]]:
         """The stems and the token ids of `text`, each with where its lines begin among them."""
         words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
         known = self._known
-        found = np.fromiter(map(known[0].get, words, itertools.repeat(-1)), np.int64, len(words))
+        found = np.fromiter(map(known.numbers.get, words, itertools.repeat(-1)), np.int64, len(words))
         absent = np.flatnonzero(found < 0)
         # Who knows a number finds its parts: they are there first.
-        stems, ids = self._with_new(known, words, found, absent) if len(absent) else known[1][0]
+        stems, ids = self._with_new(known, words, found, absent) if len(absent) else (known.stems, known.ids)
         lines = np.concatenate([[0], np.flatnonzero(found == 0)])
         (stem, stem_from), (token, id_from) = stems.spread(found), ids.spread(found)
         return (stem, stem_from[lines]), (token, id_from[lines])
 
-    def _with_new(self, known: _Known, words: Sequence[str], found: Ids, absent: Ids) -> tuple[_Parts, _Parts]:
+    def _with_new(self, known: _Vocabulary, words: Sequence[str], found: Ids, absent: Ids) -> tuple[_Parts, _Parts]:
         """The parts of all words, after the words at `absent` have got their numbers in `found`; long ones are not
         remembered.
         """
-        numbers, parts = known
+        numbers = known.numbers
         wanted = [words[at] for at in absent.tolist()]
         with self._lock:
             # Another thread may have cut some of them meanwhile.
             new = [word for word in dict.fromkeys(wanted) if word not in numbers]
-            short = [word for word in new if len(word) <= _LONG]
-            stems, ids = (a.followed_by(b) for a, b in zip(parts[0], self._cut(short), strict=True))
-            parts[0] = stems, ids
+            short = [word for word in new if len(word) <= tokens.LONGEST_REMEMBERED]
+            more_stems, more_ids = self._cut(short)
+            known.stems = stems = known.stems.followed_by(more_stems)
+            known.ids = ids = known.ids.followed_by(more_ids)
             numbers.update(zip(short, itertools.count(len(numbers))))
             self._characters += sum(map(len, short))
-            if self._characters > _REMEMBERED_CHARACTERS:
+            if self._characters > tokens.REMEMBERED_CHARACTERS:
                 self._forget()
-        long = [word for word in new if len(word) > _LONG]
+        long = [word for word in new if len(word) > tokens.LONGEST_REMEMBERED]
         here = dict(zip(long, itertools.count(len(stems.ends) - 1)))
         if long:
-            stems, ids = (a.followed_by(b) for a, b in zip((stems, ids), self._cut(long), strict=True))
+            more_stems, more_ids = self._cut(long)
+            stems, ids = stems.followed_by(more_stems), ids.followed_by(more_ids)
         found[absent] = [here[word] if word in here else numbers[word] for word in wanted]
         return stems, ids
 
@@ -299,20 +302,28 @@ def gram_counts(wanted: Ids, texts: Sequence[Codes]) -> Floats:
     begins = np.zeros(base * base, np.bool_)
     begins[two[doubles:]] = True
     places = np.flatnonzero(begins.take(pairs[:-1]))
-    kinds = [(doubles, len(wanted), two * base + own[2], places, pairs[places] * base + numbers[places + 2])]
+    count = functools.partial(_counts, ends=ends, most=base**3)
+    found[doubles:] = count((two * base + own[2])[doubles:], pairs[places] * base + numbers[places + 2], places)
     if doubles and (wide := codes >= _CJK_FROM).any():
         alone, both = np.flatnonzero(wide), np.flatnonzero(wide[:-1] & wide[1:])
-        kinds.append((0, singles, own[2], alone, numbers[alone]))
-        kinds.append((singles, doubles, own[1] * base + own[2], both, pairs[both]))
-    for first, last, wanted_keys, places, keys in kinds:
-        if first < last:
-            at = _places_in(wanted_keys[first:last], keys, base**3)
-            hit = np.flatnonzero(at >= 0)
-            # Places rise, and so do the texts that they are in.
-            text = np.repeat(np.arange(len(texts)), np.diff(np.searchsorted(places[hit], ends), prepend=0))
-            counts = np.bincount(at[hit] * len(texts) + text, minlength=(last - first) * len(texts))
-            found[first:last] = counts.reshape(last - first, len(texts))
+        found[:singles] = count(own[2][:singles], numbers[alone], alone)
+        found[singles:doubles] = count((own[1] * base + own[2])[singles:doubles], pairs[both], both)
     return found
+
+
+def _counts(wanted: Small, keys: Small, places: Ids, ends: Ids, most: int) -> Floats:
+    """How often each of `wanted` is among the `keys` of each text: (wanted, texts).
+
+    Keys are below `most` and stand at `places`, which rise; the texts end at `ends`.
+    """
+    if not len(wanted):
+        return np.zeros((0, len(ends)))
+    at = _places_in(wanted, keys, most)
+    hit = np.flatnonzero(at >= 0)
+    # Places rise, and so do the texts that they are in.
+    text = np.repeat(np.arange(len(ends)), np.diff(np.searchsorted(places[hit], ends), prepend=0))
+    counts = np.bincount(at[hit] * len(ends) + text, minlength=len(wanted) * len(ends))
+    return counts.reshape(len(wanted), len(ends)).astype(np.float64)
 
 
 _FEW_KEYS = 1 << 16

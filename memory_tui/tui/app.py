@@ -85,7 +85,7 @@ BETWEEN = "between"
 
 def _commands() -> type[Provider]:
 
-    return Actions
+    return ActionPalette
 
 
 class LastingStyles(Stylesheet):
@@ -546,7 +546,7 @@ def run(
     return app.return_code or 0 if code is None else code
 
 
-class Actions(Provider):
+class ActionPalette(Provider):
     """Actions of the view in front; those that cannot be done now say why instead of what."""
 
     def _offered(self) -> Iterator[tuple[Action, str]]:

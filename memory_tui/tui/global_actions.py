@@ -500,7 +500,7 @@ class GlobalActions(App[int]):
         line = view.line_in_note()
 
         def show_why_not(question: str | None) -> None:
-            from memory_tui.tui.views.search.search_explain import WhyNotView
+            from memory_tui.tui.views.search.why_not_view import WhyNotView
 
             if question:
                 self.push_screen(WhyNotView(question, place[0], line))

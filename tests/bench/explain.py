@@ -119,7 +119,7 @@ def main() -> None:
         ) as engine:
             print(f"{engine.indexer.sync().chunks:,} chunks")
             # As the command `index` does.
-            engine.queries.keep_postings(Stop())
+            engine.queries.write_postings_file(Stop())
             measured(engine, given.questions)
 
 

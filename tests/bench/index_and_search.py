@@ -63,7 +63,10 @@ def many(folder: Path, place: Path, count: int) -> None:
     asked = questions(count + 1)
     with Engine.open(options) as engine:
         show("indexing, seconds of CPU", f"{cost_of(engine.indexer.sync).cpu / 1000:,.0f}")
-        show("the files that processes map, seconds of CPU", f"{cost_of(engine.queries.keep_chunks).cpu / 1000:,.1f}")
+        show(
+            "the files that processes map, seconds of CPU",
+            f"{cost_of(engine.queries.write_corpus_file).cpu / 1000:,.1f}",
+        )
     with Engine.open(replace(options, changes=(("sync.onSearch", "false"),))) as engine:
         show("start to first answer, ms", cost_of(partial(engine.queries.search, asked[0])), "<= 2,000")
         for title in ("each question new", "the same questions again"):

@@ -27,6 +27,7 @@ VIEWS = (
     "past_views",
     "search_explain",
     "search_view",
+    "why_not_view",
 )
 OF_RECALL = re.compile(
     r"\b(recall(s|ed)?|ranks?|ranked|scores?|scored|hits?|candidates?|fades?|dropped|loses?|lost|found|passes|delivered"
@@ -35,7 +36,6 @@ OF_RECALL = re.compile(
 )
 FEWEST_WORDS = 4
 LABELS = {
-    "Embedding {} of {} chunks{}; ctrl+c stops",
     "Recall against noise on the held-out queries, with these knobs:",
     "QMD's own score, not comparable",
     "  QMD gave no answer: {} {}",
@@ -47,6 +47,7 @@ LABELS = {
     "Scores over the next {} days: {}",
     "In Search, {} turns minScore and half-life; then more may fade.",
     " Enter switches decay on to show what would fade; {} undoes it.",
+    "Embedding {} of {} chunks{}; ctrl+c stops",
     "Type a query; the hits appear while you type.",
     "The agent's hits come first. Below a line are the chunks it does not get, each with the reason.",
     "This file is outside the workspace. Choose another hit.",
@@ -84,6 +85,7 @@ VALUES = {
 def modules() -> Iterator[Path]:
     """Those that speak of recall, beside the wording of claims."""
     yield from (one for one in (PACKAGE / "render").glob("*.py") if one.stem not in CLAIMED | ELSEWHERE)
+    yield PACKAGE / "cli" / "common.py"
     yield from (PACKAGE / "tui" / "widgets").glob("why_*.py")
     yield from (PACKAGE / "tui" / "views" / "search" / f"{name}.py" for name in VIEWS)
 

@@ -17,7 +17,7 @@ from memory_tui.explain import noise, wording
 from memory_tui.explain.noise import UNRELATED, UNRELATED_CHINESE, NoiseQuery, Probes, ask_all, known_items
 from memory_tui.explain.verdicts import AboveRight, BelowNoise, Inseparable, KeywordHitsShut, RelativeScores
 from memory_tui.plan import Options
-from memory_tui.render import as_text
+from memory_tui.render import noise_text
 from memory_tui.search.trace import BelowMinScore, LoweredByDecay
 from tests.support.search import evidence, settings
 
@@ -191,7 +191,7 @@ def test_what_passes_is_what_a_search_lets_pass(
 def test_where_scores_are_relative_no_minscore_is_suggested(engine: Engine, asked: Probes) -> None:
     floor = noise.measure(asked, engine.plan.with_profile("recommended"))
     assert floor.suggested is None
-    assert "suggested  none: scores are relative to each question's best hit" in list(as_text.lines(floor))
+    assert "suggested  none: scores are relative to each question's best hit" in list(noise_text.lines(floor))
 
 
 def test_chinese_notes_are_asked_in_chinese(tmp_path: Path) -> None:
@@ -216,11 +216,11 @@ def test_a_known_item_is_a_line_of_its_chunk() -> None:
 
 def test_lines_and_json(engine: Engine, asked: Probes) -> None:
     floor = noise.measure(asked, engine.plan.with_profile(OPENCLAW))
-    text = list(as_text.lines(floor, [0.41, 0.42]))
-    assert sum("|" in line for line in text) == as_text.BUCKETS
+    text = list(noise_text.lines(floor, [0.41, 0.42]))
+    assert sum("|" in line for line in text) == noise.BUCKETS
     assert sum("-- minScore" in line for line in text) == 1
     assert any("2 results" in line for line in text)
-    found = json.loads(json.dumps(as_text.record(floor)))
+    found = json.loads(json.dumps(noise_text.record(floor)))
     assert found["warnings"][0]["kind"] == "keyword_hits_shut"
     assert found["now"]["minScore"] == 0.35
 

@@ -105,7 +105,7 @@ def test_it_is_asked_for_again_when_the_text_is_another(memory):
     assert len(memory.store.rejected()) == 1
     memory.write("memory/poison.md", "none any more")
     memory.sync()
-    assert (memory.store.rejected(), embedding.rows(memory.store)) == ([], [])
+    assert (memory.store.rejected(), embedding.rejected_rows(memory.store)) == ([], [])
     assert memory.store.counts().embedded == memory.store.counts().chunks
 
 
@@ -156,14 +156,14 @@ def test_a_provider_that_is_down_refuses_nothing(memory):
     memory.provider.broken = "offline"
     memory.provider.state = Cause.NETWORK
     memory.sync()
-    assert embedding.rows(memory.store) == []
+    assert embedding.rejected_rows(memory.store) == []
 
 
 def test_no_batch_job_is_made_of_what_was_refused(memory):
     memory.sync()
     identity = memory.store.identity()
     assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 0
-    embedding.forget(memory.store)
+    embedding.clear_rejected(memory.store)
     assert batch_jobs.claim(memory.store, identity, BatchTerms(1, 10, 10_000)) == 1
 
 
@@ -172,7 +172,7 @@ def test_only_what_was_noted_is_known(noted, wanted):
     store = Store.nothing(Path("none"))
     identity, other = Counting().identity, Counting("another").identity
     for digest in noted:
-        embedding.note(store, identity, digest, "no")
+        embedding.remember_rejected(store, identity, digest, "no")
     assert embedding.known_rejected(store, identity, sorted(wanted)) == wanted & set(noted)
     assert embedding.known_rejected(store, other, sorted(wanted)) == set()
     store.close()

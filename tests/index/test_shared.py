@@ -34,8 +34,8 @@ def replace_files(store, *arguments):
     while len(calls) == 5 and not store.path.with_name("go").exists():
         time.sleep(0.02)
     return real(store, *arguments)
-def synced(store, *arguments):
-    report = real_sync(store, *arguments)
+def synced(store, *arguments, **options):
+    report = real_sync(store, *arguments, **options)
     if report.indexed and not report.cancelled:
         end = store.path.with_name("writing")
         end.write_text(f"{os.getpid()} {time.time()}")

@@ -205,10 +205,10 @@ def test_it_is_written_by_commands_that_index_and_in_the_background(tmp_path: Pa
     assert path.stat().st_mode & 0o077 == 0
     options = Options(workspace=str(notes.parent), index=str(index), provider="scripted")
     with Engine.open(options) as engine:
-        engine.queries.keep_postings(Stop())
+        engine.queries.write_postings_file(Stop())
         assert path.read_bytes() == made, "it serves"
         path.unlink()
-        engine.queries.keep_postings(Stop())
+        engine.queries.write_postings_file(Stop())
         assert path.read_bytes() == made
         sizes = {file.what: file.bytes for file in engine.status().storage}
         assert sizes["postings"] == len(made)

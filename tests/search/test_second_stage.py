@@ -301,7 +301,7 @@ def test_letters_count_more_in_german_notes() -> None:
 @pytest.mark.parametrize("remembered", [20, 600_000])
 def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A memory that is full again and again, words too long to be remembered, white space of each kind."""
-    monkeypatch.setattr(passages, "_REMEMBERED_CHARACTERS", remembered)
+    monkeypatch.setattr(passages.tokens, "REMEMBERED_CHARACTERS", remembered)
     long, table = "路由器喜欢读书" * 20, second_stage.passage_table()
     texts = [
         "the router\tdeploys\r\n\n  Mutter größe",

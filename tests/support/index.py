@@ -90,9 +90,9 @@ class Memory:
             self.provider,
             self.settings,
             scan(self.roots),
-            listener or self.events.append,
-            self.cancel,
-            force,
+            listener=listener or self.events.append,
+            cancel=self.cancel,
+            force=force,
             accept_shrink=accept,
         )
 

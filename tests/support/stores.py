@@ -115,7 +115,7 @@ class SqliteMade:
         index_write.attach(self.store, {rowid: ids[digest] for rowid, digest, _ in lacking if digest in ids})
 
     def reject(self, text: str, reason: str) -> None:
-        embedding.note(self.store, self.recipe.identity, sha256_hex(text), reason)
+        embedding.remember_rejected(self.store, self.recipe.identity, sha256_hex(text), reason)
 
     def withhold(self, text: str, kind: str) -> None:
         with self.store.writing():

@@ -53,9 +53,10 @@ from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
 from memory_tui.tui.views.search.qmd_view import CompareQmdView
 from memory_tui.tui.views.search.saved_queries import SavedQueriesView
 from memory_tui.tui.views.search.scatter_view import ScatterView
-from memory_tui.tui.views.search.search_explain import Explainer, WhyNotView
+from memory_tui.tui.views.search.search_explain import Explainer
 from memory_tui.tui.views.search.search_judge import Judge
 from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.views.search.write_config import WriteView
 from memory_tui.tui.views.view import KnobHistory
 from memory_tui.tui.widgets import status_bars

@@ -16,8 +16,8 @@ from memory_tui.tui.views.dialogs import NameList, Picker, Prompt
 from memory_tui.tui.views.index.index_view import IndexView
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.notes.edit import EditView
-from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.widgets.edit_area import EditArea
 from memory_tui.tui.widgets.query import QueryBox
 from memory_tui.tui.widgets.results import HitList

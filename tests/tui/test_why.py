@@ -27,8 +27,8 @@ from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Picker, Preview, Prompt, path_of
 from memory_tui.tui.views.notes.browse import BrowseView
-from memory_tui.tui.views.search.search_explain import WhyNotView
 from memory_tui.tui.views.search.search_view import SearchView
+from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.results import HitList
 from memory_tui.tui.widgets.tune_strip import TuneStrip

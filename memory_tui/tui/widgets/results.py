@@ -427,23 +427,24 @@ def _gate(gate: GateRow, width: int) -> list[Piece]:
 def _of_qmd(hit: QmdHit, width: int) -> list[Piece]:
     """Rank and place; QMD's number is no score of ours, and stands in the why pane."""
     room = max(24, width // 3)
-    lines = f":{hit.start_line}-{hit.end_line}"
-    place = fit(fit_path(safe(hit.path), room - len(lines)) + lines, room)
     return [
         (f"{hit.rank:>3} QMD ", "strong"),
-        (place, ""),
+        (_place_cell(hit.path, hit.start_line, hit.end_line, room), ""),
         (fit(f"  {one_line(hit.snippet[:600])}", width - room - 8), ""),
     ]
 
 
+def _place_cell(path: str, first: int, last: int, room: int) -> str:
+    """A place in `room` cells."""
+    lines = f":{first}-{last}"
+    return fit(fit_path(safe(path), room - len(lines)) + lines, room)
+
+
 def _outside(item: OutsideRow, width: int) -> list[Piece]:
-    room = max(24, width // 3)
-    chunk = item.chunk
-    lines = f":{chunk.start_line}-{chunk.end_line}"
-    place = fit(fit_path(safe(chunk.path), room - len(lines)) + lines, room)
+    chunk, room = item.chunk, max(24, width // 3)
     return [
         (f"  -     cosine {item.cosine:.3f} ", "muted"),
-        (place, ""),
+        (_place_cell(chunk.path, chunk.start_line, chunk.end_line, room), ""),
         (fit(f"  {one_line(item.text[:600])}", width - room - 22), "muted"),
     ]
 

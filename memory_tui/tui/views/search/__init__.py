@@ -18,5 +18,6 @@
 - search_explain: The part of the search view that explains a hit or a missing line. -> Explainer
 - search_judge: The part of the search view that judges hits. -> Judge
 - search_view: View 2 is the search. -> SearchView
+- why_not_view: The view of one line under a question says why it is or is not recalled. -> WhyNotView
 - write_config: Tuned knobs are shown as a change of the configuration before they are written. -> WriteView
 """

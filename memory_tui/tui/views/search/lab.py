@@ -110,7 +110,6 @@ class Report(Part):
 
 
 FLOOR = BY_KEY["query.minScore"]
-BUCKETS = 20
 FEWEST = 8
 """Judged questions without which lines out of the notes tell better what is right."""
 NONSENSE = "░"
@@ -190,14 +189,14 @@ class NoiseView(View):
             ("hits here", "muted"),
         ]
         rows: list[Line] = [(head, None)]
-        gate = _bucket(floor.now.min_score)
-        top = max([gate, *hits, *(at for part in counts for at in range(BUCKETS) if part[at])])
+        gate = noise.bucket(floor.now.min_score)
+        top = max([gate, *hits, *(at for part in counts for at in range(noise.BUCKETS) if part[at])])
         for at in reversed(range(top + 1)):
-            passing = floor.curve[min(len(floor.curve) - 1, round(at / BUCKETS * (len(floor.curve) - 1)))]
+            passing = floor.curve[min(len(floor.curve) - 1, round(at / noise.BUCKETS * (len(floor.curve) - 1)))]
             rows.append(
                 (
                     [
-                        (f" {at / BUCKETS:4.2f}  ", "muted"),
+                        (f" {at / noise.BUCKETS:4.2f}  ", "muted"),
                         (_bar(NONSENSE, counts[0][at], most, room), "bad"),
                         (_bar(TEXT, counts[1][at], most, room), "good"),
                         (f"{passing.nonsense:4.0%} {passing.related:4.0%}   ", "muted"),
@@ -216,7 +215,7 @@ class NoiseView(View):
         trace = self.search.trace
         found: dict[int, list[str]] = {}
         for place, hit in enumerate(trace.recalled if trace is not None else (), 1):
-            found.setdefault(_bucket(hit.score), []).append(str(place))
+            found.setdefault(noise.bucket(hit.score), []).append(str(place))
         return {at: " ".join(places[:4]) + (" …" if len(places) > 4 else "") for at, places in found.items()}
 
     # --- actions -------------------------------------------------------------------------------------------------
@@ -253,14 +252,10 @@ def _span(values: Sequence[float]) -> str:
     return f"{min(values):.2f} to {max(values):.2f}" if values else "none"
 
 
-def _bucket(score: float) -> int:
-    return min(BUCKETS - 1, max(0, int(score * BUCKETS + 1e-9)))
-
-
 def _histogram(scores: Sequence[float]) -> list[int]:
-    found = [0] * BUCKETS
+    found = [0] * noise.BUCKETS
     for score in scores:
-        found[_bucket(score)] += 1
+        found[noise.bucket(score)] += 1
     return found
 
 

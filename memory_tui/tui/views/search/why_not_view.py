@@ -1,0 +1,158 @@
+"""The view of one line under a question says why it is or is not recalled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.widget import Widget
+
+from memory_tui.core.errors import Cancelled, MemoryTuiError
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.views.proposals import Proposals
+from memory_tui.tui.views.search.explaining import Inquiry, inquire, shown_edit
+from memory_tui.tui.views.view import KnobHistory, View
+from memory_tui.tui.widgets.why_pane import WhyPane
+from memory_tui.tui.widgets.why_rows import Subject
+from memory_tui.tui.workers import PostPart, task
+
+if TYPE_CHECKING:
+    from memory_tui.curate.curator import AppliedChange
+    from memory_tui.engine.edit_trials import EditRemedy
+    from memory_tui.search.evidence import Evidence
+
+
+class WhyNotView(View):
+    """One line of a note under a question (or its evidence, where it was asked already); answers come as found."""
+
+    PLACE = "whynot"
+    MORE_PLACES = ("notes",)
+    AUTO_FOCUS = "#why"
+
+    def __init__(self, asked: Evidence | str, path: str, line: int | None) -> None:
+        super().__init__()
+        self._knobs = KnobHistory(self)
+        self._proposals = Proposals(self)
+        self._made: list[tuple[int, EditRemedy]] = []
+        """The edits that were made here: the number of each in the journal, and what it was for."""
+        self._asked, self._path, self._line = asked, path, line
+        self._found: Inquiry | None = None
+
+    def compose_view(self) -> Iterable[Widget]:
+        """The pane alone."""
+        yield WhyPane()
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        super().on_mount()
+        question = self._asked if isinstance(self._asked, str) else self._asked.query
+        pane = self.query_one(WhyPane)
+        pane.show(None, f"Looking for {one_line(self._path)} ...")
+        pane.border_subtitle = f"for: {safe(one_line(question, 60))}"
+        self.tuned()
+
+    def tuned(self, *, keep: bool = True) -> None:
+        """Look again under the knobs as they are now."""
+        del keep
+        engine, tuning = self.home.engine, self.home.tuning
+        if engine is not None and tuning is not None:
+            self._inquire(inquire(engine, self._asked, tuning.days, tuning.settings, self._path, self._line))
+
+    @task("line")
+    async def _inquire(self, search: Callable[[PostPart], Inquiry]) -> None:
+        """Show what is known by now."""
+        pane = self.query_one(WhyPane)
+        try:
+            async for found in self.home.jobs.parts(search):
+                self._found = found
+                if isinstance(self._asked, str):
+                    self._asked = found.answer.evidence if not self._days else self._asked
+                pane.show(self._subject(found))
+                pane.stand()
+                if found.problem:
+                    self.show_message(found.problem)
+                self.update_hints()
+        except Cancelled:
+            raise
+        except MemoryTuiError as error:
+            pane.show(None, one_line(f"{error.message} {error.next_step}"))
+
+    @property
+    def _days(self) -> int:
+        return self.home.tuning.days if self.home.tuning is not None else 0
+
+    def _subject(self, found: Inquiry) -> Subject:
+        answer = found.answer
+        candidate = answer.best.candidate if answer.best is not None else None
+        return Subject(
+            answer.evidence,
+            answer.trace,
+            candidate,
+            answer,
+            found.changes,
+            found.questions,
+            found.working,
+            shares=found.shares,
+            edits=found.edits,
+        )
+
+    @on(WhyPane.EditChosen)
+    def _chosen_edit(self, event: WhyPane.EditChosen) -> None:
+        """Show an edit and what it does, and make it when it is wanted."""
+        remedy = event.remedy
+
+        def made(done: AppliedChange) -> None:
+            self._made.append((done.entry.id, remedy))
+            self._ask_again(remedy.edit.path, remedy.edit.line)
+
+        self._proposals.preview(partial(shown_edit, remedy=remedy), "Edit", made)
+
+    def do_undo(self) -> None:
+        """Take the last edit back; without one the last step of a knob."""
+        if not self._made:
+            self._knobs.do_undo()
+            return
+        number, remedy = self._made[-1]
+
+        def undone(_done: AppliedChange) -> None:
+            self._made.pop()
+            self._ask_again(*remedy.edit.was)
+
+        self._proposals.step("undo", number, then=undone)
+
+    @task("edited", exclusive=False)
+    async def _ask_again(self, path: str, line: int) -> None:
+        """Ask the question again of the notes as they are now, about the line where it stands now."""
+        await self.home.jobs.write(lambda engine: engine.indexer.catch_up())
+        self._asked = self._asked if isinstance(self._asked, str) else self._asked.query
+        self._path, self._line = path, line
+        self.tuned()
+
+    def more_context(self) -> dict[str, bool]:
+        """What can be applied and undone."""
+        subject = self.query_one(WhyPane).subject
+        edits = subject is not None and subject.edits is not None and bool(subject.edits.found)
+        undo = bool(self._made) or self._knobs.context()["undo"]
+        return {"answer": True, "undo": undo, "flips": edits or bool(subject and subject.flips)}
+
+    def place_in_note(self) -> tuple[str, int, int] | None:
+        """The chunk that speaks."""
+        best = self._found.answer.best if self._found is not None else None
+        return (best.chunk.path, best.chunk.start_line, best.chunk.end_line) if best is not None else None
+
+    def line_in_note(self) -> int:
+        """The line that was asked about."""
+        return self._line or 1
+
+    def text_in_note(self) -> str:
+        """The text of the chunk that speaks."""
+        best = self._found.answer.best if self._found is not None else None
+        return safe(best.text, keep_newlines=True) if best is not None else ""
+
+    def back(self) -> bool:
+        """A depth back, then to the view below."""
+        if not self.query_one(WhyPane).shallower():
+            self.app.pop_screen()
+        return True
