@@ -179,7 +179,7 @@ SQL = {
     "memory_tui/openclaw/trust.py",
     "memory_tui/qmd/index.py",
     "memory_tui/core/state_db.py",
-    "memory_tui/demo/surroundings.py",
+    "memory_tui/demo/demo.py",
 }
 
 
