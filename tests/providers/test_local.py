@@ -21,7 +21,7 @@ from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import ProviderSettings
-from memory_tui.providers.wires import gguf, llama_worker, model_process
+from memory_tui.providers.wires import llama_worker, model_process
 from memory_tui.providers.wires import local as local_row
 from memory_tui.providers.wires.model_process import Local
 from tests.support.embed import Time, quick, settings_for
@@ -66,7 +66,7 @@ for line in sys.stdin:
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were software for local models; the stand-in needs none."""
-    monkeypatch.setattr(gguf, "PACKAGE", "json")
+    monkeypatch.setattr(local_row, "PACKAGE", "json")
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def test_a_path_without_a_model_is_refused(tmp_path: Path, installed: None) -> N
 
 
 def test_without_the_software_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gguf, "PACKAGE", "no_such_software")
+    monkeypatch.setattr(local_row, "PACKAGE", "no_such_software")
     with pytest.raises(ProviderFailure) as caught:
         make(settings_for(None, "local", model_path=str(tmp_path / "a.gguf")))
     assert caught.value.state is Cause.NOT_INSTALLED
