@@ -139,7 +139,7 @@ TABLE: Mapping[str, str] = MappingProxyType(
         "openai": f"{_WIRES}.openai:OPENAI",
         "gemini": f"{_WIRES}.gemini:GEMINI",
         "voyage": f"{_WIRES}.voyage:VOYAGE",
-        "mistral": f"{_WIRES}.openai:MISTRAL",
+        "mistral": f"{_WIRES}.mistral:MISTRAL",
         "ollama": f"{_WIRES}.ollama:OLLAMA",
         "scripted": f"{_WIRES}.scripted:SCRIPTED",
         "none": f"{_WIRES}.none:NONE",

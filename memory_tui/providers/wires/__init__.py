@@ -4,6 +4,7 @@
 - gemini: Gemini's embedding endpoints, single or batch. -> gemini
 - llama_worker: The process that holds a local model, so that a crash of native code ends nothing else. -> main
 - local: The provider `local`: a GGUF model on this machine. -> LOCAL
+- mistral: Mistral's embedding endpoint. -> mistral
 - model_process: A model on this machine runs in a process of its own. -> Local
 - none: The provider `none`: no vectors on purpose; search uses words alone. -> NoProvider
 - ollama: Ollama's embedding endpoint. -> ollama

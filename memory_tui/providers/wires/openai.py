@@ -195,26 +195,3 @@ OPENAI = ProviderRow(
     prices={"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10},
     auto=2,
 )
-
-
-_MISTRAL_BYTES = 16_000
-"""Mistral refuses more than 16,384 tokens a request."""
-
-
-def mistral(settings: ProviderSettings) -> Wire:
-    """Mistral. Raises ProviderFailure."""
-    return compatible(MISTRAL, settings, lambda _: {}, None, most_items=128, most_bytes=_MISTRAL_BYTES)
-
-
-MISTRAL = ProviderRow(
-    "mistral",
-    "Mistral",
-    wire=mistral,
-    base_url="https://api.mistral.ai/v1",
-    account="mistral",
-    variables=("MISTRAL_API_KEY",),
-    model="mistral-embed",
-    dims={"mistral-embed": 1024, "codestral-embed": 1536},
-    prices={"mistral-embed": 0.10},
-    auto=5,
-)
