@@ -1,4 +1,8 @@
-"""The release of OpenClaw that is in use: by its installed program, else by what its files look like."""
+"""The release of OpenClaw that is in use: by its installed program, else by what its files look like.
+
+A migration is what the doctor of 2026.9 changes in an older configuration; it is shown only. 2026.9 rejects a file with
+a key that it does not know, and every key below is one since 2026.8.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 The templates name days by their age (`memory/day-049.md`) and hold dates as `{date}`, `{date-7}`, `{long+3}`;
 a dated note counts from its own day, every other text from today. So the copy is always about the last ten months,
 and line numbers never change.
+
+Beside it lies what other programs left, so that the inbox holds every kind: OpenClaw's ledger does not trust one note
+any more; Claude Code keeps three facts, and its index points to two; agents asked for weeks; a note lost a line.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 Whoever breaks a marker makes OpenClaw write its block a second time, or lose what stands around it. So an edit that
 leaves half of a pair, or changes a marker, is not made.
+
+Promotion is how it chooses what goes from daily notes into MEMORY.md. It counts how often each passage of a daily note
+was recalled, by how many queries, on which days. A passage that passes every gate is promoted at the next deep sleep,
+the best ten first. The counts are read, and never written.
 """
 
 from __future__ import annotations

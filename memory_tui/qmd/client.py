@@ -68,7 +68,7 @@ class QmdAnswer:
 
     @property
     def claims(self) -> tuple[QmdRemark, ...]:
-        """Everything that is said of it, why it is empty first."""
+        """All remarks on the answer; first, where it is empty, the reason."""
         return (*((self.empty,) if self.empty is not None else ()), *self.remarks)
 
     def trace(self) -> dict[str, Any]:

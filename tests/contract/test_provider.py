@@ -46,8 +46,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_bytes(b"GGUF")
-    for files, row in ((local, local), (onnx, onnx)):
-        monkeypatch.setattr(files, "PACKAGE", "json")
+    for row in (local, onnx):
+        monkeypatch.setattr(row, "PACKAGE", "json")
         monkeypatch.setattr(row, "SCRIPT", tmp_path / "stand_in.py")
     return tmp_path
 

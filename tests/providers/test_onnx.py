@@ -139,7 +139,7 @@ def test_the_real_thing_answers_in_a_process_of_its_own(tmp_path: Path) -> None:
 
 def test_what_decides_the_vectors_is_in_the_key_of_the_index(tmp_path: Path) -> None:
     folder = write(tmp_path / "m", pooling=MEAN)
-    seen = {onnx.mark(folder / "model.onnx")}
+    seen = {onnx.fingerprint(folder / "model.onnx")}
     other = tokenizer()
     other["model"]["vocab"]["cake"] = 6
     for name, text in (
@@ -149,7 +149,7 @@ def test_what_decides_the_vectors_is_in_the_key_of_the_index(tmp_path: Path) -> 
         ("config_sentence_transformers.json", "{}"),
     ):
         (folder / name).write_text(text)
-        mark = onnx.mark(folder / "model.onnx")
+        mark = onnx.fingerprint(folder / "model.onnx")
         assert mark not in seen, name
         seen.add(mark)
 

@@ -5,7 +5,7 @@
 - llama_worker: The process that holds a local model, so that a crash of native code ends nothing else. -> main
 - local: The provider `local`: a GGUF model on this machine. -> LOCAL
 - mistral: Mistral's embedding endpoint. -> mistral
-- model_process: A model on this machine runs in a process of its own. -> Local
+- model_process: A model on this machine runs in a process of its own. -> ModelProcessProvider
 - none: The provider `none`: no vectors on purpose; search uses words alone. -> NoProvider
 - ollama: Ollama's embedding endpoint. -> ollama
 - onnx: The provider `onnx`: an ONNX model on this machine, which needs no compiler. -> ONNX

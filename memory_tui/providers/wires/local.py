@@ -108,7 +108,7 @@ SCRIPT = Path(__file__).with_name("llama_worker.py")
 def _make(settings: ProviderSettings) -> Provider:
     from memory_tui.providers.wires import model_process
 
-    return model_process.Local(
+    return model_process.ModelProcessProvider(
         settings,
         model_process.ModelKind(
             "local",

@@ -83,7 +83,7 @@ def find(settings: ProviderSettings) -> Path:
     return model
 
 
-def mark(model: Path) -> str:
+def fingerprint(model: Path) -> str:
     """Hexadecimal SHA-256 of what decides the vectors: both ends of the model and its weights, tokenizer, settings."""
     folder, digest = _folder(model), hashlib.sha256(fingerprint_of(model).encode())
     for end in _ENDS_OF_DATA:
@@ -152,7 +152,7 @@ _TEXTS = 16
 def _make(settings: ProviderSettings) -> Provider:
     from memory_tui.providers.wires import model_process
 
-    return model_process.Local(
+    return model_process.ModelProcessProvider(
         settings,
         model_process.ModelKind(
             "onnx",
@@ -160,7 +160,7 @@ def _make(settings: ProviderSettings) -> Provider:
             check,
             asked_model,
             lambda settings, _: find(settings),
-            mark,
+            fingerprint,
             "Choose another ONNX model of sentence-transformers' kind, with its tokenizer.json.",
             _TEXTS,
         ),
