@@ -22,8 +22,8 @@ from typing import Any, Literal
 from memory_tui.core import atomic, jsstring, locks
 from memory_tui.core.errors import IndexUnavailable
 from memory_tui.core.formatting import plural
-from memory_tui.core.redaction import redact
 from memory_tui.core.secret_finder import find as secret_places
+from memory_tui.core.secret_finder import redact
 from memory_tui.core.settings import Scalar
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 

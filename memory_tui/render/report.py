@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from memory_tui import __version__
 from memory_tui.core.errors import SettingError
 from memory_tui.core.formatting import age_words, number, plural
-from memory_tui.core.redaction import redact
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.core.secret_finder import find as secret_places
+from memory_tui.core.secret_finder import redact
 from memory_tui.explain import why, wording
 from memory_tui.explain.matched_words import MatchedWords
 from memory_tui.render.hit_text import age_of
