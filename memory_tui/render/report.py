@@ -17,8 +17,7 @@ from memory_tui.core.secret_finder import find as secret_places
 from memory_tui.core.secret_finder import redact
 from memory_tui.explain import why, wording
 from memory_tui.explain.matched_words import MatchedWords
-from memory_tui.render.hit_text import age_of
-from memory_tui.render.score_bar import perfect, score_bar
+from memory_tui.render.hit_text import age_of, perfect, score_bar
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, Trace
 
