@@ -3,6 +3,9 @@
 The finder knows keys in the format that their maker documents, values after a word like password, in many languages and
 in Markdown, and long words that are too random to be made up by a person. It verifies nothing over the network, and
 passes hexadecimal digits and public addresses, because notes are full of commits, digests and hosts.
+
+Conversations are masked by OpenClaw's own patterns: its documented defaults, in their order, with JavaScript's meaning.
+A word, a digit, a border of words and letter case are ASCII there, white space is JavaScript's.
 """
 
 from __future__ import annotations
