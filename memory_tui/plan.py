@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from memory_tui.config import keys, model, places, provider_accounts, release
 from memory_tui.config import load as configuration
-from memory_tui.config.migration import Migration, migrations
 from memory_tui.config.model import Agent, Config, Problem
+from memory_tui.config.release import Migration, migrations
 from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.core.settings import Knob, Settings, Value, find_knob, parse

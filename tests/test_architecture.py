@@ -175,11 +175,11 @@ SQL = {
     "memory_tui/openclaw/host_index.py",
     "memory_tui/openclaw/agent_sessions.py",
     "memory_tui/openclaw/own_rows.py",
-    "memory_tui/openclaw/promotion.py",
+    "memory_tui/openclaw/dreaming.py",
     "memory_tui/openclaw/trust.py",
     "memory_tui/qmd/index.py",
     "memory_tui/core/state_db.py",
-    "memory_tui/demo/surroundings.py",
+    "memory_tui/demo/demo.py",
 }
 
 

@@ -366,12 +366,12 @@ def _repair(trust: Trust, curator: Curator, given: argparse.Namespace) -> int:
 def _dreaming(given: argparse.Namespace) -> int:
     from memory_tui import plan
     from memory_tui.config import places
-    from memory_tui.openclaw import promotion
+    from memory_tui.openclaw import dreaming
     from memory_tui.render import as_text, host_text
 
     made = plan.plan(options(given))
     now = time.time() if made.now is None else made.now
-    found = promotion.promotions(made.roots.workspace, places.state_database(), now)
+    found = dreaming.promotions(made.roots.workspace, places.state_database(), now)
     if hasattr(given, "json"):
         as_text.print_json({"problem": found.problem, "passages": [asdict(one) for one in found.passages]})
     else:

@@ -131,10 +131,10 @@ def _search(memories: Memories, given: argparse.Namespace) -> Answer:
 
 def _query(memories: Memories, given: argparse.Namespace) -> Answer:
     from memory_tui.core.sanitize import one_line
-    from memory_tui.ltm import entry_query
+    from memory_tui.ltm import entry_table
 
     columns = [name.strip() for name in getattr(given, "cols", "").split(",") if name.strip()]
-    rows = entry_query.rows(
+    rows = entry_table.queried(
         memories.table(),
         columns,
         getattr(given, "filter", "") or " ".join(given.words),

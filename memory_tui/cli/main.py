@@ -43,7 +43,7 @@ def _demo(given: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from memory_tui.core import atomic
-    from memory_tui.demo import demo, surroundings
+    from memory_tui.demo import demo
 
     if hasattr(given, "workspace") or hasattr(given, "config"):
         raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
@@ -52,11 +52,11 @@ def _demo(given: argparse.Namespace) -> int:
     with demo.own() as folder:
         workspace, config = demo.materialize(folder / demo.WORKSPACE, today, more=True), folder / "config.json"
         atomic.create_file(config, b"{}\n")
-        facts = surroundings.surround(folder, workspace, today)
+        facts = demo.surround(folder, workspace, today)
         # The ledger of the demo is read, and nothing of the person's own OpenClaw.
         for name in [name for name in os.environ if name.startswith(("OPENCLAW_", "CLAWDBOT_"))]:
             del os.environ[name]
-        os.environ["OPENCLAW_STATE_DIR"] = str(surroundings.state_folder(folder))
+        os.environ["OPENCLAW_STATE_DIR"] = str(demo.state_folder(folder))
         demo.keep_queries(workspace, config, today)
         demo.keep_recalls(workspace, today)
         chosen = replace(options(given), workspace=str(workspace), config=str(config), sample=True)

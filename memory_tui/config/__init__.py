@@ -6,7 +6,6 @@
 - json5_edit: A JSON5 text gets new values; every other byte stays as it is. -> spliced
 - keys: Every documented key of OpenClaw's memory is one row. -> Key
 - load: Loading finds the configuration that applies to a workspace. -> load
-- migration: A migration is what OpenClaw 2026.9's doctor changes in an older configuration; shown only. -> migrations
 - model: A configuration as frozen values, each with the place it comes from. -> Config
 - places: Environment variables say where files lie. -> openclaw_path
 - provider_accounts: The accounts of providers that OpenClaw shares: `models.providers`, auth profiles. -> shared

@@ -12,7 +12,6 @@
 - keywords: The keywords of a query, chosen as OpenClaw chooses them without vectors. -> keywords
 - locks: A lock lets one process write a file; the lock file names that process. -> WriterLock
 - profiles: A scoring profile is data. -> get
-- redaction: Redaction masks secrets of a conversation with OpenClaw's own patterns. -> redact
 - sanitize: Any text becomes safe to show: it cannot steer the terminal, hide itself or reorder its neighbours. -> safe
 - secret_finder: Finds text that looks like a password or a key. -> find
 - settings: Every knob is one row. -> KNOBS

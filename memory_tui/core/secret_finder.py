@@ -3,6 +3,9 @@
 The finder knows keys in the format that their maker documents, values after a word like password, in many languages and
 in Markdown, and long words that are too random to be made up by a person. It verifies nothing over the network, and
 passes hexadecimal digits and public addresses, because notes are full of commits, digests and hosts.
+
+Conversations are masked by OpenClaw's own patterns: its documented defaults, in their order, with JavaScript's meaning.
+A word, a digit, a border of words and letter case are ASCII there, white space is JavaScript's.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
+from memory_tui.core import jsstring
 from memory_tui.core.key_formats import BASIC, FORMATS, PRIVATE, QUOTED, TOKEN, KeyFormat
 
 LABELLED, RANDOM = "labelled password or key", "random-looking text"
@@ -402,3 +406,60 @@ def _is_random(word: str) -> bool:
 def _entropy(word: str) -> float:
     """Shannon's entropy in bits a character."""
     return -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values())
+
+
+_SPACE = re.escape(jsstring.WHITESPACE)
+_PATTERNS = tuple(
+    re.compile(pattern, re.ASCII | re.IGNORECASE)
+    for pattern in (
+        rf"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b[{_SPACE}]*[=:][{_SPACE}]*([\"']?)([^{_SPACE}\"'\\]+)\1",
+        rf'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"[{_SPACE}]*:[{_SPACE}]*"([^"]+)"',
+        rf"--(?:api[-_]?key|token|secret|password|passwd)[{_SPACE}]+([\"']?)([^{_SPACE}\"']+)\1",
+        rf"Authorization[{_SPACE}]*[:=][{_SPACE}]*Bearer[{_SPACE}]+([A-Za-z0-9._\-+=]+)",
+        rf"\bBearer[{_SPACE}]+([A-Za-z0-9._\-+=]{{18,}})\b",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
+        r"\b(sk-[A-Za-z0-9_-]{8,})\b",
+        r"\b(ghp_[A-Za-z0-9]{20,})\b",
+        r"\b(github_pat_[A-Za-z0-9_]{20,})\b",
+        r"\b(xox[baprs]-[A-Za-z0-9-]{10,})\b",
+        r"\b(xapp-[A-Za-z0-9-]{10,})\b",
+        r"\b(gsk_[A-Za-z0-9_-]{10,})\b",
+        r"\b(AIza[0-9A-Za-z\-_]{20,})\b",
+        r"\b(pplx-[A-Za-z0-9_-]{10,})\b",
+        r"\b(npm_[A-Za-z0-9]{10,})\b",
+        r"\bbot(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+        r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+    )
+)
+_SLICED_FROM = 32_768
+_SLICE = 16_384
+_KEPT = (6, 4)
+_SHORTEST_SHOWN = 18
+
+
+def redact(text: str) -> str:
+    """`text` with every secret masked; of long ones the first 6 and the last 4 characters stay.
+
+    Text of more than 32,768 UTF-16 units is looked at in slices of 16,384, so that a secret across a cut can stay.
+    """
+    for pattern in _PATTERNS:
+        if jsstring.utf16_len(text) > _SLICED_FROM:
+            text = "".join(pattern.sub(_masked, part) for part in jsstring.utf16_slices(text, _SLICE))
+        else:
+            text = pattern.sub(_masked, text)
+    return text
+
+
+def _masked(match: re.Match[str]) -> str:
+    whole = match.group()
+    if "PRIVATE KEY-----" in whole:
+        return "***"
+    token = next((group for group in reversed(match.groups()) if group), whole)
+    return whole.replace(token, _mask(token), 1)
+
+
+def _mask(token: str) -> str:
+    if jsstring.utf16_len(token) < _SHORTEST_SHOWN:
+        return "***"
+    units = jsstring.utf16_slices(token, 1)
+    return "".join((*units[: _KEPT[0]], "…", *units[-_KEPT[1] :]))

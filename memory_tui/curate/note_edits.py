@@ -71,7 +71,7 @@ def candidates(wanted: EditedLine, current: Callable[[str], bytes | None]) -> li
 
 
 def pairs(wanted: EditedLine, current: Callable[[str], bytes | None]) -> list[NoteEdit]:
-    """Two of those edits in one step, smallest first: words behind the line, with another place or a heading for it.
+    """Two of the candidate edits in one, smallest first: words behind the line, with a new place or heading for it.
 
     Raises EditRefused, as `candidates` does.
     """

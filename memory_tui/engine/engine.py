@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memory_tui.inbox.examine import CheckProgress
     from memory_tui.index.store import Store
     from memory_tui.ltm.memories import Memories
-    from memory_tui.openclaw.promotion import Promotions
+    from memory_tui.openclaw.dreaming import Promotions
     from memory_tui.openclaw.trust import FileTrust, Ledger, Trust, TrustReport
     from memory_tui.providers.provider_options import DownloadProgress
     from memory_tui.source.last_text import LastText
@@ -103,7 +103,7 @@ class Notes:
     def promotions(self) -> Promotions:
         """What OpenClaw's dreaming counts of the passages of daily notes, what comes next first."""
         from memory_tui.config import places
-        from memory_tui.openclaw.promotion import promotions
+        from memory_tui.openclaw.dreaming import promotions
 
         return promotions(self._plan().roots.workspace, places.state_database(), self.curator.plan.clock())
 

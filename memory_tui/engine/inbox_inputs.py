@@ -117,9 +117,9 @@ def _promoted(plan: Plan, notes: tuple[DatedNote, ...], now: float) -> dict[str,
     """What OpenClaw counted of the passages that it promoted, by key; read where a note holds one."""
     if not any("openclaw-memory-promotion" in note.text for note in notes):
         return {}
-    from memory_tui.openclaw import promotion
+    from memory_tui.openclaw import dreaming
 
-    found = promotion.promotions(plan.roots.workspace, places.state_database(), now)
+    found = dreaming.promotions(plan.roots.workspace, places.state_database(), now)
     return {one.key: one.evidence for one in found.passages}
 
 

@@ -202,7 +202,7 @@ def replay_under(
 def _ranked_under(
     gathered: Sequence[Evidence], before: Settings, after: Settings, days_ahead: float
 ) -> Iterator[list[tuple[int, ...]]]:
-    """The rows that are recalled under both settings by each of `gathered`, whose texts are read and cut together."""
+    """For each of `gathered` what `before` recalls and what `after` recalls, as rows; all texts are read together."""
     name = after.word("profile")
     if not all(can_rank(evidence, name) for evidence in gathered):
         raise SettingError(

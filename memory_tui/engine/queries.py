@@ -83,7 +83,7 @@ class Queries:
         """What unrelated queries reach in this workspace, for the levels of answers."""
         from memory_tui.engine.unrelated_memory import UnrelatedRecords
 
-        # A sample has a new folder each time, so what was measured of it would never be read.
+        # Nothing is written for a sample: its folder is new each time, and nobody would read the record.
         writes = not (self._plan.read_only or self._plan.asked.sample)
         return UnrelatedRecords(self._plan.roots.workspace, writes=writes)
 

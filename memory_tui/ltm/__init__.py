@@ -7,7 +7,6 @@
   -> read
 - entry_journal: The journal of entries keeps every change with its inverse, because these entries exist nowhere else.
   -> EntryJournal
-- entry_query: A query of columns compares one column with one value, as `openclaw ltm query` does. -> parse
 - entry_table: The table of entries in LanceDB. -> EntryTable
 - export: An export is a copy of chunks or entries in a LanceDB table that any client can read. -> export_chunks
 - lance: The only module that imports LanceDB. -> library

@@ -11,11 +11,15 @@ import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from memory_tui.core.errors import QueryError
 from memory_tui.core.sanitize import one_line
 from memory_tui.ltm import lance
 from memory_tui.ltm.entry import EntryRefused, MemoryEntry, is_id
@@ -23,8 +27,6 @@ from memory_tui.ltm.lance import MemoriesUnavailable, TableMissing
 from memory_tui.ltm.location import TableLocation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     import numpy.typing as npt
 
@@ -398,3 +400,81 @@ def _missing(location: TableLocation) -> TableMissing:
         f"There are no memories in {one_line(location.shown)} yet.",
         'memory-tui ltm store "TEXT" stores the first one.',
     )
+
+
+_COMPARISON = re.compile(r"\s*(\w+)\s*(==|!=|<>|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
+    {
+        "=": operator.eq,
+        "==": operator.eq,
+        "!=": operator.ne,
+        "<>": operator.ne,
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+    }
+)
+_LARGE = ("vector",)
+
+
+def queried(
+    table: EntryTable, columns: Sequence[str], comparison: str, limit: int, order_by: str
+) -> list[dict[str, Any]]:
+    """Some `columns` of the rows that the `comparison` allows, in the `order_by` of a column. Raises QueryError.
+
+    The comparison is made here, so that nothing a person writes gets into a filter of the library.
+    """
+    known = [name for name in table.facts().columns if name not in _LARGE]
+    wanted = list(columns) or known
+    column, descending = _order(order_by)
+    test = parse(comparison) if comparison.strip() else None
+    for name in (*wanted, *((column,) if column else ()), *((test[0],) if test else ())):
+        if name not in known:
+            raise QueryError(f"There is no column {one_line(name, 40)!r}.", f"Choose one of {', '.join(known)}.")
+    found = [row for row in _dicts(table.columns(known)) if test is None or _holds(row[test[0]], test[1], test[2])]
+    if column:
+        found = [row for row in found if row[column] is not None] + [row for row in found if row[column] is None]
+        filled = [row for row in found if row[column] is not None]
+        filled.sort(key=lambda row: row[column], reverse=descending)
+        found = filled + found[len(filled) :]
+    return [{name: row[name] for name in wanted} for row in found[:limit]]
+
+
+def parse(comparison: str) -> tuple[str, str, str | float]:
+    """Column, operator and value of a comparison such as `importance >= 0.8`. Raises QueryError."""
+    found = _COMPARISON.fullmatch(comparison)
+    if found is None or not found[3]:
+        raise QueryError(
+            f"{one_line(comparison, 60)!r} is no comparison.", "For instance: --filter 'importance >= 0.8'."
+        )
+    value = found[3]
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        return found[1], found[2], value[1:-1]
+    try:
+        return found[1], found[2], float(value)
+    except ValueError:
+        return found[1], found[2], value
+
+
+def _order(text: str) -> tuple[str, bool]:
+    """A column, and whether the largest comes first: `createdAt`, `createdAt:desc`, `createdAt desc`."""
+    column, _, way = text.strip().replace(":", " ").partition(" ")
+    if way.strip().lower() not in ("", "asc", "desc"):
+        raise QueryError(f"{one_line(text, 40)!r} is no order.", "For instance: --order-by createdAt:desc.")
+    return column, way.strip().lower() == "desc"
+
+
+def _holds(value: Any, sign: str, wanted: str | float) -> bool:  # noqa: ANN401 - a value of any column
+    if value is None:
+        return False
+    if isinstance(wanted, float) and not isinstance(value, int | float):
+        value, wanted = str(value), f"{wanted:g}"
+    elif isinstance(wanted, str):
+        value = str(value)
+    return _OPERATORS[sign](value, wanted)
+
+
+def _dicts(found: Rows) -> list[dict[str, Any]]:
+    result: list[dict[str, Any]] = found.to_pylist()
+    return result

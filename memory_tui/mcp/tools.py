@@ -484,7 +484,7 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 _QUOTA = re.compile(r"insufficient_quota|quota|429")
-"""OpenClaw's own rule, which takes a rate limit for a quota too: agents are told what OpenClaw tells them."""
+"""OpenClaw's own pattern, so that agents read what OpenClaw tells them. It takes a rate limit for a used-up quota."""
 
 
 def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> SearchAnswer:

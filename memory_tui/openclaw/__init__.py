@@ -10,8 +10,6 @@ else.
 - host_index: The host index is OpenClaw's own SQLite index, which is only read. -> open_index
 - open_foreign: The SQLite file of another program is read without a write, a side file or a long lock. -> read_foreign
 - own_rows: OpenClaw's own rows are copied into a private index, which answers as OpenClaw does. -> index_of
-- promotion: Promotion is how OpenClaw 2026.9's dreaming chooses what goes from daily notes into MEMORY.md. ->
-  promotions
 - prompt: The prompt: what an agent reads about its memory when a session starts. -> opening
 - session_note: A session note is the end of a conversation, saved as memory/YYYY-MM-DD-slug.md. -> save
 - sessions: The sessions of an agent as its host records them. -> near

@@ -20,7 +20,7 @@ from memory_tui.config import places
 from memory_tui.core import atomic
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.formatting import plural
-from memory_tui.core.redaction import redact
+from memory_tui.core.secret_finder import redact
 from memory_tui.notices import Notice
 from memory_tui.openclaw import flush, open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen

@@ -24,7 +24,7 @@ from memory_tui.config.model import Config
 from memory_tui.core import atomic, jsstring, locks
 from memory_tui.core.errors import IndexBusy, MemoryTuiError, Unreadable
 from memory_tui.core.jsstring import utf16_head
-from memory_tui.core.redaction import redact
+from memory_tui.core.secret_finder import redact
 
 MESSAGES = 15
 MAX_BYTES = 8 << 20

@@ -7,7 +7,6 @@
 - models: QMD's models are checked on disk before QMD runs. -> models
 - options: Options are what a configuration says of QMD. -> QmdOptions
 - program: The program QMD runs with hard limits. -> find
-- question: A question is taken apart as QMD takes it apart. -> terms
 - reasons: Reasons say why QMD's answer lacks a line. -> why
 - remarks: Remarks are what a person should know of one answer of QMD. -> QmdRemark
 - side_by_side: Two answers side by side are matched by the lines they share. -> matched

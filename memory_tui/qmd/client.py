@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import PathRefused, QueryError, Unreadable
+from memory_tui.core.tokens import is_cjk
 from memory_tui.qmd import answer, index, models, options, program
 from memory_tui.qmd.answer import QmdHit, Source
 from memory_tui.qmd.folder import QmdFailure, QmdFolder
 from memory_tui.qmd.index import Coverage, QmdIndex
 from memory_tui.qmd.options import QmdOptions
 from memory_tui.qmd.program import Program
-from memory_tui.qmd.question import terms
 from memory_tui.qmd.remarks import (
     AskedAsTyped,
     BlankForQmd,
@@ -67,7 +68,7 @@ class QmdAnswer:
 
     @property
     def claims(self) -> tuple[QmdRemark, ...]:
-        """Everything that is said of it, why it is empty first."""
+        """All remarks on the answer; first, where it is empty, the reason."""
         return (*((self.empty,) if self.empty is not None else ()), *self.remarks)
 
     def trace(self) -> dict[str, Any]:
@@ -336,3 +337,46 @@ def _arguments(way: Way, words: str, limit: int, names: Sequence[str]) -> list[s
     for name in names:
         found += ["-c", name]
     return found
+
+
+_HYPHENATED = re.compile(r"[^\W_][\w'-]*-[^\W_][\w'-]*\Z")
+_DOTTED = re.compile(r"\w+(?:\.\w+)+\Z")
+_PART = re.compile(r'(-?)"([^"]*)"?|([^\s"]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a question as QMD asks for it: its words, the full-text expression, and whether it must not match."""
+
+    words: str
+    expression: str
+    negated: bool = False
+
+
+def terms(query: str) -> list[Term]:
+    """The parts of `query` by QMD's rule: all must match, a word as the beginning of one; those with `-` must not."""
+    found = []
+    for part in _PART.finditer(query):
+        if part[3] is None:
+            phrase = " ".join(filter(None, map(_clean, part[2].split())))
+            found += [Term(part[2], f'"{phrase}"', bool(part[1]))] if phrase else []
+            continue
+        negated, word = part[3].startswith("-"), part[3].removeprefix("-")
+        found += [Term(word, expression, negated) for expression in _expressions(word)]
+    return found
+
+
+def _expressions(word: str) -> Iterator[str]:
+    if _HYPHENATED.match(word):
+        yield f'"{" ".join(filter(None, map(_clean, word.split("-"))))}"'
+    elif _DOTTED.match(word):
+        yield from (f'"{_clean(piece)}"*' for piece in word.split(".") if _clean(piece))
+    elif is_cjk(word):
+        # QMD stores such text with a blank around each character, and asks for the characters in a row.
+        yield f'"{" ".join(letter for letter in word if letter.isalnum())}"'
+    elif cleaned := _clean(word):
+        yield f'"{cleaned}"*'
+
+
+def _clean(word: str) -> str:
+    return "".join(letter for letter in word if letter.isalnum() or letter in "'_").lower()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from memory_tui.core.cancel import Stop
 from memory_tui.core.formatting import plural
 from memory_tui.qmd import index
+from memory_tui.qmd.client import terms
 from memory_tui.qmd.index import Collection
-from memory_tui.qmd.question import terms
 from memory_tui.qmd.remarks import OutOfScope
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from memory_tui.core.formatting import plural
 
 
 class QmdRemark(ABC):
-    """What is known of one answer of QMD: a claim with its sentence."""
+    """A claim about one answer of QMD, with its sentence."""
 
     __slots__ = ()
 

@@ -18,8 +18,7 @@ from typing import Any, Literal
 
 from memory_tui.core import jsstring
 from memory_tui.core.formatting import plural
-from memory_tui.core.redaction import redact
-from memory_tui.core.secret_finder import MASK, masked
+from memory_tui.core.secret_finder import MASK, masked, redact
 from memory_tui.core.settings import Scalar
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.recalls import line_log

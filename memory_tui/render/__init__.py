@@ -12,6 +12,5 @@
 - qmd_text: What QMD gives as lines of text or as JSON-ready data. -> lines
 - share_text: Shares in words. -> share_lines
 - report: A report is one file about one question. -> page
-- score_bar: The bar of a score shows what its parts give. -> score_bar
 - status_text: The status as lines of text. -> status
 """

@@ -15,8 +15,8 @@ from memory_tui.render.status_text import trust_summary
 if TYPE_CHECKING:
     from memory_tui.engine.openclaw_answer import OwnAnswer
     from memory_tui.openclaw.compare import IndexComparison
+    from memory_tui.openclaw.dreaming import Promotions
     from memory_tui.openclaw.host_index import HostProblem
-    from memory_tui.openclaw.promotion import Promotions
     from memory_tui.openclaw.trigger_recall import Triggered
     from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import ConfigSummary

@@ -13,12 +13,10 @@ from memory_tui import __version__
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import SettingError
 from memory_tui.core.formatting import age_words, number, plural
-from memory_tui.core.redaction import redact
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import why, wording
 from memory_tui.explain.matched_words import MatchedWords
-from memory_tui.render.hit_text import age_of
-from memory_tui.render.score_bar import perfect, score_bar
+from memory_tui.render.hit_text import age_of, perfect, score_bar
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, Trace
 
@@ -96,7 +94,7 @@ def save(report: QueryReport, out: Path, *, replace: bool) -> None:
 
 def masked(text: str) -> str:
     """`text` with its secrets masked, safe to show."""
-    return safe(secret_finder.masked(redact(text), lambda _secret: MASK), keep_newlines=True)
+    return safe(secret_finder.masked(secret_finder.redact(text), lambda _secret: MASK), keep_newlines=True)
 
 
 def sections(

@@ -22,12 +22,12 @@ def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
 
 
 _EACH, _OF_SAMPLE = 16, 48
-"""Of each so many values one is a sample; so many of those are, as a rule, more than MOST_CANDIDATES of all."""
+"""One value in 16 is a sample. The 48 greatest of a sample stand, as a rule, for more than MOST_CANDIDATES of all."""
 
 
 def among_greatest(values: Floats, most: int, margin: float = 0.0) -> npt.NDArray[np.int64]:
-    """The places, in order, of values among which are the `most` greatest, what is equal to the last of them, and what
-    is less by up to `margin`. NaN is nowhere.
+    """Where the greatest of `values` stand, in order: the `most` greatest at least, with all that equal the last
+    of these or are less by up to `margin`, and maybe others. NaN is left out.
 
     One value of a sample tells most of the others apart, in a tenth of the time that it takes to put all in order.
     """

@@ -16,7 +16,7 @@ from memory_tui.config.model import Config
 from memory_tui.config.places import own_path
 from memory_tui.core import profiles
 from memory_tui.core.errors import ConfigError
-from memory_tui.core.redaction import redact
+from memory_tui.core.secret_finder import redact
 from memory_tui.core.settings import BY_KEY, Scalar, Settings, Value, show
 
 _OWN_KEYS = frozenset(key.path for key in OWN)

@@ -189,7 +189,7 @@ def _said(record: Any) -> str:  # noqa: ANN401
     )
     text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in blocks)))
     # Late, because its patterns are compiled, and most commands read no transcript.
-    from memory_tui.core.redaction import redact
+    from memory_tui.core.secret_finder import redact
 
     return f"{speaker}: {redact(text)}" if text else ""
 

@@ -11,7 +11,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.config import load
 from memory_tui.config.keys import BY_PATH, RETIRED, retired
-from memory_tui.config.migration import migrations
+from memory_tui.config.release import migrations
 
 pytest_plugins = ("tests.support.config",)
 

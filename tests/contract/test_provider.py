@@ -19,7 +19,7 @@ from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import BatchOptions, ProviderSettings
 from memory_tui.providers.provider_protocol import Provider
-from memory_tui.providers.wires import gguf, local, onnx, onnx_files
+from memory_tui.providers.wires import local, onnx
 from tests.providers.test_local import STAND_IN
 from tests.support.batch_server import BatchHandler, BatchPlay
 from tests.support.embed import KEY, settings_for
@@ -30,7 +30,7 @@ TEXTS = ["the router", "a tomato plant", "the router"]
 EMBEDDING = [name for name in registry.NAMES if name != "none"]
 REMOTE = [name for name in registry.NAMES if registry.sends(name)]
 BATCHING = registry.batching()
-WIRES = Path(gguf.__file__).parent
+WIRES = Path(local.__file__).parent
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_bytes(b"GGUF")
-    for files, row in ((gguf, local), (onnx_files, onnx)):
-        monkeypatch.setattr(files, "PACKAGE", "json")
+    for row in (local, onnx):
+        monkeypatch.setattr(row, "PACKAGE", "json")
         monkeypatch.setattr(row, "SCRIPT", tmp_path / "stand_in.py")
     return tmp_path
 

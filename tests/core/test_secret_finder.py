@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memory_tui.core import secret_finder
 from memory_tui.core.key_formats import BASIC, FORMATS, TOKEN, KeyFormat
-from memory_tui.core.redaction import redact
+from memory_tui.core.secret_finder import redact
 from tests.support.secret_samples import (
     AROUND,
     BASE64,

@@ -17,7 +17,7 @@ import pytest
 
 from memory_tui.core.errors import WorkspaceError
 from memory_tui.core.tokens import WORD, and_query
-from memory_tui.demo import surroundings
+from memory_tui.demo import demo
 from memory_tui.demo.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import WHOLE, flips
@@ -294,8 +294,8 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("shown")
     workspace = materialize(folder / "workspace", TODAY, more=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENCLAW_STATE_DIR", str(surroundings.state_folder(folder)))
-        yield from _opened(folder, workspace, surroundings.surround(folder, workspace, TODAY))
+        patch.setenv("OPENCLAW_STATE_DIR", str(demo.state_folder(folder)))
+        yield from _opened(folder, workspace, demo.surround(folder, workspace, TODAY))
 
 
 def _opened(folder: Path, workspace: Path, facts: Path) -> Iterator[Engine]:
@@ -336,13 +336,13 @@ def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with own() as folder:
         workspace = materialize(folder / WORKSPACE, TODAY, more=True)
-        surroundings.surround(folder, workspace, TODAY)
+        demo.surround(folder, workspace, TODAY)
         texts = notes(workspace)
         asked = recall_log.read(recall_log.recall_log_path(workspace)).entries
         assert {entry.client for entry in asked} == {"openclaw", "claude-code", "codex"}
         for hit in (hit for entry in asked for hit in entry.hits):
             assert hit.end_line <= len(texts[hit.path].split("\n")), hit
-        assert not any(surroundings.LOST in text for text in texts.values())
+        assert not any(demo.LOST in text for text in texts.values())
     assert not [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
 
 

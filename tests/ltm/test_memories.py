@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memory_tui.core.errors import QueryError
-from memory_tui.ltm import entry_file, entry_query, entry_table
+from memory_tui.ltm import entry_file, entry_table
 from memory_tui.ltm.entry import EntryRefused
 from memory_tui.ltm.memories import Memories
 from memory_tui.ltm.vector_space import OtherVectors
@@ -232,13 +232,13 @@ def test_near_duplicates_are_pairs_with_their_score(opened: Opened, tmp_path: Pa
 
 def test_a_query_of_columns_makes_one_comparison(opened: Opened, copied: Path) -> None:
     table = opened(copied).table()
-    newest = entry_query.rows(table, ["text"], "", 1, "createdAt:desc")
+    newest = entry_table.queried(table, ["text"], "", 1, "createdAt:desc")
     assert newest == [{"text": TEXTS[3]}]
-    assert len(entry_query.rows(table, ["id"], "importance >= 0.7", 10, "")) == 4
-    assert entry_query.rows(table, ["id"], "category = 'x' or 1=1", 10, "") == []
+    assert len(entry_table.queried(table, ["id"], "importance >= 0.7", 10, "")) == 4
+    assert entry_table.queried(table, ["id"], "category = 'x' or 1=1", 10, "") == []
     for columns, comparison, order in ((["vector"], "", ""), ([], "text like 'a'", ""), ([], "", "id; drop")):
         with pytest.raises(QueryError):
-            entry_query.rows(table, columns, comparison, 10, order)
+            entry_table.queried(table, columns, comparison, 10, order)
 
 
 def test_a_change_that_was_cut_off_is_settled_by_what_the_table_holds(

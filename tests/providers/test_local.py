@@ -21,9 +21,9 @@ from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import ProviderSettings
-from memory_tui.providers.wires import gguf, llama_worker, model_process
+from memory_tui.providers.wires import llama_worker, model_process
 from memory_tui.providers.wires import local as local_row
-from memory_tui.providers.wires.model_process import Local
+from memory_tui.providers.wires.model_process import ModelProcessProvider
 from tests.support.embed import Time, quick, settings_for
 from tests.support.llama_cpp import importable
 from tests.support.paths import MODEL
@@ -66,7 +66,7 @@ for line in sys.stdin:
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were software for local models; the stand-in needs none."""
-    monkeypatch.setattr(gguf, "PACKAGE", "json")
+    monkeypatch.setattr(local_row, "PACKAGE", "json")
 
 
 @pytest.fixture
@@ -76,19 +76,19 @@ def script(tmp_path: Path, installed: None) -> Path:
     return path
 
 
-def local(tmp_path: Path, script: Path, mode: str = "", **more: Any) -> Local:
+def local(tmp_path: Path, script: Path, mode: str = "", **more: Any) -> ModelProcessProvider:
     model = tmp_path / f"model{mode}.gguf"
     model.write_bytes(b"GGUF" + mode.encode())
     return make(settings_for(None, "local", model_path=str(model), **more), script)
 
 
-def make(settings: ProviderSettings, script: Path = local_row.SCRIPT) -> Local:
+def make(settings: ProviderSettings, script: Path = local_row.SCRIPT) -> ModelProcessProvider:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local_row, "SCRIPT", script)
         return registry.create("local", settings)
 
 
-def fails(provider: Local, *texts: str) -> ProviderFailure:
+def fails(provider: ModelProcessProvider, *texts: str) -> ProviderFailure:
     with pytest.raises(ProviderFailure) as caught:
         provider.embed(texts, "document")
     return caught.value
@@ -266,7 +266,7 @@ def test_a_path_without_a_model_is_refused(tmp_path: Path, installed: None) -> N
 
 
 def test_without_the_software_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gguf, "PACKAGE", "no_such_software")
+    monkeypatch.setattr(local_row, "PACKAGE", "no_such_software")
     with pytest.raises(ProviderFailure) as caught:
         make(settings_for(None, "local", model_path=str(tmp_path / "a.gguf")))
     assert caught.value.state is Cause.NOT_INSTALLED
@@ -286,7 +286,7 @@ def test_auto_takes_a_local_model_only_when_its_file_is_there(tmp_path: Path, in
 
 
 @pytest.fixture(scope="module")
-def minilm() -> Iterator[Local]:
+def minilm() -> Iterator[ModelProcessProvider]:
     if not MODEL.is_file():
         pytest.skip("the model file is not beside this checkout")
     with importable():
@@ -297,7 +297,7 @@ def minilm() -> Iterator[Local]:
 
 
 @pytest.mark.local_model
-def test_vectors_agree_with_the_recorded_reference(minilm: Local) -> None:
+def test_vectors_agree_with_the_recorded_reference(minilm: ModelProcessProvider) -> None:
     """Recorded from the same weights by another implementation: numpy, with the tokens of the `tokenizers` package."""
     recorded = json.loads(REFERENCE.read_text("utf-8"))
     vectors = minilm.embed([one["text"] for one in recorded], "document")
@@ -307,7 +307,7 @@ def test_vectors_agree_with_the_recorded_reference(minilm: Local) -> None:
 
 
 @pytest.mark.local_model
-def test_text_over_the_models_limit_is_not_cut(minilm: Local) -> None:
+def test_text_over_the_models_limit_is_not_cut(minilm: ModelProcessProvider) -> None:
     text = "red apples and green pears. " * 150
     whole, cut, other = minilm.embed(
         [text + "The quarterly tax report is due. " * 60, text, "The quarterly tax report is due."], "document"

@@ -22,7 +22,7 @@ from memory_tui.plan import Options
 from memory_tui.providers import http_client
 from memory_tui.providers.http_client import Http
 from memory_tui.providers.provider_options import RequestLimits
-from memory_tui.providers.wires import gguf, local
+from memory_tui.providers.wires import local
 from memory_tui.search.trace import Trace
 from tests.providers.test_local import STAND_IN
 from tests.support.embed import Time
@@ -220,7 +220,7 @@ def test_a_model_that_breaks_off_leaves_words_and_goes_on_where_it_was(
 ) -> None:
     script = tmp_path / "stand_in.py"
     script.write_text(STAND_IN.replace("open(sys.argv[1]).read()[4:]", "''"))
-    monkeypatch.setattr(gguf, "PACKAGE", "json")
+    monkeypatch.setattr(local, "PACKAGE", "json")
     monkeypatch.setattr(local, "SCRIPT", script)
     digest = hashlib.sha256(MODEL).hexdigest()
     with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as shelf:

@@ -17,7 +17,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.providers import registry
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.wires import gguf, onnx_files
+from memory_tui.providers.wires import local, onnx
 from memory_tui.providers.wires.onnx_worker import OnnxModel, limit_of, pooling_of, prompts_of
 from tests.support.embed import settings_for
 from tests.support.onnx_model import ROWS, WORDS, model_bytes, tokenizer, write
@@ -139,7 +139,7 @@ def test_the_real_thing_answers_in_a_process_of_its_own(tmp_path: Path) -> None:
 
 def test_what_decides_the_vectors_is_in_the_key_of_the_index(tmp_path: Path) -> None:
     folder = write(tmp_path / "m", pooling=MEAN)
-    seen = {onnx_files.mark(folder / "model.onnx")}
+    seen = {onnx.fingerprint(folder / "model.onnx")}
     other = tokenizer()
     other["model"]["vocab"]["cake"] = 6
     for name, text in (
@@ -149,7 +149,7 @@ def test_what_decides_the_vectors_is_in_the_key_of_the_index(tmp_path: Path) -> 
         ("config_sentence_transformers.json", "{}"),
     ):
         (folder / name).write_text(text)
-        mark = onnx_files.mark(folder / "model.onnx")
+        mark = onnx.fingerprint(folder / "model.onnx")
         assert mark not in seen, name
         seen.add(mark)
 
@@ -159,7 +159,7 @@ def test_a_model_below_onnx_has_its_tokenizer_above(tmp_path: Path) -> None:
     (folder / "onnx").mkdir()
     (folder / "model.onnx").rename(folder / "onnx" / "model.onnx")
     for named in (folder, folder / "onnx" / "model.onnx"):
-        assert onnx_files.find(settings_for(None, "onnx", model_path=str(named))) == folder / "onnx" / "model.onnx"
+        assert onnx.find(settings_for(None, "onnx", model_path=str(named))) == folder / "onnx" / "model.onnx"
     assert OnnxModel(folder / "onnx" / "model.onnx", 1).dims == 3
 
 
@@ -200,14 +200,14 @@ def test_a_path_that_names_no_model_is_refused_before_anything_runs(
     assert failure_of(path).state is Cause.NO_FILE
 
 
-@pytest.mark.parametrize("path", [gguf.DEFAULT_MODEL, "hf:a/b/c.gguf", "https://host.example/model"])
+@pytest.mark.parametrize("path", [local.DEFAULT_MODEL, "hf:a/b/c.gguf", "https://host.example/model"])
 def test_an_address_of_another_kind_of_model_is_refused_without_asking_for_it(path: str) -> None:
     failure = failure_of(path)
     assert (failure.state, "--fetch" in failure.next_step) == (Cause.NO_FILE, False)
 
 
 def test_without_the_software_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_files, "PACKAGE", "no_such_software")
+    monkeypatch.setattr(onnx, "PACKAGE", "no_such_software")
     failure = failure_of(write(tmp_path / "m"))
     assert failure.state is Cause.NOT_INSTALLED
     assert "memory-tui[onnx]" in failure.next_step

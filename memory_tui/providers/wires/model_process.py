@@ -49,7 +49,7 @@ _LAST_WORDS = 4000
 _GOODBYE_SECONDS = 0.2
 
 
-class Worker:
+class ModelProcess:
     """A process with a loaded model, asked by one thread at a time; `close` may come from any thread."""
 
     def __init__(self, model: Path, threads: int, kind: ModelKind) -> None:
@@ -130,7 +130,7 @@ class Worker:
             raise ProviderFailure(
                 Cause.BROKEN,
                 f"The local model {self._name} cannot be used: {header['error']}.",
-                self._kind.another,
+                self._kind.remedy,
             )
         return header
 
@@ -153,7 +153,7 @@ class Worker:
         return ProviderFailure(
             Cause.CRASHED,
             f"The process of the local model {self._name} ended ({how}){self._words()}",
-            self._kind.another,
+            self._kind.remedy,
         )
 
     def _words(self) -> str:
@@ -174,8 +174,8 @@ class ModelKind:
     """What runs models of one kind: the `script` of the process, and what it needs to know of their files.
 
     `check` raises ProviderFailure for software or a file that is missing, `asked` is the model as it was named, `find`
-    fetches it where that is necessary and gives its file, `mark` tells files of one name apart. `texts` are asked for
-    at once; `another` says what to do about one that does not work.
+    fetches it where that is necessary and gives its file, `fingerprint` tells files of one name apart. `texts` are
+    asked for at once; `remedy` says what to do about one that does not work.
     """
 
     provider: str
@@ -183,8 +183,8 @@ class ModelKind:
     check: Callable[[ProviderSettings], None]
     asked: Callable[[ProviderSettings], str]
     find: Callable[[ProviderSettings, Background], Path]
-    mark: Callable[[Path], str]
-    another: str
+    fingerprint: Callable[[Path], str]
+    remedy: str
     texts: int = 1
 
 
@@ -196,7 +196,7 @@ _OF_ONE_TEXT = frozenset({Cause.MALFORMED, Cause.BROKEN})
 """What is the fault of the text, when the model has made good vectors of others."""
 
 
-class Local(GuardedProvider):
+class ModelProcessProvider(GuardedProvider):
     """A local model. The file is fetched where necessary and loaded at the first call of `embed` or `identity`."""
 
     host = ""
@@ -208,7 +208,7 @@ class Local(GuardedProvider):
         self._source = kind.asked(settings)
         self._threads = settings.threads or usual_threads()
         self._starting = threading.Lock()
-        self._worker: Worker | None = None
+        self._worker: ModelProcess | None = None
         self._identity: Identity | None = None
         self._proven = False
         self._closed = Stop()
@@ -303,7 +303,7 @@ class Local(GuardedProvider):
             raise ProviderFailure(
                 Cause.MALFORMED,
                 "The local model answered with a vector that has no direction.",
-                self._kind.another,
+                self._kind.remedy,
             )
         self._proven = True
         return np.asarray(vector / length, np.float32)
@@ -316,7 +316,7 @@ class Local(GuardedProvider):
             if worker is not None:
                 worker.close()
 
-    def _loaded(self) -> Worker:
+    def _loaded(self) -> ModelProcess:
         """The running model. Raises ProviderFailure, Cancelled."""
         with self._starting:
             if self._worker is not None:
@@ -324,7 +324,7 @@ class Local(GuardedProvider):
             try:
                 path = self._kind.find(self._settings, self._fetching)
                 self._closed.check()
-                self._worker = worker = Worker(path, self._threads, self._kind)
+                self._worker = worker = ModelProcess(path, self._threads, self._kind)
                 dims = worker.hello(_QUERY_SECONDS)
             except ProviderFailure as failure:
                 if self._worker is not None:
@@ -338,7 +338,7 @@ class Local(GuardedProvider):
                 worker.close()
                 raise Cancelled
             name = self._kind.provider
-            key = fingerprint(provider=name, model=self._source, file=self._kind.mark(path))
+            key = fingerprint(provider=name, model=self._source, file=self._kind.fingerprint(path))
             self._identity = Identity(name, self._source, key, dims)
             return worker
 

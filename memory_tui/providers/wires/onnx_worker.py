@@ -120,7 +120,7 @@ class Tokens:
         self.pad = padding.get("pad_id", 0) if isinstance(padding, dict) else 0
         try:
             self._tokenizer = importlib.import_module("tokenizers").Tokenizer.from_str(json.dumps(found))
-        except Exception as error:
+        except Exception as error:  # The library raises plain Exceptions, and has no class of its own.
             raise ValueError(f"tokenizer.json is damaged: {error}") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -148,7 +148,7 @@ class OnnxModel:
         options.log_severity_level = 4
         try:
             self._session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:
+        except Exception as error:  # The classes of its faults are in a module that is not public.
             raise ValueError(_short(error)) from error
         self._inputs = {one.name: np.int32 if "int32" in one.type else np.int64 for one in self._session.get_inputs()}
         unknown = sorted(self._inputs.keys() - {"input_ids", "attention_mask", "token_type_ids", "position_ids"})
@@ -206,7 +206,7 @@ class OnnxModel:
             [found] = self._session.run(
                 [self._output], {name: given[name].astype(kind) for name, kind in self._inputs.items()}
             )
-        except Exception as error:
+        except Exception as error:  # The classes of its faults are in a module that is not public.
             raise ValueError(_short(error)) from error
         return self._pooled(np.asarray(found, np.float32), mask)
 

@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from memory_tui.core.formatting import plural
 from memory_tui.inbox.checks import CHECKS
-from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR
+from memory_tui.render.hit_text import ADDED, FADED, TEXT, VECTOR
 from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.draw import wrapped
 from memory_tui.tui.key_meanings import MEANINGS, bound, key_of
@@ -56,7 +56,7 @@ _HITS = [
     (VECTOR, "points for meaning (vector)"),
     (TEXT, "points for words (text)"),
     (ADDED, "points added for a recent day, or a day that the query names"),
-    (LOST, "points that age took away"),
+    (FADED, "points that age took away"),
     ("none", "evergreen: the note has no date, so it never fades"),
     ("+2 -1 =", "places up, down, or the same as under the baseline"),
     ("*", "a knob changed since the app opened or since the last write"),

@@ -14,8 +14,7 @@ from memory_tui.core.formatting import age_words, plural, short_age
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
 from memory_tui.explain.matched_words import MatchedWords
-from memory_tui.render.hit_text import HitText, age_of, hit_text
-from memory_tui.render.score_bar import ADDED, LOST, TEXT, VECTOR, perfect, score_bar
+from memory_tui.render.hit_text import ADDED, FADED, TEXT, VECTOR, HitText, age_of, hit_text, perfect, score_bar
 from memory_tui.search.trace import BeyondLimit, Candidate, ChunkRef, DisplacedByMmr, Trace, Unsearchable
 from memory_tui.tui import draw
 from memory_tui.tui.draw import Piece, fit, fit_path, marked
@@ -44,7 +43,7 @@ LEGEND: tuple[Piece, ...] = (
     (" text  ", "muted"),
     (ADDED, "added"),
     (" added  ", "muted"),
-    (LOST, "lost"),
+    (FADED, "lost"),
     (" lost to age ", "muted"),
 )
 """What the parts of a bar mean."""

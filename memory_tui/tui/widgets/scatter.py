@@ -16,8 +16,7 @@ from memory_tui.core import profiles
 from memory_tui.core.formatting import age_words, number
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import wording
-from memory_tui.render.hit_text import age_of
-from memory_tui.render.score_bar import DECAY, perfect
+from memory_tui.render.hit_text import DECAY, age_of, perfect
 from memory_tui.search.trace import BeyondLimit, Candidate, Recalled
 from memory_tui.tui.draw import fit, fit_path, runs
 from memory_tui.tui.key_meanings import key_of

@@ -16,7 +16,7 @@ from memory_tui.tui.views.view import View
 from memory_tui.tui.widgets.rowlist import Line, RowList, text
 
 if TYPE_CHECKING:
-    from memory_tui.openclaw.promotion import Promotable, Promotions
+    from memory_tui.openclaw.dreaming import Promotable, Promotions
 
 _NONE = (
     "OpenClaw counts no passage of a daily note yet. It does when its agent recalls one with memory_search (2026.8 on)."

@@ -13,7 +13,7 @@ from memory_tui.core import profiles
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain import wording
-from memory_tui.render.score_bar import perfect, score_bar
+from memory_tui.render.hit_text import perfect, score_bar
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import Candidate, Trace
 from memory_tui.tui.draw import Piece, fit, fit_path

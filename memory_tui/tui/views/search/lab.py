@@ -13,7 +13,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import BY_KEY
 from memory_tui.explain import noise, wording
 from memory_tui.explain.wording import turn
-from memory_tui.render.score_bar import TEXT
+from memory_tui.render.hit_text import TEXT
 from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.judging import JobProgress, Noise, measure_noise, search_knobs
 from memory_tui.tui.key_meanings import key_of
