@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = r'''
-import fnmatch, hashlib, json, os, pathlib, signal, sqlite3, subprocess, sys, time
+import json, os, pathlib, sys
 here = pathlib.Path(__file__).parent
 control = json.loads((here / "control.json").read_text())
 with (here / "calls").open("a") as calls:
@@ -23,9 +23,11 @@ if words == ["--version"]:
     raise SystemExit(control.get("version_status", 0))
 behave = control.get(words[0], {})
 if behave.get("child"):
+    import subprocess
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     (here / "child").write_text(str(child.pid))
 if behave.get("hang"):
+    import signal, time
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     (here / "hanging").write_text(str(os.getpid()))
     time.sleep(600)
@@ -35,9 +37,11 @@ if "print" in behave:
 if "error" in behave:
     sys.stderr.write(behave["error"])
 if behave.get("kill"):
+    import signal
     os.kill(os.getpid(), signal.SIGKILL)
 if "status" in behave or "print" in behave:
     raise SystemExit(behave.get("status", 0))
+import hashlib, sqlite3
 folder = pathlib.Path(os.environ["XDG_CACHE_HOME"]) / "qmd"
 folder.mkdir(parents=True, exist_ok=True)
 store = sqlite3.connect(folder / "index.sqlite")
@@ -103,7 +107,7 @@ class QmdStub:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.program = folder / "qmd"
-        self.program.write_text(f"#!{sys.executable}\n{SCRIPT}")
+        self.program.write_text(f"#!{sys.executable} -S\n{SCRIPT}")
         self.program.chmod(0o755)
         self.behave()
 
