@@ -81,13 +81,13 @@ def _quotient(shown: Sequence[float], score: float, digits: int) -> bool:
 def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
     """What the second stage found inside the chunk, and what both stages count; nothing where none ran."""
     part = candidate.second
-    share = ScoreLine("first", "share of the first stage", "x", candidate.first_share, digits)
+    share = ScoreLine("base", "share of the first stage", "x", candidate.first_share, digits)
     if part is None:
         beside = "share beside what is added, so that scores end at 1"
         return [] if candidate.first_share == 1.0 else [replace(share, detail=beside)]
     if not part.measures:
         nothing = "not among the first candidates, so the second stage adds nothing"
-        return [share, ScoreLine("second", nothing, "+", 0.0, digits)]
+        return [share, ScoreLine("rerank", nothing, "+", 0.0, digits)]
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     places = len(score.partition(".")[2])
     shown = _added([one.points for one in part.measures], float(score), places)
@@ -107,7 +107,7 @@ def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
     return [
         share,
         *lines,
-        ScoreLine("second", f"{' + '.join(shown)} = {score}, best at {where}  x {weight}", "+", part.points, digits),
+        ScoreLine("rerank", f"{' + '.join(shown)} = {score}, best at {where}  x {weight}", "+", part.points, digits),
     ]
 
 

@@ -449,9 +449,9 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
     more = ""
     if candidate.first_share != 1.0:
         formula = f"{candidate.hybrid:.{digits.total}f}"
-        more += f" x {candidate.first_share:.{digits.total}f} first"
+        more += f" x {candidate.first_share:.{digits.total}f} base"
     if (second := candidate.second) is not None:
-        more += f" + {second.points:.{digits.total}f} second"
+        more += f" + {second.points:.{digits.total}f} rerank"
         more += f" - {second.lost:.{digits.total}f} neighbour" if second.lost else ""
     if is_named(candidate):
         formula = f"named by the question: {1:.{digits.total}f}"

@@ -469,6 +469,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("less", "less", "tune", "a step less", "Less", palette=False),
     Action("more", "more", "tune", "a step more", "More", palette=False),
     Action("type_value", "do", "tune", "type a value: digits, then enter", "Set", palette=False),
+    Action("undo", "undo", "tune", "undo the last turn, or the step before", "Undo", ("undo",), palette=False),
     Action("less_fine", "less fine", "tune", "a fine step less", palette=False),
     Action("more_fine", "more fine", "tune", "a fine step more", palette=False),
     Action(

@@ -126,7 +126,7 @@ def check_second(lines: list[ScoreLine]) -> None:
             assert close(float(found[1]) / float(found[2]), found[3]), line.detail
             assert close(float(found[3]) * float(found[4]), found[5]), line.detail
             given.append(found[5])
-    line = next(line for line in lines if line.label == "second")
+    line = next(line for line in lines if line.label == "rerank")
     if not line.value:
         return
     found = re.match(rf"(.*) = {NUMBER}, best at line \d+.*  x {NUMBER}$", line.detail)
@@ -204,7 +204,7 @@ def check_formula(formula: str) -> None:
     sums, sign, floor = re.split(" (>=|<) ", formula)
     assert (float(sums.rpartition(" ")[2]) >= float(floor.split()[0])) == (sign == ">="), formula
     first, *rest = sums.split(" = ")
-    if " first" in first:
+    if " base" in first:
         _check_steps([first, *rest], formula)
         return
     one, other = (float(a) * float(b) for a, b in re.findall(rf"{NUMBER} x {NUMBER}", first))

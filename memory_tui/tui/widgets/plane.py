@@ -35,7 +35,7 @@ TOLD = 5
 """Lines of words below the points."""
 NEIGHBOURS = 3
 SIMILAR = "   most similar: "
-BROAD, LONG_PATH, SHORT_PATH = 118, 28, 20
+LONG_PATH, SHORT_PATH = 28, 17
 """Cells from which there is room for long paths of what is similar; cells of such paths, and of others."""
 WAITING = "Placing the chunks by their vectors ..."
 
@@ -191,8 +191,11 @@ class Plane(Widget, can_focus=True):
         hit = self.hits.get(int(found.rowids[self.at]))
         group = found.names[int(found.groups[self.at])]
         nearest = found.nearest(self.at, NEIGHBOURS)
-        room = LONG_PATH if self.size.width >= BROAD else SHORT_PATH
-        near = [f"{self._place(found, at, room)} {cosine:.2f}" for at, cosine in nearest]
+        # Folder and lines are left out before one of the nearest is.
+        for room, lines in ((LONG_PATH, True), (SHORT_PATH, True), (SHORT_PATH, False)):
+            near = [f"{self._place(found, at, room, lines=lines)} {cosine:.2f}" for at, cosine in nearest]
+            if cell_len(SIMILAR + "   ".join(near)) <= self.size.width:
+                break
         while len(near) > 1 and cell_len(SIMILAR + "   ".join(near)) > self.size.width:
             near.pop()
         recalled = f"   recalled, place {hit}" if hit else "   not recalled" if self.hits else ""
@@ -204,9 +207,9 @@ class Plane(Widget, can_focus=True):
             (f"   This plane keeps {found.share:.0%} of the spread of the vectors.", "$quiet"),
         ]
 
-    def _place(self, found: Landscape, at: int, room: int = LONG_PATH) -> str:
+    def _place(self, found: Landscape, at: int, room: int = LONG_PATH, *, lines: bool = True) -> str:
         path, first, last = found.places[at]
-        return f"{fit_path(safe(path), room)}:{first}-{last}"
+        return fit_path(safe(path), room) + (f":{first}-{last}" if lines else "")
 
     # --- going about ---------------------------------------------------------------------------------------------
 

@@ -194,10 +194,14 @@ def _packed(subject: Subject, width: int) -> Iterator[Keyed]:
         yield [(in_a_line(subject.candidate, subject.trace), "strong")], None
     else:
         yield from ((row, None) for row in _heading(subject, width))
+    facts = _facts(subject)
+    # Which words matched is what most people want to know, so it stands where it is always in sight.
+    yield from ((row, None) for row in packed_rows([line for line in facts if line.label == "terms"], width))
     yield from _changes(subject, width, packed=True)
     yield from _edits(subject.edits, width, packed=True)
-    facts = [line for line in _steps(subject) if line.label in ("vector", "text", "decay", "recency", "mmr")]
-    yield from ((row, None) for row in packed_rows([*facts, *_facts(subject)], width))
+    steps = [line for line in _steps(subject) if line.label in ("vector", "text", "decay", "recency", "mmr")]
+    others = [line for line in facts if line.label != "terms"]
+    yield from ((row, None) for row in packed_rows([*steps, *others], width))
     yield from ((row, None) for row in _quote(subject, width))
 
 
@@ -250,7 +254,7 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
     if changes is None and not subject.working:
         return
     recalled = changes is not None and changes.recalled
-    label = f"{'with':<{LABEL}}" if subject.flips else " " * LABEL
+    label = f"{'drop' if recalled else 'recall':<{LABEL}}" if subject.flips else " " * LABEL
     for number, found in enumerate(subject.flips):
         for row in _flip(found, label, subject, width, packed=packed):
             yield row, f"flip {number}"

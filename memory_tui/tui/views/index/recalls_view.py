@@ -68,13 +68,17 @@ class RecallsView(View):
         written: list[Line] = []
         for entry in self._shown(log):
             got, style = _got(entry)
-            room = 26 if width >= 100 else 12
+            room, who = (26, 16) if width >= 100 else (12 if width >= 72 else 8, 11)
+            at = moment(entry.at)
+            # The year gives way to the name of who asked.
+            at = at[5:] if width < 100 and at[:1].isdigit() else at
             written.append(
                 (
                     [
-                        (f" {moment(entry.at)}  ", "muted"),
-                        (fit(got, room), style),
-                        (fit(one_line(entry.query), max(10, width - room - 24)), "strong"),
+                        (f" {at}  ", "muted"),
+                        (f"{fit(one_line(entry.client or entry.agent) or 'an agent', who)}  ", ""),
+                        (f"{fit(got, room)} ", style),
+                        (fit(one_line(entry.query), max(10, width - room - who - len(at) - 7)), "strong"),
                     ],
                     entry.id,
                 )
