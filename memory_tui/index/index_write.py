@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memory_tui.index import schema
 from memory_tui.index.schema import RECIPE, Recipe
@@ -284,15 +285,37 @@ def remember(store: Store, key: str, value: str) -> None:
 _ORPHANS = "id NOT IN (SELECT embedding_id FROM chunks WHERE embedding_id > 0)"
 
 
-def prune(store: Store, most: int) -> None:
-    """Forget the least recently used vectors of texts that are gone, but for `most`. Mostly nothing to do."""
-    if store.value(f"SELECT count(*) FROM embedding_cache WHERE {_ORPHANS}") > most:
+class CacheCount(NamedTuple):
+    """How many vectors an index has at one of its generations; at most how many of them are of texts that are gone."""
+
+    uuid: str
+    generation: int
+    vectors: int
+    unused: int
+
+
+def prune(store: Store, most: int, counted: CacheCount | None = None) -> CacheCount:
+    """Forget the least recently used vectors of texts that are gone, but for `most`. Mostly nothing to do.
+
+    To count them reads all chunks. With what was `counted` before that is done only where too many may have come since:
+    each change leaves one without a text at most, and so does each vector that came.
+    """
+    vectors = int(store.value("SELECT count(*) FROM embedding_cache"))
+    changes = store.changes_since(counted.generation) if counted and counted.uuid == store.uuid() else None
+    unused = vectors
+    if counted and changes is not None:
+        unused = counted.unused + len(changes) + max(0, vectors - counted.vectors)
+    if unused > most:
+        unused = int(store.value(f"SELECT count(*) FROM embedding_cache WHERE {_ORPHANS}"))
+    if unused > most:
         with store.writing():
             store.query(
                 f"DELETE FROM embedding_cache WHERE id IN (SELECT id FROM embedding_cache WHERE {_ORPHANS} "
                 "ORDER BY updated_at DESC, id DESC LIMIT -1 OFFSET ?)",
                 (most,),
             )
+        vectors, unused = vectors - unused + most, most
+    return CacheCount(store.uuid(), store.generation(), vectors, unused)
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------

@@ -368,3 +368,19 @@ def test_the_cache_forgets_the_least_recently_used_of_texts_that_are_gone(memory
         memory.write("memory/kept.md", text)
         reused[text] = memory.sync().reused
     assert reused == {"first\n": 1, "second\n": 0}
+
+
+def test_the_cache_is_counted_anew_only_where_too_many_may_have_come(memory):
+    memory.write("memory/stays.md", "stays")
+    unused = "SELECT count(*) FROM embedding_cache WHERE id NOT IN (SELECT embedding_id FROM chunks)"
+    counted, anew = None, []
+    for number in range(16):
+        memory.write("memory/changes.md", f"version {number}")
+        memory.sync()
+        counted = index_write.prune(memory.store, 9, counted)
+        exact = memory.store.value(unused)
+        assert exact <= counted.unused <= 9
+        anew.append(exact == counted.unused)
+    assert exact == 9
+    assert not all(anew)
+    assert any(anew[1:])
