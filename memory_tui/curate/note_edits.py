@@ -85,6 +85,20 @@ def pairs(wanted: EditedLine, current: Callable[[str], bytes | None]) -> list[No
     return sorted(found, key=lambda one: one.size)
 
 
+def is_part(small: NoteEdit, edit: NoteEdit) -> bool:
+    """Whether `edit` is `small` with more words, or the same."""
+    return (small.kind, small.path) == (edit.kind, edit.path) and set(small.words) <= set(edit.words)
+
+
+def with_fewer_words(wanted: EditedLine, edit: NoteEdit) -> list[NoteEdit]:
+    """`edit` with one of the words left out that it puts behind the line or above it; none for a single word."""
+    made, words = _edits_of(wanted), edit.words
+    if made is None or edit.first is not None or len(words) < 2 or edit.kind not in ("alias", "heading"):
+        return []
+    fewer = [words[:at] + words[at + 1 :] for at in range(len(words))]
+    return [made._alias(one) if edit.kind == "alias" else made._heading(one, edit.words_at) for one in fewer]
+
+
 def _both(first: NoteEdit, then: NoteEdit, wanted: EditedLine) -> NoteEdit:
     """`then`, which was made of the note after `first`, as one change of the note as it is."""
     files = tuple(replace(file, before=wanted.data) if file.path == wanted.path else file for file in then.change.files)

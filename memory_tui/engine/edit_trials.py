@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -174,26 +174,21 @@ def remedies(
                 progress(done, len(tried))
 
         trials = _Trials(engine, store, known, [*own, *others], answer.evidence.now, ask_on)
-        search = _Search(trials, answer.trace.settings, len(own), len(others), asked.notebook if asked else None)
-        search.questions = [*own, *others]
+        notebook = asked.notebook if asked else None
+        search = _Search(trials, answer.trace.settings, own, others, notebook, wanted, curator.plan.with_trust)
 
-        def recalled_by(edits: Sequence[NoteEdit], most: int) -> Iterator[EditRemedy]:
+        def counted(edits: Sequence[NoteEdit]) -> Iterator[NoteEdit]:
             nonlocal done
             for edit in edits:
                 done += 1
-                remedy = search.tried(replace(edit, change=curator.plan.with_trust(edit.change)))
+                yield edit
                 ask_on()
-                if remedy is not None:
-                    yield remedy
-                    most -= 1
-                if not most:
-                    return
 
-        found = list(recalled_by(tried, WANTED))
+        found = sorted(search.recalled_by(counted(tried), WANTED), key=lambda one: one.edit.size)
         if not found:
             single, two = tuple(tried), note_edits.pairs(wanted, curator.read)
             tried += two
-            found = [replace(one, alone=single) for one in recalled_by(two, 1)]
+            found = [replace(one, alone=single) for one in search.recalled_by(counted(two), 1)]
     return EditsFound(tuple(found), None if found else NoEdit(tuple(tried)))
 
 
@@ -231,18 +226,49 @@ def _questions(answer: WhyNot, asked: PastQuestions | None) -> tuple[list[PastQu
 class _Search:
     """What the questions get now, and what an edit makes of that."""
 
-    def __init__(self, trials: _Trials, settings: Settings, own: int, others: int, notebook: Notebook | None) -> None:
+    def __init__(
+        self,
+        trials: _Trials,
+        settings: Settings,
+        own: Sequence[PastQuestion],
+        others: Sequence[PastQuestion],
+        notebook: Notebook | None,
+        wanted: EditedLine,
+        with_trust: Callable[[Change], Change],
+    ) -> None:
         self.trials, self.settings, self.notebook = trials, settings, notebook
-        self.own, self.others = range(own), range(own, own + others)
-        self.questions: Sequence[PastQuestion] = ()
+        self.wanted, self.with_trust = wanted, with_trust
+        self.questions = [*own, *others]
+        self.own, self.others = range(len(own)), range(len(own), len(self.questions))
 
     @cached_property
     def before(self) -> list[Hits]:
         """The hits of each question as the notes are, asked once an edit gets the line recalled."""
         return self.trials.before(range(len(self.own) + len(self.others)), self.settings)
 
+    def recalled_by(self, edits: Iterable[NoteEdit], most: int) -> Iterator[EditRemedy]:
+        """What the first `most` of `edits` do after which the line is recalled, each with the words it needs alone."""
+        given: list[NoteEdit] = []
+        for edit in edits:
+            # Where few words do, more of them are no remedy.
+            if any(note_edits.is_part(one, edit) for one in given):
+                continue
+            if (remedy := self.tried(edit)) is not None:
+                remedy = self.smallest(remedy)
+                given.append(remedy.edit)
+                yield remedy
+            if len(given) == most:
+                return
+
+    def smallest(self, remedy: EditRemedy) -> EditRemedy:
+        """`remedy`, or what does with some of its words, none of which can go."""
+        tries = map(self.tried, note_edits.with_fewer_words(self.wanted, remedy.edit))
+        less = next(filter(None, tries), None)
+        return remedy if less is None else self.smallest(less)
+
     def tried(self, edit: NoteEdit) -> EditRemedy | None:
         """What `edit` does; None where the line is not recalled after it."""
+        edit = replace(edit, change=self.with_trust(edit.change))
         was, origin = edit.was, note_edits.origins(edit.change, edit)
         with self.trials.after(edit.change) as (ask, missing):
             after = ask(self.own, self.settings)

@@ -31,11 +31,11 @@ def share(said: ShareClaim) -> str:
             parts = ((said.asked, "asked"), (said.held, "share of its words"), (said.path, "in path"))
             return f"{said.word}  {said.points:.4f} = {' + '.join(f'{own:.4f} {name}' for own, name in parts if own)}"
         case CosineShare(line=0):
-            return f"{said.word}  {said.points:+.4f}{f' ({said.times}x)' if said.times > 1 else ''}"
+            return f"{said.word}  {said.points:+z.4f}{f' ({said.times}x)' if said.times > 1 else ''}"
         case CosineShare():
-            return f"line {said.line}  {said.points:+.4f}"
+            return f"line {said.line}  {said.points:+z.4f}"
         case WithoutSentence():
-            return f'without line {said.pieces[0][0]} "{one_line(said.text, 40)}"  {-said.points:+.4f}'
+            return f'without line {said.pieces[0][0]} "{one_line(said.text, 40)}"  {-said.points:+z.4f}'
         case _ as never:
             assert_never(never)
 

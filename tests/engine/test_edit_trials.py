@@ -90,6 +90,16 @@ def test_words_of_an_edit_come_from_the_line_where_they_can_and_a_line_can_move(
     assert "day" in {claim.edit.kind for claim in found.found}, [edit_text.claim(one) for one in found.claims]
 
 
+def test_no_edit_adds_a_word_without_which_the_line_is_recalled_too(world: World) -> None:
+    """Two of five words do, which are not tried together at first; nor does more than a single one, where one does."""
+    found, case = found_for(world, "apples pears plums noon gateway", "MEMORY.md", 3, past())
+    assert {one.edit.words for one in found.found} == {("noon", "gateway")}
+    edits.check_smallest(found.found[0], case)
+    every, _ = found_for(world, "which gateway", "MEMORY.md", 3, past())
+    aliases = [set(one.edit.words) for one in every.found if one.edit.kind == "alias"]
+    assert not any(one < other for one in aliases for other in aliases)
+
+
 def test_the_smallest_pair_is_given_where_no_single_edit_helps_and_is_one_step(world: World) -> None:
     asked = past("plumber at noon", "bell of floor 0")
     found, case = found_for(world, "lift of floor 1", "MEMORY.md", 3, asked, 1)

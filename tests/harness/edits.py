@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memory_tui.curate.changes import Change
@@ -82,10 +82,29 @@ def check_pair(claim: EditRemedy, case: EditCase) -> None:
         _none(NoEdit(claim.alone), case)
 
 
+def check_smallest(claim: EditRemedy, case: EditCase) -> None:
+    """Each word that is put behind the line or above it is needed."""
+    edit = claim.edit
+    if edit.first is not None or edit.kind not in ("alias", "heading") or len(edit.words) < 2:
+        return
+    (file,) = edit.change.files
+    lines, between = (file.after or b"").decode().split("\n"), ", " if edit.kind == "alias" else " "
+    at = edit.line - 1
+    while between.join(edit.words) not in lines[at]:
+        at -= 1
+    for word in edit.words:
+        rest = between.join(one for one in edit.words if one != word)
+        fewer = [*lines[:at], lines[at].replace(between.join(edit.words), rest), *lines[at + 1 :]]
+        change = replace(edit.change, files=(replace(file, after="\n".join(fewer).encode()),))
+        (_, (hits,)) = case.answers([change], [case.evidence.query])
+        assert not place_of(hits, edit.path, edit.line), f"{word} is not needed"
+
+
 @checks(EditRemedy)
 def _remedy(claim: EditRemedy, case: EditCase) -> None:
     edit = claim.edit
     check_pair(claim, case)
+    check_smallest(claim, case)
     rest = [one.text for one in case.asked.questions if one.text != case.evidence.query]
     texts = [case.evidence.query, *rest]
     before, after = case.answers([edit.change], texts)
