@@ -112,6 +112,13 @@ class Terminal:
             last = now
         return last
 
+    def wait_for_later_work(self) -> float:
+        """Have the unrelated questions asked, which a new index waits for, and no key; then as `settled`."""
+        began = time.monotonic()
+        while time.monotonic() - began < LATER_SECONDS + 1:
+            self._read(0.2)
+        return self.settled()
+
     def end(self) -> None:
         os.kill(self.child, signal.SIGKILL)
         os.waitpid(self.child, 0)
@@ -139,6 +146,7 @@ def starting(place: Path, workspace: Path, index: Path, times: int) -> None:
 def turning(place: Path, workspace: Path, index: Path, times: int) -> None:
     app = Terminal(place, str(workspace), "--index", str(index), "--query", questions(1)[0])
     app.wait_for("Recalled")
+    app.wait_for_later_work()
     for key in ("\x1b", "t", "j", "j"):
         app.press(key)
     before, own = app.settled(), app.watched.screen()
@@ -164,10 +172,8 @@ def turning(place: Path, workspace: Path, index: Path, times: int) -> None:
 def resting(place: Path, workspace: Path, index: Path, seconds: float) -> None:
     app = Terminal(place, str(workspace), "--index", str(index))
     app.wait_for("Notes")
-    started, began = app.settled(), time.monotonic()
-    while time.monotonic() - began < LATER_SECONDS + 1:
-        app._read(0.2)
-    before = app.settled()
+    started = app.settled()
+    before = app.wait_for_later_work()
     show("what follows a start, ms of CPU, once: unrelated questions in a new index", f"{before - started:.0f}")
     began, before = time.monotonic(), app.watched.cpu()
     while time.monotonic() - began < seconds:
