@@ -25,6 +25,7 @@ SMALL = {
     "profiles": "--files 3 --questions 2",
     "providers": "--chunks 20 --model none",
     "recall": "{labelled}",
+    "simulated": "{place}",
     "trust": "looking saving replacing size --files 20 --many 20",
 }
 """Bench -> the arguments of a run that takes a second or two."""
@@ -37,28 +38,22 @@ DEARER = {
 """Those that start the app, many processes, or compute for long."""
 MODULES = {"corpus", "measure"}
 """What the benches share."""
-JUDGE = """
-def judge(name, query, results, most):
-    found = any(one["path"] == line["path"] for one in results for line in query["evidence"])
-    return {"recall@6": float(found), "ndcg@10": float(found)}
-"""
 
 
 def labelled(place: Path) -> Path:
-    """A set of one workspace and one question, with a judge that looks at paths."""
+    """A set of one workspace and one question."""
     memory = place / "set" / "workspaces" / "one" / "memory"
     memory.mkdir(parents=True)
     (memory / "2026-01-02.md").write_text("# Home\n\n- The guest network is on VLAN 30\n")
     evidence = [{"path": "memory/2026-01-02.md", "line": 3}]
     query = {"workspace": "one", "question": "which vlan is the guest network on", "evidence": evidence}
     (place / "set" / "queries.jsonl").write_text(json.dumps(query) + "\n")
-    (place / "set" / "score.py").write_text(JUDGE)
     return place / "set"
 
 
 def figures(name: str, arguments: str, place: Path) -> list[str]:
     """The lines with a figure that a bench prints."""
-    words = arguments.format(labelled=labelled(place) if "{labelled}" in arguments else "").split()
+    words = arguments.format(place=place, labelled=labelled(place) if "{labelled}" in arguments else "").split()
     # `backends` belongs to a package; the others stand beside what they import.
     script = ["-m", f"tests.bench.{name}"] if name == "backends" else [str(BENCH / f"{name}.py")]
     home = {key: str(place / "home") for key in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}

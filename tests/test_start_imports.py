@@ -15,6 +15,7 @@ HEAVY = ("apsw", "httpx", "lancedb", "numpy", "pyarrow", "pydantic", "textual", 
 RECORDED = {
     "--version": [],
     "a hook": [],
+    "get": [],
     "search": ["apsw", "numpy", "tokenizers"],
     "the MCP handshake": [],
     "the first frame": ["textual"],
@@ -107,6 +108,10 @@ def test_a_hook(tmp_path: Path) -> None:
 
 def test_search(arguments: list[str]) -> None:
     assert last_line(COMMAND, *arguments, "search", "router") == RECORDED["search"]
+
+
+def test_get(arguments: list[str]) -> None:
+    assert last_line(COMMAND, *arguments, "get", "MEMORY.md") == RECORDED["get"]
 
 
 def test_the_handshake(arguments: list[str]) -> None:

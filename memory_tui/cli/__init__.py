@@ -16,6 +16,5 @@
 - qmd: Commands for QMD. -> COMMANDS
 - provider: The command `provider` lists embedding providers, or tests or approves one. -> COMMANDS
 - serve: The app in a browser: a process of the app for each tab, at an address that only this user knows. -> COMMANDS
-- shell_words: The words of the command line, for a shell's completion. -> script
 - show: Commands that show memory-tui to others: report, completion, man. -> COMMANDS
 """

@@ -115,14 +115,14 @@ def _chosen(given: argparse.Namespace) -> Choices | None:
 
 
 def _print_config(given: argparse.Namespace) -> int:
-    from memory_tui.hosts import client_entries
+    from memory_tui.hosts import connection
     from memory_tui.render import as_text
 
-    if given.print_config not in client_entries.CLIENTS:
+    if given.print_config not in connection.CLIENTS:
         raise SettingError(
-            f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(client_entries.CLIENTS)}."
+            f"There is no entry for {given.print_config!r}.", f"Choose one of {', '.join(connection.CLIENTS)}."
         )
-    as_text.print_lines(client_entries.entry(given.print_config, passed_on(given)).split("\n"))
+    as_text.print_lines(connection.entry(given.print_config, passed_on(given)).split("\n"))
     return 0
 
 

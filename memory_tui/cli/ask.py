@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memory_tui.index.sync import SyncReport
     from memory_tui.plan import Plan
     from memory_tui.render.as_text import SearchCommand, StdinQuery, Written
+    from memory_tui.workspace.notes import NoteLines
 
 
 def _declare_index(parser: argparse.ArgumentParser) -> None:
@@ -208,9 +209,8 @@ def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[StdinQuery]:
 def _get(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
-    start = getattr(given, "start", 1)
-    with opened(given) as engine:
-        note = engine.notes.get(given.path, start, getattr(given, "lines", None))
+    plan, start = planned(given), getattr(given, "start", 1)
+    note = _lines_of(given, plan, start)
     if start > max(1, note.total_lines):
         from memory_tui.core.formatting import plural
 
@@ -222,6 +222,17 @@ def _get(given: argparse.Namespace) -> int:
         )
     as_text.print_note(note, as_json=hasattr(given, "json"))
     return 0
+
+
+def _lines_of(given: argparse.Namespace, plan: Plan, start: int) -> NoteLines:
+    """The lines that are asked for; a file of QMD's is found by an engine, a note without one."""
+    from memory_tui.workspace import notes, roots
+
+    lines = getattr(given, "lines", None)
+    if plan.backend == "builtin":
+        return notes.note_lines(roots.note(plan.roots, given.path), start, lines)
+    with opened(given, plan) as engine:
+        return engine.notes.get(given.path, start, lines)
 
 
 def _config(given: argparse.Namespace) -> int:

@@ -124,12 +124,12 @@ def passed_on(given: argparse.Namespace) -> list[str]:
     from dataclasses import replace
 
     from memory_tui import plan
-    from memory_tui.hosts import server_arguments
+    from memory_tui.hosts import wiring
 
     asked = options(given)
     if not {"workspace", "agent", "config"} & vars(given).keys():
         asked = replace(asked, workspace=str(plan.plan(asked).workspace))
-    words = server_arguments.words_of(asked)
+    words = wiring.words_of(asked)
     for name in ("citations", "session_key", "max_chars"):
         if hasattr(given, name):
             words += [f"--{name.replace('_', '-')}", str(getattr(given, name))]
@@ -165,12 +165,12 @@ def _with_codex(
     if not hasattr(given, "codex"):
         if workspace is None or Path(workspace).name != "memories":
             return workspace, extra
-        from memory_tui.hosts import codex_memory
+        from memory_tui.hosts import codex
 
-        return workspace, (*extra, str(codex_memory.folder())) if codex_memory.is_memory(Path(workspace)) else extra
-    from memory_tui.hosts import codex_memory
+        return workspace, (*extra, str(codex.folder())) if codex.is_memory(Path(workspace)) else extra
+    from memory_tui.hosts import codex
 
-    memory = codex_memory.folder()
+    memory = codex.folder()
     if not memory.is_dir():
         raise SettingError(
             f"Codex remembers nothing yet: there is no {memory}.", "Switch its memories on first, or leave --codex out."
@@ -212,7 +212,7 @@ def planned(given: argparse.Namespace) -> Plan:
     from memory_tui import plan as plans
 
     found = plans.plan(options(given))
-    if given.command not in _NOTIFYING:
+    if found.chosen and given.command not in _NOTIFYING:
         warn_ignored(found.chosen, found.settings)
     for named in getattr(given, "extra", ()):
         place = found.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error

@@ -284,10 +284,10 @@ def _coding_agent(given: argparse.Namespace) -> int:
     from memory_tui.render import as_text
 
     if hasattr(given, "settings"):
-        from memory_tui.hosts import client_entries, codex
+        from memory_tui.hosts import codex, connection
 
         events = codex.EVENTS if given.name == "codex" else claude_code.EVENTS
-        as_text.print_json(client_entries.hooks(events, given.name, passed_on(given)))
+        as_text.print_json(connection.hooks(events, given.name, passed_on(given)))
         return 0
     try:
         happened = claude_code.event(sys.stdin.read())

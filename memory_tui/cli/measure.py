@@ -227,7 +227,7 @@ def _floors(items: list[str]) -> dict[str, float]:
 
 
 def _known(metric: str) -> str:
-    from memory_tui.tune.metrics import NAMES
+    from memory_tui.tune.evaluate import NAMES
 
     if metric not in NAMES:
         raise SettingError(f"There is no metric {metric!r}.", f"Choose one of {', '.join(NAMES)}.")

@@ -39,7 +39,7 @@ from memory_tui.curate.links import LinkIndex, Names, NoteLink, links
 from memory_tui.curate.note_bytes import parent
 from memory_tui.curate.note_write import current
 from memory_tui.curate.promote import Spot
-from memory_tui.hosts import claude_memory, codex_memory
+from memory_tui.hosts import claude_memory, codex
 from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
@@ -378,7 +378,7 @@ class Planner:
     def remember(self, text: str) -> Change:
         """Append `text` with the time to today's log; Codex's memory gets a note of its own, which Codex takes up."""
         now = self.now()
-        if codex_memory.is_memory(self.roots.workspace):
+        if codex.is_memory(self.roots.workspace):
             return self._note_for_codex("capture", f"{_said(text)}\n")
         path = log_path(now.date())
         return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
@@ -418,7 +418,7 @@ class Planner:
         In Claude Code's memory they become a fact of the type `to`, and MEMORY.md points to it.
         """
         target = self._stored(target or self.memory())
-        if codex_memory.is_memory(self.roots.workspace) and target in ROOT_NOTES:
+        if codex.is_memory(self.roots.workspace) and target in ROOT_NOTES:
             body = "\n".join(line for run in spot.facts() for line in run)
             return self._note_for_codex("promote", f"{body}\n\n(from {spot.path})\n")
         if self._is_claude_index(target):
@@ -438,7 +438,7 @@ class Planner:
             spots.append(Spot(self._stored(path), data, min(first, most), min(last or most, most)))
         target = self._stored(self.memory())
         into = current(self.roots, target)
-        if codex_memory.is_memory(self.roots.workspace):
+        if codex.is_memory(self.roots.workspace):
             whence = list(dict.fromkeys(spot.path for spot in spots))
             body = "\n".join(line for spot in spots for run in spot.facts() for line in run)
             return self._note_for_codex("promote", f"{body}\n\n(from {', '.join(whence)})\n")
@@ -546,7 +546,7 @@ class Planner:
 
     def _note_for_codex(self, kind: str, text: str) -> Change:
         """A note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
-        path = self._stored(codex_memory.note_path(text, self.now()))
+        path = self._stored(codex.note_path(text, self.now()))
         self._vacant(path)
         title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
         made = Change(kind, title, (FileChange(path, None, text.encode("utf-8", "replace")),))

@@ -13,7 +13,7 @@ from pathlib import Path
 from memory_tui import plan as plans
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Settings
-from memory_tui.hosts import connection, openclaw, server_arguments, wiring
+from memory_tui.hosts import connection, openclaw, wiring
 from memory_tui.hosts.connection import HostConnection
 from memory_tui.hosts.wiring import HOSTS, LOG, Host, Scope, Wiring, host
 from memory_tui.openclaw.prompt import SEARCH
@@ -97,9 +97,9 @@ def rankings(plan: Plan) -> tuple[AgentRanking, ...]:
 
 def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) -> Wiring:
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
-    asked = server_arguments.of_agent(plan.asked, plan.workspace)
+    asked = wiring.of_agent(plan.asked, plan.workspace)
     profile = dict(asked.changes)["profile"]
-    words = openclaw.arguments(profile) if row.name == "openclaw" else tuple(server_arguments.words_of(asked))
+    words = openclaw.arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(asked))
     return Wiring(scope, project, wiring.command(), words, profile, log)
 
 
@@ -155,7 +155,7 @@ def _options(made: HostConnection) -> plans.Options:
     if made.host == "openclaw":
         # The plugin reads its profile from openclaw.json, where it may have been edited since.
         words = [word for at, word in enumerate(words) if "--profile" not in (word, words[at - 1])]
-    return server_arguments.options_of(words)
+    return wiring.options_of(words)
 
 
 def _differing(agent: Settings, here: Settings) -> list[str]:

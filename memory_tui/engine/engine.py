@@ -27,7 +27,7 @@ from memory_tui.providers.chain import Chain
 from memory_tui.release_differences import TrustUnread
 from memory_tui.workspace import root_state
 from memory_tui.workspace.media import hindrance
-from memory_tui.workspace.notes import Document
+from memory_tui.workspace.notes import Document, NoteLines, note_lines
 from memory_tui.workspace.roots import note, reachable, scan, shown, why_path
 
 if TYPE_CHECKING:
@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     from memory_tui.curate.changes import Change
     from memory_tui.curate.curator import Curator
     from memory_tui.curate.restore import Version
-    from memory_tui.engine.status import FileRow, FileVerdict, NoteLines, Status
+    from memory_tui.engine.status import FileRow, FileVerdict, Status
     from memory_tui.engine.unrelated_memory import DelayedWork
-    from memory_tui.inbox.decisions import Decisions
-    from memory_tui.inbox.entries import Suggestion
+    from memory_tui.inbox.entries import Decisions, Suggestion
     from memory_tui.inbox.examine import CheckProgress
     from memory_tui.index.store import Store
     from memory_tui.ltm.memories import Memories
@@ -81,10 +80,8 @@ class Notes:
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
         """Some lines of a note: at most 120 and 12,000 characters. Raises PathRefused, Unreadable."""
-        from memory_tui.engine import status
-
         theirs = self._backend.document(path) if self._backend is not None else None
-        return status.note_lines(theirs or note(self._plan().roots, path), start, lines)
+        return note_lines(theirs or note(self._plan().roots, path), start, lines)
 
     def files(self) -> tuple[FileRow, ...]:
         """Every note with its state, by path."""
@@ -182,7 +179,7 @@ class Inbox:
     @cached_property
     def decisions(self) -> Decisions:
         """What was decided about suggestions without changing a note."""
-        from memory_tui.inbox.decisions import Decisions
+        from memory_tui.inbox.entries import Decisions
 
         return Decisions(self._notes.curator.journal.folder, self._notice)
 

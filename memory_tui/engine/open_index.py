@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_tui.core import locks
+from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexBusy, IndexDamaged, SettingError
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class IndexOpener:
         Raises IndexUnavailable.
         """
         from memory_tui.index import integrity
+        from memory_tui.search import corpus_file, postings_file
 
         if damage:
             self._move_aside(damage)
@@ -112,6 +113,8 @@ class IndexOpener:
         store = self._store(lambda: sealed or self.expected())
         if suspicion:
             store = self._checked(store, suspicion)
+        for path_of in (corpus_file.path_of, postings_file.path_of):
+            corpus_file.remove_newer(path_of(store.path), store)
         self._sweep()
         self.opened = True
         return store
@@ -211,7 +214,8 @@ class IndexOpener:
         return ""
 
     def _sweep(self) -> None:
-        """Remove the oldest of what was moved aside, once for each engine, and say so; temporary indexes, silently.
+        """Remove the oldest of what was moved aside, once for each engine, and say so; silently temporary indexes, and
+        what killed processes had half written.
 
         Those are the ones that stood for this index, which has its own place again, and old ones.
         """
@@ -219,6 +223,7 @@ class IndexOpener:
 
         if self.opened:
             return
+        atomic.sweep(self.path.parent, f".{self.path.name}.")
         for text in integrity.sweep(self.path, time.time()):
             self._emit(text)
         if not index_file.is_temporary(self.path):

@@ -23,7 +23,7 @@ from memory_tui.search.evidence import later
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune import judgments
-from memory_tui.tune.metrics import measure
+from memory_tui.tune.evaluate import measure
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings

@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import json
 import os
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,8 +20,9 @@ from typing import Any, Literal
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError
+from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
-from memory_tui.hosts.wiring import Host, Scope, ServerStart, Wiring
+from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, command
 
 Ending = Literal["restored", "removed", "changes taken out", "as before"]
 
@@ -304,3 +306,33 @@ def wired(connection: HostConnection) -> list[str]:
                 continue
             lost += [f"{file.path} lost {'.'.join(change.keys)}." for change in missing]
     return lost
+
+
+CLIENTS = ("claude-code", "codex", "openclaw")
+
+
+def hooks(events: Sequence[str], host: str, arguments: Sequence[str]) -> dict[str, object]:
+    """What makes a host call the hook `host` at `events`; the files of Claude Code and of Codex have one shape."""
+    call = {"type": "command", "command": shlex.join((*command(), "hook", host, *arguments))}
+    return {"hooks": {event: [{"hooks": [call]}] for event in events}}
+
+
+def entry(client: str, arguments: Sequence[str]) -> str:
+    """What to write for `client`, to start the server with `arguments`."""
+    program, *first = command()
+    words = [*first, "mcp", *arguments]
+    # OpenClaw makes four more tools of prompts and resources, Codex three of resources.
+    fewer = [*first, "mcp", "--no-prompts", "--no-resources", *arguments]
+    match client:
+        case "codex":
+            return f"# ~/.codex/config.toml\n{codex.server_entry((program, *fewer))}"
+        case "openclaw":
+            nested = {"mcp": {"servers": {SERVER: {"command": program, "args": fewer}}}}
+            return f"// openclaw.json, beside what is there\n{json.dumps(nested, ensure_ascii=False, indent=2)}"
+        case _:
+            shared = {"mcpServers": {SERVER: claude_code.server_entry((program, *words))}}
+            return (
+                f"# {shlex.join(['claude', 'mcp', 'add', SERVER, '--', program, *words])}\n"
+                f"# or in .mcp.json of a project, without these two lines:\n"
+                f"{json.dumps(shared, ensure_ascii=False, indent=2)}"
+            )

@@ -2,7 +2,6 @@
 
 - checks: Inbox checks are one row each. -> CHECKS
 - contradictions: Contradictions are two lines that give one subject two values. -> pairs
-- decisions: Decisions about inbox entries: dismissed for good, or snoozed until a day. -> Decisions
 - duplicates: Duplicates are lines that the notes hold twice: equal, nearly equal, or close in meaning. -> close
 - entries: An inbox entry names lines that need a decision. -> Suggestion
 - examine: One list of everything the inbox checks find, most pressing first. -> examine

@@ -11,7 +11,6 @@
 - http_provider: A provider over HTTP. -> Remote
 - provider_protocol: The protocol of a provider. -> Provider
 - provider_options: The options of a provider. -> ProviderSettings
-- provider_row: A provider row holds every fact of one provider. -> ProviderRow
 - registry: The table of providers: one line for each file of `wires`, by its name. -> TABLE
 - serving: The serving provider as a status reports it. -> ServingProvider
 - wires: One file for each provider.

@@ -25,6 +25,7 @@ from memory_tui.providers.provider_options import DownloadProgress, ProviderSett
 _HUB = "https://huggingface.co"
 _HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.(?:gguf|onnx))(?:#([\w./-]+))?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_SIZE = re.compile(r"[0-9]{1,18}")
 _MOST_HOPS = 5
 _PIECE = 1 << 18
 _HASHED_AT_ONCE = 1 << 23
@@ -84,7 +85,21 @@ async def _sha256(path: Path) -> str:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    return int(text) if _SIZE.fullmatch(text) else 0
+
+
+def _followed(url: str, location: str) -> str:
+    """The address that the server at `url` points to. Raises ProviderFailure for what is none of the web."""
+    try:
+        to = urljoin(url, location)
+        scheme = urlsplit(to).scheme
+    except ValueError:
+        to = scheme = ""
+    if scheme not in ("http", "https"):
+        raise ProviderFailure(Cause.REFUSED, f"{host_of(url)} points to what is no address of the web.")
+    if scheme == "http" and urlsplit(url).scheme == "https":
+        raise ProviderFailure(Cause.REFUSED, f"{host_of(url)} points to an address without encryption.")
+    return to
 
 
 def _safe(name: str) -> str:
@@ -241,10 +256,7 @@ class _Fetch:
                 whole = told.get("content-range", "").rpartition("/")[2] or told.get("content-length", "")
                 tag = sha256 or told.get("etag", "") or told.get("last-modified", "")
                 return ServedFile(url, size or _number(whole), tag, sha256)
-            to = urljoin(url, told.get("location", ""))
-            if urlsplit(url).scheme == "https" and urlsplit(to).scheme != "https":
-                raise ProviderFailure(Cause.REFUSED, f"{host_of(url)} points to an address without encryption.")
-            url = to
+            url = _followed(url, told.get("location", ""))
         raise ProviderFailure(Cause.REFUSED, f"{host_of(self._source.url)} redirects without end.")
 
     def _refused(self, status: int, headers: httpx.Headers, text: str) -> ProviderFailure:

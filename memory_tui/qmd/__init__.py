@@ -2,10 +2,8 @@
 
 - answer: An answer of QMD is read strictly: each row is checked before anybody sees it. -> hits
 - client: The client asks QMD a question after it has seen that QMD can answer it. -> QmdClient
-- exported: Exported transcripts are notes that QMD can search: one for each session. -> export
 - folder: The folder of one agent's QMD. -> QmdFolder
 - index: QMD's index is read beside the files on disk; it is never written here. -> read
-- loopback: A server of QMD on loopback answers without the start of a process. -> QmdServer
 - models: QMD's models are checked on disk before QMD runs. -> models
 - options: Options are what a configuration says of QMD. -> QmdOptions
 - program: The program QMD runs with hard limits. -> find

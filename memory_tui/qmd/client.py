@@ -36,7 +36,7 @@ from memory_tui.workspace.scan import Found
 if TYPE_CHECKING:
     from memory_tui.approval import Approvals
     from memory_tui.plan import Choices
-    from memory_tui.qmd.loopback import QmdServer
+    from memory_tui.qmd.program import QmdServer
 
 MOST_QUERY = 50_000
 """Characters of the longest question, as of the built-in index."""
@@ -298,7 +298,7 @@ class QmdClient:
 
     def serve(self, found: Program) -> QmdServer:
         """Keep a server from now on. Raises QmdFailure."""
-        from memory_tui.qmd.loopback import QmdServer
+        from memory_tui.qmd.program import QmdServer
 
         self._resident = True
         if self._server is None:

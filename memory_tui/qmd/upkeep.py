@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memory_tui.config.places import state_folder
 from memory_tui.core import atomic, locks
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, Unreadable
 from memory_tui.core.formatting import plural
 from memory_tui.qmd import index, models, program
 from memory_tui.qmd.folder import QmdFailure
-from memory_tui.qmd.options import WantedCollection
+from memory_tui.qmd.options import QmdOptions, WantedCollection
 from memory_tui.qmd.program import Output, Program
+from memory_tui.workspace import transcripts
 
 if TYPE_CHECKING:
     from memory_tui.qmd.client import QmdClient
@@ -102,8 +104,6 @@ class Upkeep:
 
     def _update(self, found: Program, stop: Stop, boot: bool) -> list[str]:
         if self._options.sessions:
-            from memory_tui.qmd.exported import export
-
             export(self._options, self._client.exported)
         changes = self._mend(found, stop)
         for attempt in range(_TRIES):
@@ -204,3 +204,52 @@ def sentence(report: UpkeepReport) -> str:
         return report.skipped
     counts = f"{plural(report.documents, 'document')}, {plural(report.vectors, 'vector')}"
     return f"QMD {report.action}: {counts}, {report.seconds:.1f} s."
+
+
+_TITLE = "# Session "
+_DAY = 86_400.0
+
+
+def export(options: QmdOptions, folder: Path) -> int:
+    """Write the agent's transcripts into `folder` and delete those whose session is gone or too old; returns how many.
+
+    A file that does not begin as an exported transcript does is somebody's own, and stays. Raises QmdFailure.
+    """
+    sessions = state_folder() / "agents" / options.agent / "sessions"
+    oldest = time.time() - options.retention_days * _DAY if options.retention_days else 0.0
+    wanted: set[str] = set()
+    try:
+        atomic.make_folder(folder)
+        for found in transcripts.listing(str(sessions), archives=False).found:
+            if found.mtime_ns / 1e9 < oldest:
+                continue
+            name = os.path.basename(found.absolute).removesuffix(".jsonl")  # noqa: PTH119 - undecodable names
+            try:
+                text = transcripts.read(found).text
+            except Unreadable:
+                # The other sessions are searched all the same; the list of files says why this one is not.
+                continue
+            wanted.add(f"{name}.md")
+            _write(folder / f"{name}.md", f"{_TITLE}{name}\n\n{text or '(empty)'}\n")
+        for file in folder.glob("*.md"):
+            if file.name not in wanted and _is_exported(file):
+                atomic.remove_file(file)
+    except OSError as error:
+        raise QmdFailure(
+            "index", f"Transcripts cannot be exported to {folder}: {error.strerror}.", "Check the folder."
+        ) from error
+    return len(wanted)
+
+
+def _write(file: Path, text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    if file.exists() and not _is_exported(file):
+        return
+    # What did not change keeps its time, so that nothing is behind.
+    if not file.exists() or file.read_bytes() != data:
+        atomic.replace_file(file, data)
+
+
+def _is_exported(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(len(_TITLE)) == _TITLE.encode()

@@ -1,7 +1,5 @@
 """Recalls that happened. There is the log of what agents asked, the lines people recalled, and reruns.
 
-- activity: Activity: how often each note was recalled, day by day, as far as the records of recalls go back. ->
-  Activity
 - line_log: A line log is a file of lines in the user's state folder, to which several processes append. -> append_line
 - recall_log: The recall log keeps what agents asked of a memory, if its owner wants that. -> Log
 - recalled_lines: Recalled lines say which lines were recalled. -> Marks

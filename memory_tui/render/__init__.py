@@ -14,5 +14,4 @@
 - report: A report is one file about one question. -> page
 - score_bar: The bar of a score shows what its parts give. -> score_bar
 - status_text: The status as lines of text. -> status
-- terminal: A terminal shows hits as the screen does. -> hits
 """

@@ -20,7 +20,7 @@ from memory_tui.core.sanitize import json_safe, one_line, safe
 if TYPE_CHECKING:
     from memory_tui.approval import Approval
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileVerdict, NoteLines
+    from memory_tui.engine.status import FileVerdict
     from memory_tui.explain.counterfactuals import ChangeSet, Flips
     from memory_tui.explain.noise import LevelRates
     from memory_tui.explain.rephrase import Rephrasings
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.excerpts import Excerpt
     from memory_tui.search.trace import Candidate, ChunkRef, Trace
+    from memory_tui.workspace.notes import NoteLines
 
 SHOWN = 3
 """Side effects named on a line; the others are counted."""
@@ -252,10 +253,10 @@ def searched(engine: Engine, asked: SearchCommand, trace: Trace, evidence: Evide
         yield Written(f"memory-tui: {engine.backend.answered_by(failed)}", aside=True)
     yield from _notices(trace, explain=explain)
     if asked.terminal is not None and not (explain or passages) and trace.recalled:
-        from memory_tui.render import terminal
+        from memory_tui.render import hit_text
 
         columns, colour = asked.terminal
-        yield from map(Written, terminal.hits(trace, evidence, columns, colour=colour, full=asked.full))
+        yield from map(Written, hit_text.hits(trace, evidence, columns, colour=colour, full=asked.full))
         return
     yield from _passages(passages)
     for place, hit in enumerate(() if passages else trace.recalled):
@@ -398,9 +399,9 @@ def answer_stdin_query(engine: Engine, asked: StdinQuery, source: str, *, explai
 
 def print_note(value: NoteLines, *, as_json: bool) -> None:
     """A note or some of its lines."""
-    from memory_tui.explain import trace_json
-
     if as_json:
+        from memory_tui.explain import trace_json
+
         print_json(trace_json.plain(value))
         return
     if not value.total_lines:

@@ -10,9 +10,17 @@ from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.explain.trace_json import plain
-from memory_tui.tune.evaluate import TABLE_METRICS, QueryChange, Rival, Scorecard, ScoreComparison, Shortfall
+from memory_tui.tune.evaluate import (
+    COSTS,
+    TABLE_METRICS,
+    QueryChange,
+    Rival,
+    Scorecard,
+    ScoreComparison,
+    Scores,
+    Shortfall,
+)
 from memory_tui.tune.knob_search import Better, Outcome
-from memory_tui.tune.metrics import COSTS, Scores
 
 COLUMNS = ("recall", "recall@6", "mrr@10", "ndcg@10", "noise", "wrong")
 """The metrics of a table for people."""

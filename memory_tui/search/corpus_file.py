@@ -71,6 +71,17 @@ def header_of(path: Path) -> dict[str, Any]:
     return found
 
 
+def remove_newer(path: Path, store: ChunkSource) -> None:
+    """Remove the file at `path` where it is of a later generation of `store` than this one; before anything is written.
+
+    Then an older index was put back, or a power cut took the last changes, and others are about to get their numbers.
+    """
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        header = header_of(path)
+        if header["uuid"] == store.uuid() and header["generation"] > store.generation():
+            atomic.remove_file(path)
+
+
 def mapped(path: Path, at: int, shape: tuple[int, ...], kind: str, *, writable: bool = False) -> Array:
     """One array of the file; pages that are written are of this process alone. Raises OSError, ValueError."""
     if not math.prod(shape):

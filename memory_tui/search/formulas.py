@@ -69,12 +69,12 @@ def cosine(vectors: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> 
 
     Bit for bit the original's, so that a score that lies exactly on a threshold falls on the same side of it.
     """
-
-    def ordered_sum(products: npt.NDArray[np.float32]) -> Floats:
-        return np.add.accumulate(products, axis=-1, dtype=np.float32)[..., -1].astype(np.float64)
-
-    lengths = np.sqrt(ordered_sum(vectors * vectors)) * np.sqrt(ordered_sum(query * query))
-    dot = ordered_sum(vectors * query)
+    # numpy adds rows in their order, and the numbers of one row by halves: so each vector is a column, beside that of
+    # the query, because a column alone would be a row to it.
+    columns = np.concatenate([vectors, query[None]]).T.copy()
+    squared, dot = (np.add.reduce(columns * by, axis=0).astype(np.float64) for by in (columns, query[:, None]))
+    lengths = np.sqrt(squared[:-1]) * np.sqrt(squared[-1])
+    dot = dot[:-1]
     distance = (1.0 - np.divide(dot, lengths, out=np.zeros_like(dot), where=lengths > 0)).astype(np.float32)
     return np.where(lengths > 0, 1.0 - distance.astype(np.float64), 0.0)
 

@@ -53,18 +53,18 @@ class TokenTable(Protocol):
 class Passages:
     """A text cut into lines and windows of whole lines.
 
-    `lines` holds the 0-based number of each line that is not blank. Line i has the stems
-    `stems[stem_from[i]:stem_from[i + 1]]` and the tokens `ids[id_from[i]:id_from[i + 1]]`; window j is made of the
-    lines from `window_from[j]` to the one before `window_from[j + 1]`. `line_norm` and `window_norm` are the lengths of
-    their summed token vectors, 0 without a table. `letters` are the characters that trigrams are cut from.
+    `lines` holds the 0-based number of each line that is not blank. `stems` and `ids`, the tokens, stand line by line:
+    `stem_counts[i]` and `id_counts[i]` of them are of line i. Window j is made of the lines from `window_from[j]` to
+    the one before `window_from[j + 1]`. `line_norm` and `window_norm` are the lengths of their summed token vectors, 0
+    without a table. `letters` are the characters that trigrams are cut from.
     """
 
     lines: Ids
     window_from: Ids
     stems: Ids
-    stem_from: Ids
+    stem_counts: Ids
     ids: Ids
-    id_from: Ids
+    id_counts: Ids
     line_norm: Floats
     window_norm: Floats
     letters: Codes
@@ -354,7 +354,8 @@ def cut(texts: Sequence[str], table: TokenTable | None, window: int = WINDOW) ->
     bounds = np.array([first[text] + at for text, own in enumerate(lines) for at in own], dtype=np.int64)
     (stems, stem_from), (ids, id_from) = _words(table).of("\n".join(texts))
     stem_from, id_from = np.append(stem_from[bounds], len(stems)), np.append(id_from[bounds], len(ids))
-    words = np.diff(stem_from).tolist()
+    stem_counts, id_counts = np.diff(stem_from), np.diff(id_from)
+    words = stem_counts.tolist()
     begin = [0, *itertools.accumulate(map(len, lines))]
     windows = [_windows(words[begin[text] : begin[text + 1]], window) for text in range(len(texts))]
     window_begins = [begin[text] + at for text, own in enumerate(windows) for at in own[:-1]]
@@ -368,9 +369,9 @@ def cut(texts: Sequence[str], table: TokenTable | None, window: int = WINDOW) ->
                 np.array(own, dtype=np.int64),
                 np.array(window_from, dtype=np.int64),
                 stems[stem:stem_end].copy(),
-                stem_from[a : b + 1] - stem,
+                stem_counts[a:b].copy(),
                 ids[token:token_end].copy(),
-                id_from[a : b + 1] - token,
+                id_counts[a:b].copy(),
                 line_norm[a:b].copy(),
                 window_norm[seen : seen + len(window_from) - 1].copy(),
                 _letter_codes(texts[text]),

@@ -12,7 +12,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 import json
-import mmap
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,13 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_tui.core.cancel import Stop
+from memory_tui.search.corpus import is_cut_short
 from memory_tui.search.corpus_file import PAGE, Write, header_of, mapped, padding, size_of, writing
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import ChunkCounts, Form
 
 LEAST = 5_000
 """Chunks from which a file is made: of fewer FTS5 reads a word in a millisecond."""
-_FORMAT = 1
+_FORMAT = 2
 _BYTE = 255
 _PIECE = 1 << 20
 
@@ -115,24 +115,17 @@ class SavedPostings:
         return dict(zip(words, tables.counts.tolist(), strict=True))
 
     def is_cut_short(self) -> bool:
-        """Whether another program cut off the end of the file: to read there ends the process."""
-        under: object = self._data
-        while isinstance(under, np.ndarray):
-            under = under.base
-        return isinstance(under, mmap.mmap) and under.size() < len(under)
+        """Whether another program cut off the end of the file."""
+        return is_cut_short(self._data)
 
     def is_as_written(self) -> bool:
         """Whether every word has its checksum; reads all of the file."""
+        data = self._data.data
         for tables in self._tables.values():
-            order = np.argsort(tables.begins)
-            if len(order):
-                # The words stand one behind the other.
-                begins, last = tables.begins[order], order[-1]
-                size = (8 if tables.wide[last] else 5) * int(tables.counts[last])
-                data = self._data[int(begins[0]) : int(begins[-1]) + size - size % -4].view("<u4")
-                sums = np.add.reduceat(data, (begins - begins[0]) // 4, dtype=np.uint32)
-                if not np.array_equal(sums, tables.checks[order]):
-                    return False
+            sizes = tables.counts.astype(np.int64) * np.where(tables.wide, 8, 5)
+            words = zip(tables.begins.tolist(), sizes.tolist(), tables.checks.tolist(), strict=True)
+            if any(zlib.crc32(data[begin : begin + size]) != check for begin, size, check in words):
+                return False
         return True
 
     def find(self, word: str, form: Form) -> tuple[Slots, Often] | None:
@@ -150,9 +143,9 @@ class SavedPostings:
         if at == len(ends) or own(at) != wanted:
             return np.empty(0, np.int32), np.empty(0, np.uint8)
         begin, count = int(tables.begins[at]), int(tables.counts[at])
-        kind, end = ("<i4", 8 * count) if tables.wide[at] else ("|u1", 5 * count)
-        found = self._data[begin : begin + end]
-        if _sum(self._data[begin : begin + end - end % -4]) != int(tables.checks[at]):
+        kind, size = ("<i4", 8 * count) if tables.wide[at] else ("|u1", 5 * count)
+        found = self._data[begin : begin + size]
+        if zlib.crc32(found.data) != int(tables.checks[at]):
             self._is_whole = False
             return None
         return found[: 4 * count].view("<i4"), found[4 * count :].view(kind)
@@ -192,14 +185,13 @@ def _written(write: Write, store: ChunkSource, form: Form, at: int, stop: Stop) 
         slots = np.searchsorted(rowids, found.rowids).astype("<i4")
         is_wide = int(found.counts.max(initial=0)) > _BYTE
         data = slots.tobytes() + found.counts.astype("<i4" if is_wide else "|u1").tobytes()
-        # A number begins where its size divides the place.
-        data += bytes(-len(data) % 4)
         begins.append(at + len(waiting))
         counts.append(len(slots))
-        checks.append(_sum(np.frombuffer(data, np.uint8)))
+        checks.append(zlib.crc32(data))
         wide.append(is_wide)
         names.append(word.encode("utf-8", "surrogatepass"))
-        waiting += data
+        # A number begins where its size divides the place.
+        waiting += data + bytes(-len(data) % 4)
         if len(waiting) >= _PIECE:
             write(bytes(waiting))
             at += len(waiting)
@@ -244,11 +236,6 @@ def load(path: Path, store: ChunkSource) -> SavedPostings | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     return SavedPostings(header["uuid"], header["generation"], header["cut"], data, tables)
-
-
-def _sum(data: npt.NDArray[np.uint8]) -> int:
-    """The checksum of a word, which is asked for while somebody waits: a twentieth of the time of a CRC."""
-    return int(np.add.reduce(data.view("<u4"), dtype=np.uint32))
 
 
 def _tables(data: npt.NDArray[np.uint8], place: _Place) -> _Tables:

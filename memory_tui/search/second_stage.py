@@ -64,12 +64,14 @@ MEASURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PassageQuery:
     """What passages are measured by: `idf` of its stems and trigrams by their keys, and its direction.
 
     The idf of stems is by the chunks of the index, that of trigrams by the reference. `vector` is the unit vector of
     the question in the space of the table, None where meaning is not measured. The mean lengths are of the reference.
+    `word_of` gives the word of each stem, in the order of `stems`. Meaning is by `table`; how rare words are in the
+    language by the `vocabulary`, also where words alone are compared.
     """
 
     stems: Mapping[int, float]
@@ -78,10 +80,45 @@ class PassageQuery:
     window_length: float
     line_length: float
     letters_length: float
-    directions: npt.NDArray[np.float32] | None = None
-    """The unit vector of the word of each stem, in the order of their keys; zeros for what the table does not know."""
-    rarity: Floats | None = None
-    """How rare the word of each stem is in the language, in the order of their keys."""
+    word_of: Mapping[str, str]
+    table: TokenTable | None = None
+    vocabulary: TokenTable | None = None
+
+    @cached_property
+    def directions(self) -> npt.NDArray[np.float32] | None:
+        """The unit vector of the word of each stem, in the order of their keys; zeros for what the table does not know.
+
+        The table knows Chinese characters by hardly more than that they are some: pairs of them have no direction.
+        """
+        if (table := self.table) is None:
+            return None
+        rows = [
+            np.zeros(0, dtype=np.int64) if tokens.is_cjk(word) else np.array(table.line_ids(word), dtype=np.int64)
+            for word in self.word_of.values()
+        ]
+        bounds = np.cumsum([0, *map(len, rows)])
+        summed = sums(table.rows(np.concatenate([*rows, np.zeros(0, dtype=np.int64)])), bounds)
+        return _unit(summed)[np.argsort(list(self.stems))]
+
+    @cached_property
+    def rarity(self) -> Floats | None:
+        """How rare the word of each stem is in the language, in the order of their keys.
+
+        In few notes most words are rare; the table's vocabulary, in order of frequency, tells "kohlrabi" from "talk".
+        A word that it knows only in pieces is rarer than each that it knows. A pair of characters has its idf alone.
+        """
+        if (table := self.vocabulary) is None:
+            return None
+
+        def of(word: str, idf: float) -> float:
+            if tokens.is_cjk(word):
+                return idf
+            ids = table.line_ids(word)
+            rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
+            return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else _RAREST
+
+        found = [of(word, idf) for word, idf in zip(self.word_of.values(), self.stems.values(), strict=True)]
+        return np.array(found, dtype=np.float64)[np.argsort(list(self.stems))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +150,7 @@ def query_of(
 ) -> PassageQuery:
     """How the `words` of a question are measured in an index of `chunks`, given in how many of them each stands.
 
-    `grams` counts each of their trigrams in each of `reference`: (trigrams, reference). Meaning is by `table`; how rare
-    words are in the language by the `vocabulary`, also where words alone are compared.
+    `grams` counts each of their trigrams in each of `reference`: (trigrams, reference).
     """
     word_of = {stem: word for word in words for stem in stems_of(word)}
     stems = {stem: lucene_idf(frequency.get(word, 0), chunks) for word in words for stem in stems_of(word)}
@@ -128,43 +164,10 @@ def query_of(
         held / max(1, windows) or 1.0,
         held / max(1, lines) or 1.0,
         sum(len(one.letters) for one in reference) / max(1, len(reference)) or 1.0,
-        None if table is None else _directions(word_of, table),
-        None if vocabulary is None else _rarity(word_of, stems, vocabulary),
+        word_of,
+        table,
+        vocabulary,
     )
-
-
-def _directions(word_of: Mapping[str, str], table: TokenTable) -> npt.NDArray[np.float32]:
-    """The unit vectors of words in the order of the keys of their stems: (stems, dimensions).
-
-    The table knows Chinese characters by hardly more than that they are some: pairs of them have no direction.
-    """
-    keys = stem_keys(list(word_of))
-    rows = [
-        np.zeros(0, dtype=np.int64) if tokens.is_cjk(word) else np.array(table.line_ids(word), dtype=np.int64)
-        for word in word_of.values()
-    ]
-    bounds = np.cumsum([0, *map(len, rows)])
-    summed = sums(table.rows(np.concatenate([*rows, np.zeros(0, dtype=np.int64)])), bounds)
-    return _unit(summed)[np.argsort(keys)]
-
-
-def _rarity(word_of: Mapping[str, str], idf: Mapping[str, float], table: TokenTable) -> Floats:
-    """How rare words are in the language, in the order of the keys of their stems.
-
-    In few notes most words are rare; the table's vocabulary, in order of frequency, tells "kohlrabi" from "talk".
-    A word that it knows only in pieces is rarer than each that it knows. A pair of characters has its idf alone.
-    """
-
-    def of(stem: str) -> float:
-        word = word_of[stem]
-        if tokens.is_cjk(word):
-            return idf[stem]
-        ids = table.line_ids(word)
-        rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
-        return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else _RAREST
-
-    keys = stem_keys(list(word_of))
-    return np.array([of(stem) for stem in word_of], dtype=np.float64)[np.argsort(keys)]
 
 
 _COMMONEST = 995
@@ -305,7 +308,7 @@ def best_of_each(words: Floats, meaning: Floats, bounds: Rows, top: Floats) -> R
 
 def _words(asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows) -> tuple[Floats, Floats, Floats]:
     """bm25 of every line and of every window, and which windows hold each stem: (stems, windows), 1 or 0."""
-    lengths = np.concatenate([np.diff(one.stem_from) for one in chunks])
+    lengths = np.concatenate([one.stem_counts for one in chunks])
     keys = np.array(sorted(asked.stems), dtype=np.int64)
     counts = np.zeros((len(keys), len(lengths)))
     if len(keys):
@@ -347,7 +350,7 @@ def _meaning(asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows,
     rows, place = table.rows(used), np.zeros(int(used[-1]) + 1, dtype=np.int64)
     place[used] = np.arange(len(used))
     at = place[ids]
-    bounds = np.cumsum(np.concatenate([[0], *(np.diff(one.id_from) for one in chunks)]))
+    bounds = np.cumsum(np.concatenate([[0], *(one.id_counts for one in chunks)]))
     dots = sums((rows @ asked.vector)[at], bounds).astype(np.float64)
     windows = np.add.reduceat(dots, window_from)
     directions = asked.directions

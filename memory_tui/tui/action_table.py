@@ -148,7 +148,7 @@ GLOBAL_ACTIONS: tuple[Action, ...] = (
 )
 
 INBOX_ACTIONS: tuple[Action, ...] = (
-    Action("open", "do", "inbox", "do what is proposed: a change is shown first", "Do", DECIDE, palette=False),
+    Action("open", "do", "inbox", "show what is proposed, then do it; else read the note", "Do", DECIDE, palette=False),
     Action(
         "trash",
         "remove",
@@ -264,10 +264,10 @@ MAP_ACTIONS: tuple[Action, ...] = (
         "layer", "show layer", "map", "what the calendar counts: recalled, written, never recalled, findings", "Layer"
     ),
     Action("open", "do", "calendar", "read the note of this day", "Read", palette=False),
-    Action("left", "less", "calendar", "a week before", palette=False),
-    Action("right", "more", "calendar", "a week after", palette=False),
-    Action("down", "down", "calendar", "the next day", palette=False),
-    Action("up", "up", "calendar", "the day before", palette=False),
+    Action("left", "less", "calendar", "a day with a note, a week before", palette=False),
+    Action("right", "more", "calendar", "a day with a note, a week after", palette=False),
+    Action("down", "down", "calendar", "the next day with a note", palette=False),
+    Action("up", "up", "calendar", "the day with a note before", palette=False),
     Action("earlier", "one before", "calendar", "the month before", "Earlier"),
     Action("later", "one after", "calendar", "the month after", "Later"),
     Action("open", "do", "plane", "read the note at this chunk", "Read", palette=False),
@@ -378,7 +378,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("mark_all", "mark all", "results", "mark every hit that the same gate let pass or stopped", palette=False),
     Action("tune", "tune", "search", "turn the knobs of the ranking", "Tune", ANSWER),
     Action("why", "why", "search", "why this hit is or is not recalled, and what would change that", "Why", ANSWER),
-    Action("line", "why line", "search", "why another line is not recalled: type PATH:LINE", "Other line", ANSWER),
+    Action("line", "why line", "search", "why another line is not recalled: its place, or words", "Other line", ANSWER),
     Action(
         "vote",
         "judge",
@@ -444,7 +444,9 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("open", "do", "side_by_side", "read the note at the cited lines, or make the index a profile needs", "Read"),
     Action("open", "do", "injected", "type a message; on an entry, read it in its note", "Message"),
     Action("open", "do", "compare_qmd", "read the note at the cited lines; ask both a saved query", "Read"),
-    Action("line", "why line", "compare_qmd", "why either lacks another line: type PATH:LINE", "Other line", ENGINE),
+    Action(
+        "line", "why line", "compare_qmd", "why either lacks another line: its place, or words", "Other line", ENGINE
+    ),
     Action("saved", "go queries", "compare_qmd", "both over every saved query, or one query again", "Saved", ENGINE),
     Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
     Action("open", "do", "scatter", "read the note at this chunk", "Read", palette=False),

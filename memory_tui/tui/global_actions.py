@@ -226,37 +226,49 @@ class GlobalActions(App[int]):
 
     def do_ask(self) -> None:
         """Go to the query box."""
-        self.switch_mode("search")
-        self.key_queue.when_drawn(self._focus_query)
 
-    def _focus_query(self) -> None:
-        for box in self.screen.query("#query"):
-            box.focus()
+        def focus() -> None:
+            for box in self.screen.query("#query"):
+                box.focus()
+
+        self._go_to("search", focus)
+
+    def _go_to(self, mode: str, then: Callable[[], object] | None = None) -> None:
+        """Go to a numbered view, and leave what lies over it; text that is not saved stays in front."""
+        self.switch_mode(mode)
+
+        def uncover() -> None:
+            while self.view is not None and len(self.screen_stack) > 1 and not getattr(self.view, "unsaved", False):
+                self.pop_screen()
+            if then is not None:
+                then()
+
+        self.key_queue.when_drawn(uncover)
 
     def do_browse(self) -> None:
         """View 1."""
-        self.switch_mode("browse")
+        self._go_to("browse")
 
     def do_search(self) -> None:
         """View 2."""
-        self.switch_mode("search")
+        self._go_to("search")
 
     def do_index(self) -> None:
         """View 3."""
-        self.switch_mode("index")
+        self._go_to("index")
 
     def do_inbox(self) -> None:
         """View 4."""
-        self.switch_mode("inbox")
+        self._go_to("inbox")
         self.step_done("inbox")
 
     def do_map(self) -> None:
         """View 5."""
-        self.switch_mode("map")
+        self._go_to("map")
 
     def do_agents(self) -> None:
         """View 6."""
-        self.switch_mode("agents")
+        self._go_to("agents")
 
     def do_backend(self) -> None:
         """Let QMD answer, after an agreement where a file names the program; or the built-in index again."""
@@ -343,18 +355,14 @@ class GlobalActions(App[int]):
         """Ask `question` in the search view, in front of what lies over it, and say `sentence` there."""
         from memory_tui.tui.views.search.search_view import SearchView
 
-        self.switch_mode("search")
-
         def go() -> None:
-            while self.view is not None and self.view.PLACE != "search" and not getattr(self.view, "unsaved", False):
-                self.pop_screen()
             if isinstance(self.view, SearchView):
                 self.view.ask_again(question)
                 self.show_message(sentence)
             else:
                 self.show_message(f"Your text is not saved yet. Press {key_of('save')}, then ask again.")
 
-        self.key_queue.when_drawn(go)
+        self._go_to("search", go)
 
     def do_theme(self) -> None:
         """Choose colours."""

@@ -4,5 +4,4 @@
 - evaluate: An evaluation asks saved queries once, then measures them under any settings. -> score
 - judgments: Judgments say which lines answer a saved query. -> Notebook
 - knob_search: The knob search finds settings on one half of the judgments, then tests them on the other. -> tune
-- metrics: Metrics of an answer. -> measure
 """

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import LabelError
@@ -16,9 +19,7 @@ from memory_tui.explain.why_not import subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef
-from memory_tui.tune import metrics
-from memory_tui.tune.judgments import Notebook, Query
-from memory_tui.tune.metrics import Gain, Scores
+from memory_tui.tune.judgments import WRONG, Notebook, Query
 
 Ask = Callable[[str], Evidence]
 Progress = Callable[[int, int], None]
@@ -143,8 +144,8 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: 
     rows = []
     for case in cases:
         hits = case.hits(settings)
-        rows.append(Measured(case.query, metrics.measure(case.query, hits), hits))
-    return Scorecard(tuple(rows), metrics.mean([row.scores for row in rows]), unjudged, absent)
+        rows.append(Measured(case.query, measure(case.query, hits), hits))
+    return Scorecard(tuple(rows), mean([row.scores for row in rows]), unjudged, absent)
 
 
 def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
@@ -152,7 +153,7 @@ def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
     asked = [case for case in cases if case.query.relevant]
 
     def recall(under: Settings) -> list[float]:
-        return [metrics.measure(case.query, case.hits(under))["recall"] for case in asked]
+        return [measure(case.query, case.hits(under))["recall"] for case in asked]
 
     before = recall(settings)
 
@@ -168,13 +169,10 @@ def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreC
     """Two measurements by question; those that only one of them has are counted, not compared."""
     both = [text for text in after if text in before]
     changes = tuple(QueryChange(text, before[text], after[text]) for text in both)
-    gains = {
-        name: metrics.gain([c.before[name] for c in changes], [c.after[name] for c in changes])
-        for name in metrics.NAMES
-    }
+    gains = {name: gain([c.before[name] for c in changes], [c.after[name] for c in changes]) for name in NAMES}
     return ScoreComparison(
-        metrics.mean([c.before for c in changes]),
-        metrics.mean([c.after for c in changes]),
+        mean([c.before for c in changes]),
+        mean([c.after for c in changes]),
         gains,
         changes,
         len(before.keys() ^ after.keys()),
@@ -189,9 +187,7 @@ def by_question(card: Scorecard) -> dict[str, Scores]:
 def restored(data: Any) -> dict[str, Scores]:  # noqa: ANN401 - JSON of unknown origin
     """The metrics by question of an earlier evaluation, from its JSON. Raises LabelError."""
     try:
-        return {
-            str(row["query"]): {name: float(row["metrics"][name]) for name in metrics.NAMES} for row in data["queries"]
-        }
+        return {str(row["query"]): {name: float(row["metrics"][name]) for name in NAMES} for row in data["queries"]}
     except (KeyError, TypeError, ValueError) as error:
         raise LabelError(
             f"The baseline is not the JSON of an evaluation: {error}.", "Make one with memory-tui eval --json."
@@ -228,8 +224,8 @@ def rivals(cases: Sequence[Case], settings: Settings, with_profile: Callable[[st
         found.append(
             Rival(
                 name,
-                {metric: metrics.gain(zero, card.column(metric)) for metric in TABLE_METRICS},
-                {metric: metrics.gain(card.column(metric), cards[in_force].column(metric)) for metric in TABLE_METRICS},
+                {metric: gain(zero, card.column(metric)) for metric in TABLE_METRICS},
+                {metric: gain(card.column(metric), cards[in_force].column(metric)) for metric in TABLE_METRICS},
             )
         )
     return tuple(found)
@@ -255,7 +251,7 @@ def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
     found = []
     for name, floor in floors.items():
         value = means[name]
-        if (value > floor + _SAME) if name in metrics.COSTS else (value < floor - _SAME):
+        if (value > floor + _SAME) if name in COSTS else (value < floor - _SAME):
             found.append(Shortfall(name, value, floor))
     return found
 
@@ -267,3 +263,81 @@ def regressions(found: ScoreComparison, tolerance: float = 0.0) -> list[Shortfal
         for name in ("recall", "mrr@10", "ndcg@10")
         if found.changes and found.after[name] < found.before[name] - tolerance - _SAME
     ]
+
+
+DEPTHS = (1, 3, 6, 10, 20)
+NAMES: tuple[str, ...] = (*(f"recall@{k}" for k in DEPTHS), "recall", "mrr@10", "ndcg@10", "noise", "wrong")
+"""Every metric. `recall` counts all hits that are given, `noise` those of them that hold no right line, `wrong` those
+marked wrong; of these two less is better."""
+COSTS = frozenset({"noise", "wrong"})
+_CUT = 10
+
+Scores = Mapping[str, float]
+
+
+def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
+    """The metrics of one answer.
+
+    A hit is right when it holds a line of a grade above 0. nDCG counts novelty: a hit gains the grades of the lines
+    that no hit before it held, and the ideal has one line a rank. Without a right line (unanswerable) all but noise
+    and wrong are 1 for an empty answer and 0 for any other.
+    """
+    grades = {(label.path, label.line): label.grade for label in query.relevant}
+    noise = float(sum((query.grade(hit) or WRONG) == WRONG for hit in hits))
+    wrong = float(sum(query.grade(hit) == WRONG for hit in hits))
+    if not grades:
+        good = 0.0 if hits else 1.0
+        return {**dict.fromkeys(NAMES, good), "noise": noise, "wrong": wrong}
+    seen: set[tuple[str, int]] = set()
+    covered, first, gain = [], 0, 0.0
+    for place, hit in enumerate(hits, 1):
+        held = {at for at in grades if at[0] == hit.path and hit.start_line <= at[1] <= hit.end_line}
+        first = first or (place if held else 0)
+        if place <= _CUT:
+            gain += sum(grades[at] for at in held - seen) / math.log2(place + 1)
+        seen |= held
+        covered.append(len(seen) / len(grades))
+    ideal = sum(
+        grade / math.log2(place + 1) for place, grade in enumerate(sorted(grades.values(), reverse=True)[:_CUT], 1)
+    )
+    whole = covered[-1] if covered else 0.0
+    return {
+        **{f"recall@{k}": covered[min(k, len(covered)) - 1] if covered else 0.0 for k in DEPTHS},
+        "recall": whole,
+        "mrr@10": 1 / first if 0 < first <= _CUT else 0.0,
+        "ndcg@10": min(1.0, gain / ideal),
+        "noise": noise,
+        "wrong": wrong,
+    }
+
+
+def mean(scores: Sequence[Scores]) -> Scores:
+    """Each metric's mean over questions; empty without any."""
+    return {name: sum(one[name] for one in scores) / len(scores) for name in NAMES} if scores else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A mean difference per question, and the 95 % interval of it by resampling the questions."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval leaves no doubt that there is a difference."""
+        return self.low > 0 or self.high < 0
+
+
+RESAMPLES = 2000
+
+
+def gain(before: Sequence[float], after: Sequence[float], seed: int = 1) -> Gain:
+    """How much better `after` is than `before`, question by question (paired bootstrap, percentiles)."""
+    differences = np.array(after) - np.array(before)
+    if not len(differences):
+        return Gain(0.0, 0.0, 0.0)
+    picks = np.random.default_rng(seed).integers(0, len(differences), (RESAMPLES, len(differences)))
+    low, high = np.percentile(differences[picks].mean(axis=1), [2.5, 97.5])
+    return Gain(float(differences.mean()), float(low), float(high))

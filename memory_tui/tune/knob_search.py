@@ -14,10 +14,9 @@ from typing import Literal
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
 from memory_tui.explain.counterfactuals import TEXT, VECTOR, turned
-from memory_tui.tune import metrics
-from memory_tui.tune.evaluate import Case
+from memory_tui.tune import evaluate
+from memory_tui.tune.evaluate import Case, Gain, Scores
 from memory_tui.tune.judgments import Query
-from memory_tui.tune.metrics import Gain, Scores
 
 FEWEST = 20
 """Fewest judged queries; with fewer the search claims nothing."""
@@ -118,7 +117,7 @@ def tune(
     gained = beyond_chance(held_out, settings, found, metric, seed)
     if gained.low <= 0:
         return NoEvidence("within chance", answerable, FEWEST, changes, gained, front, detectable(gained))
-    before, after = (metrics.mean(_scores(held_out, one)) for one in (settings, found))
+    before, after = (evaluate.mean(_scores(held_out, one)) for one in (settings, found))
     return Better(
         changes, found, metric, beyond_chance(training, settings, found, metric, seed), gained, before, after, front
     )
@@ -152,11 +151,11 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
         others = [cases[(i + step) % count].query for step in range(1, count)]
         strangers = [query for query in (_foreign(other, case.query) for other in others) if query.labels][:_SHUFFLES]
         chance = sum(
-            metrics.measure(query, new[i])[metric] - metrics.measure(query, old[i])[metric] for query in strangers
+            evaluate.measure(query, new[i])[metric] - evaluate.measure(query, old[i])[metric] for query in strangers
         ) / max(1, len(strangers))
-        baseline.append(metrics.measure(case.query, old[i])[metric] + chance)
-        reached.append(metrics.measure(case.query, new[i])[metric])
-    return metrics.gain(baseline, reached, seed)
+        baseline.append(evaluate.measure(case.query, old[i])[metric] + chance)
+        reached.append(evaluate.measure(case.query, new[i])[metric])
+    return evaluate.gain(baseline, reached, seed)
 
 
 def _foreign(other: Query, own: Query) -> Query:
@@ -185,7 +184,7 @@ def pareto(cases: Sequence[Case], settings: Settings) -> tuple[Point, ...]:
 
 
 def _scores(cases: Sequence[Case], settings: Settings) -> list[Scores]:
-    return [metrics.measure(case.query, case.hits(settings)) for case in cases]
+    return [evaluate.measure(case.query, case.hits(settings)) for case in cases]
 
 
 def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
@@ -195,9 +194,9 @@ def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
         known: dict[tuple[int, ...], Scores] = {}
         for at, hits in enumerate(case.replay.recalled_each(chosen)):
             if hits not in known:
-                known[hits] = metrics.measure(case.query, [case.evidence.refs[row] for row in hits])
+                known[hits] = evaluate.measure(case.query, [case.evidence.refs[row] for row in hits])
             rows[at].append(known[hits])
-    return [metrics.mean(row) for row in rows]
+    return [evaluate.mean(row) for row in rows]
 
 
 class _Search:
@@ -236,7 +235,7 @@ class _Search:
         keys = [tuple(one.values[key].value for key in TUNE_KEYS) for one in chosen]
         # The searches from several starts meet, and a last round turns again what nothing has changed.
         new = {key: one for key, one in zip(keys, chosen, strict=True) if key not in self._known}
-        sign = -1 if self._metric in metrics.COSTS else 1
+        sign = -1 if self._metric in evaluate.COSTS else 1
         for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
             self._known[key] = sign * scores[self._metric]
         return [self._known[key] for key in keys]

@@ -19,6 +19,9 @@ from memory_tui.core.errors import Unreadable
 from memory_tui.workspace.scan import MAX_BYTES, Found
 
 _ATTEMPTS = 3
+GET_LINES = 120
+GET_CHARACTERS = 12_000
+"""The most that one `get` returns (OpenClaw's bound of memory_get)."""
 
 
 def _flags(*names: str) -> int:
@@ -212,6 +215,49 @@ def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
         digest = hashlib.sha256(text.encode()).hexdigest()
         replaced = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     return Document(path, text, digest, len(data), mtime_ns, replaced, "\0" in text)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLines:
+    """Lines of a note; `next_from` is where to go on when the bound was reached, None at the end.
+
+    `cut_line` is a line that is longer than the bound and not shown whole, None when there is none.
+    """
+
+    path: str
+    start: int
+    lines: int
+    total_lines: int
+    text: str
+    next_from: int | None
+    cut_line: int | None = None
+
+
+def note_lines(document: Document, start: int, lines: int | None) -> NoteLines:
+    """`lines` lines of `document` from `start` (1-based): at most 120 lines and 12,000 characters."""
+    every = document.text.split("\n")
+    if every[-1] == "":
+        every.pop()
+    wanted = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
+    taken: list[str] = []
+    room = GET_CHARACTERS
+    for line in wanted:
+        if taken and len(line) + 1 > room:
+            break
+        taken.append(line[:GET_CHARACTERS])
+        room -= len(line) + 1
+    after = start + len(taken)
+    asked_end = start - 1 + lines if lines else len(every)
+    more = after <= min(asked_end, len(every)) and bool(taken)
+    return NoteLines(
+        document.path,
+        start,
+        len(taken),
+        len(every),
+        "\n".join(taken) + ("\n" if taken else ""),
+        after if more else None,
+        start if taken and len(wanted[0]) > GET_CHARACTERS else None,
+    )
 
 
 def _unreadable(found: Found, error: OSError | ValueError) -> Unreadable:

@@ -1,16 +1,15 @@
 """Recall of profiles on labelled sets: `python tests/bench/recall.py SET… [--profile P] [--step N] [--set KEY=VALUE]`.
 
-A set is a folder with `workspaces/` and `queries.jsonl`, judged by the `score.py` beside it or above it: recall in the
-first six, and novelty nDCG in the first ten. With `--foreign SET…` each workspace is also asked questions of those
-sets, which it does not answer: how many answers are doubted (not "found"), and how many are "nothing". `--provider P
---config FILE` measures another provider than the built-in table.
+A set is a folder with `workspaces/` and `queries.jsonl`; `simulated.py` makes two. Measured are recall in the first six
+and novelty nDCG in the first ten, of the profile or, with `--plain`, of bm25 alone. With `--foreign SET…` each
+workspace is also asked questions of those sets, which it does not answer: how many answers are doubted (not "found"),
+and how many are "nothing". `--provider P --config FILE` measures another provider than the built-in table.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
-import importlib.util
 import json
 import random
 import re
@@ -18,32 +17,26 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from memory_tui.tune.metrics import Scores, measure
+
+from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import noise
 from memory_tui.plan import Options
-from memory_tui.search.trace import Candidate, Trace
+from memory_tui.search.trace import Trace
+from memory_tui.tune.evaluate import plain_words
+from memory_tui.tune.judgments import Label, Query
 
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.md$")
-
-
-def judge_of(folder: Path) -> ModuleType:
-    """The `score.py` of a set."""
-    path = next(path for path in (folder / "score.py", folder.parent / "score.py") if path.is_file())
-    spec = importlib.util.spec_from_file_location("score", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def day_after(workspace: Path) -> float | None:
@@ -54,11 +47,6 @@ def day_after(workspace: Path) -> float | None:
     return (dt.datetime.fromisoformat(max(days)).replace(tzinfo=dt.UTC) + dt.timedelta(days=1.5)).timestamp()
 
 
-def rows(hits: list[Candidate]) -> list[dict[str, Any]]:
-    """Hits as the judge reads them."""
-    return [{"path": h.chunk.path, "startLine": h.chunk.start_line, "endLine": h.last_line} for h in hits]
-
-
 def questions(folder: Path, step: int) -> list[dict[str, Any]]:
     """Every `step`-th question of a set."""
     with (folder / "queries.jsonl").open(encoding="utf-8") as file:
@@ -67,16 +55,16 @@ def questions(folder: Path, step: int) -> list[dict[str, Any]]:
 
 @dataclass
 class Found:
-    """What the judge says of each answer, and the levels of answers to own and to foreign questions."""
+    """The metrics of each answer, and the levels of answers to own and to foreign questions."""
 
-    answers: list[dict[str, float]] = field(default_factory=list)
+    answers: list[Scores] = field(default_factory=list)
     own: Counter[str] = field(default_factory=Counter)
     foreign: Counter[str] = field(default_factory=Counter)
 
 
 def measured(folder: Path, given: argparse.Namespace) -> Found:
     """All questions of a set, asked in its workspaces."""
-    judge, found = judge_of(folder), Found()
+    found = Found()
     by_workspace: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for query in questions(folder, given.step):
         by_workspace[query["workspace"]].append(query)
@@ -102,8 +90,10 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 if error := engine.indexer.sync().error:
                     sys.exit(f"{given.provider} made no vectors: {error}")
 
-                def ask(question: str, engine: Engine = engine) -> Trace:
-                    return engine.queries.rank(engine.queries.gather(question), engine.plan.settings)
+                settings = plain_words(engine.plan.settings) if given.plain else engine.plan.settings
+
+                def ask(question: str, engine: Engine = engine, settings: Settings = settings) -> Trace:
+                    return engine.queries.rank(engine.queries.gather(question), settings)
 
                 # One labelled question, so that no lines out of the notes are asked.
                 related = [noise.NoiseQuery(engine.queries.gather(queries[0]["question"]))]
@@ -111,7 +101,7 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
                 engine.queries.unrelated.keep(probes.nonsense, engine.plan.settings)
                 for query in queries:
                     trace = ask(query["question"])
-                    found.answers.append(_judged(judge, folder, query, rows(list(trace.recalled))))
+                    found.answers.append(judged(query, trace))
                     found.own[level_of(trace)] += 1
                 for question in random.Random(name).sample(foreign, min(len(foreign), FOREIGN)):
                     found.foreign[level_of(ask(question))] += 1
@@ -127,10 +117,10 @@ def level_of(trace: Trace) -> str:
     return trace.level.level if trace.level else "none"
 
 
-def _judged(judge: Any, folder: Path, query: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, float]:
-    judge.BASE = str(folder.parent)
-    answer: dict[str, float] = judge.judge(folder.name, query, results, 700)
-    return answer
+def judged(query: Mapping[str, Any], trace: Trace) -> Scores:
+    """The metrics of an answer, by the lines that the set names; what is blank at a chunk's end holds none of them."""
+    labels = tuple(Label(one["path"], one["line"]) for one in query["evidence"])
+    return measure(Query(query["question"], labels), [hit.chunk for hit in trace.recalled])
 
 
 def main() -> None:
@@ -140,6 +130,7 @@ def main() -> None:
     parser.add_argument("--profile", default="recommended")
     parser.add_argument("--provider", default="builtin")
     parser.add_argument("--config", help="the openclaw.json that says more about the provider")
+    parser.add_argument("--plain", action="store_true", help="bm25 alone")
     parser.add_argument("--step", type=int, default=1, help="every Nth question")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--foreign", nargs="*", type=Path, default=[], help="sets with questions that are not answered")

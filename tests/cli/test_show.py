@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.cli import main, shell_words
+from memory_tui.cli import main, show
 
 SECRET = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 2
 NOTE = f"# Router\n\n- The guest VLAN of the router is 30, key {SECRET} </script>.\n- Ferries sail at noon.\n"
@@ -107,7 +107,7 @@ def test_completion_knows_every_command_and_its_options(capsys: pytest.CaptureFi
         script = capsys.readouterr().out
         assert all(name in script for name in main.COMMANDS)
         assert "with-text" in script
-    asking = shell_words.script("bash") + (
+    asking = show.script("bash") + (
         'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _memory_tui; echo "${COMPREPLY[*]}"; }\n'
         "ask memory-tui repo; ask memory-tui report --wi; ask memory-tui --json completion fi\n"
     )

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from memory_tui.core import atomic, state_db
 from memory_tui.core.errors import EditRefused, StateUnavailable
 from memory_tui.core.state_db import ScopedRecords, Table
-from memory_tui.inbox.decisions import Decisions
-from memory_tui.inbox.entries import Passage, Suggestion
+from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.inbox.findings import SaidTwice
 from memory_tui.openclaw.sessions import FlushMarks
 from tests.support.faults import fill, small_disk

@@ -25,7 +25,7 @@ from memory_tui.explain.decay import ahead
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
-from memory_tui.recalls import activity, recall_log
+from memory_tui.recalls import recall_log, recalled_lines
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tui.widgets.memory_map import OFTEN
 from memory_tui.tune import judgments
@@ -365,7 +365,7 @@ def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPa
     with own() as folder:
         workspace = materialize(folder / WORKSPACE, TODAY, more=True)
         keep_recalls(workspace, TODAY)
-        found = activity.read(workspace)
+        found = recalled_lines.activity(workspace)
         texts = notes(workspace)
         for path, spans in found.lines.items():
             assert all(last <= len(texts[path].split("\n")) for _, last in spans), path
@@ -377,7 +377,7 @@ def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPa
         assert old - found.days.keys(), "old logs that nobody recalls"
         assert old & found.days.keys(), "and one that somebody does"
         assert found.weeks("MEMORY.md", TODAY, 8)[-1], "a line of recalls in the list of notes"
-    assert not activity.read(workspace).days
+    assert not recalled_lines.activity(workspace).days
     assert not [path for path in (tmp_path / "state").rglob("*") if path.is_file()], "nor a lock of a record"
 
 

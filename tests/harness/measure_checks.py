@@ -22,7 +22,7 @@ from memory_tui.search.answer_level import AnswerLevel
 from memory_tui.search.passages import IRREGULAR, stems_of
 from memory_tui.search.rank import rank
 from memory_tui.search.second_stage import CANDIDATES
-from memory_tui.tune import evaluate, knob_search, metrics
+from memory_tui.tune import evaluate, knob_search
 from memory_tui.tune.evaluate import QueryChange, Rival, Shortfall
 from memory_tui.tune.judgments import Label, Query
 from memory_tui.tune.knob_search import Better, NoEvidence
@@ -206,16 +206,16 @@ class TuneCase(Case):
     other: Settings | None = None
     metric: str = "ndcg@10"
     name: str = ""
-    known: dict[int, tuple[Settings, dict[str, metrics.Scores]]] = field(default_factory=dict)
+    known: dict[int, tuple[Settings, dict[str, evaluate.Scores]]] = field(default_factory=dict)
     """By the identity of settings, which stay: their scores."""
 
-    def scores(self, settings: Settings) -> dict[str, metrics.Scores]:
+    def scores(self, settings: Settings) -> dict[str, evaluate.Scores]:
         """By question, by whole rankings."""
         if id(settings) not in self.known:
             engine, found = self.world.engine, {}
             for one in self.cases:
                 trace = rank(engine.queries.gather(one.query.text), settings)
-                found[one.query.text] = metrics.measure(one.query, [hit.chunk for hit in trace.recalled])
+                found[one.query.text] = evaluate.measure(one.query, [hit.chunk for hit in trace.recalled])
             self.known[id(settings)] = settings, found
         return self.known[id(settings)][1]
 
@@ -229,7 +229,7 @@ class TuneCase(Case):
 def _query_change(claim: QueryChange, case: TuneCase) -> None:
     assert case.other is not None
     before, after = case.scores(case.settings)[claim.text], case.scores(case.other)[claim.text]
-    for name in metrics.NAMES:
+    for name in evaluate.NAMES:
         assert abs(claim.before[name] - before[name]) < 1e-9
         assert abs(claim.after[name] - after[name]) < 1e-9
     assert claim.broke == (after["recall"] < before["recall"])
@@ -243,7 +243,7 @@ def _measured(claim: evaluate.Measured, case: TuneCase) -> None:
     assert [hit.citation for hit in claim.hits] == [hit.citation for hit in hits]
     right = {(one.path, one.line) for one in query.relevant}
     held = [{one for one in right if one[0] == hit.path and hit.start_line <= one[1] <= hit.end_line} for hit in hits]
-    for depth in metrics.DEPTHS:
+    for depth in evaluate.DEPTHS:
         found = set().union(*held[:depth])
         assert abs(claim.scores[f"recall@{depth}"] - len(found) / len(right)) < 1e-9
     first = next((place for place, own in enumerate(held[:10], 1) if own), 0)
@@ -286,7 +286,7 @@ def _rival(claim: Rival, case: TuneCase) -> None:
 @checks(Shortfall)
 def _shortfall(claim: Shortfall, case: TuneCase) -> None:
     assert abs(case.mean(case.settings, claim.metric) - claim.value) < 1e-9
-    assert claim.value > claim.bound if claim.metric in metrics.COSTS else claim.value < claim.bound
+    assert claim.value > claim.bound if claim.metric in evaluate.COSTS else claim.value < claim.bound
 
 
 @checks(Better)

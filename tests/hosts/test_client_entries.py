@@ -13,7 +13,7 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.config.load import parse
-from memory_tui.hosts import claude_code, client_entries
+from memory_tui.hosts import claude_code, connection
 
 AWKWARD = "no\"tes 'x' ü\x7f"
 
@@ -106,9 +106,9 @@ def test_the_first_line_for_claude_code_is_its_own_command(printed: Callable[...
     assert shlex.split(line)[:5] == ["claude", "mcp", "add", "memory", "--"]
 
 
-@pytest.mark.parametrize("client", client_entries.CLIENTS)
+@pytest.mark.parametrize("client", connection.CLIENTS)
 def test_odd_characters_survive_every_format(client: str) -> None:
-    text = client_entries.entry(client, ["--workspace", AWKWARD])
+    text = connection.entry(client, ["--workspace", AWKWARD])
     read = tomllib.loads(text)["mcp_servers"]["memory"] if client == "codex" else None
     if read is None:
         found = json.loads(without_comments(text))

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.hosts.server_arguments import of_agent, options_of, words_of
+from memory_tui.hosts.wiring import of_agent, options_of, words_of
 from memory_tui.plan import Options
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0~"), min_size=1, max_size=12)

@@ -174,6 +174,25 @@ def test_the_token_goes_to_the_first_host_only(shelf: Shelf, background: Backgro
     assert sent == {"/some/repo/resolve/main/tiny.gguf": "Bearer hf_secret", "/files/tiny.gguf": None}
 
 
+@pytest.mark.parametrize("leads_to", ["file://", "ftp://127.0.0.1", "http://127.0.0.1/\x1b[31m", "//["])
+def test_a_redirect_out_of_the_web_is_not_followed(
+    shelf: Shelf, background: Background, tmp_path: Path, leads_to: str
+) -> None:
+    shelf.leads_to = leads_to + str(tmp_path)
+    (tmp_path / "tiny.gguf").write_bytes(MODEL)
+    with pytest.raises(ProviderFailure, match=r"no address of the web|fetched from"):
+        get(background, URI, shelf, tmp_path / "models")
+    assert not list((tmp_path / "models").glob("*"))
+
+
+@pytest.mark.parametrize("size", ["9" * 5000, "\xb2", "-1"], ids=["long", "superscript", "negative"])
+def test_a_size_that_is_none_counts_as_not_told(
+    shelf: Shelf, background: Background, tmp_path: Path, size: str
+) -> None:
+    shelf.size = size
+    assert get(background, URI, shelf, tmp_path).read_bytes() == MODEL
+
+
 @pytest.mark.parametrize("text", ["hf:user/repo", "hf:user/repo/file.bin", "hf:a/b/c/../../x", "hf:"])
 def test_a_uri_that_names_no_file_is_explained(text: str) -> None:
     with pytest.raises(ProviderFailure, match="names no model file") as caught:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
-from memory_tui.recalls import activity, recall_log, recalled_lines
+from memory_tui.recalls import recall_log, recalled_lines
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 
 NOON = dt.datetime(2026, 3, 20, 12).timestamp()
@@ -13,7 +13,7 @@ DAY = 86_400
 
 
 def test_both_records_count_by_note_and_day(tmp_path: Path) -> None:
-    assert activity.read(tmp_path) == activity.Activity(), "nothing was recorded"
+    assert recalled_lines.activity(tmp_path) == recalled_lines.Activity(), "nothing was recorded"
     marks = recalled_lines.marks_path(tmp_path)
     recalled_lines.append(marks, [("a.md", 1, 2), ("a.md", 8, 9), ("b.md", 1, 1)], NOON - 8 * DAY)
     recalled_lines.append(marks, [("a.md", 1, 2)], NOON)
@@ -23,7 +23,7 @@ def test_both_records_count_by_note_and_day(tmp_path: Path) -> None:
     recall_log.append_recall(
         recall_log.recall_log_path(tmp_path), RecallEntry("memory_search", "who", NOON, hits=(hit, hit))
     )
-    found = activity.read(tmp_path)
+    found = recalled_lines.activity(tmp_path)
     today = dt.date(2026, 3, 20)
     assert found.since == dt.date(2026, 3, 12)
     assert (found.count("a.md"), found.count("b.md"), found.count("c.md")) == (3, 1, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pytest
 from memory_tui.cli.main import main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search import corpus_file
+from memory_tui.search import corpus_file, postings_file
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.index_in_memory import Dates
 from tests.support.stores import SqliteMade, cut_note, vectors_for
@@ -181,3 +182,51 @@ def test_a_command_that_indexes_makes_it(tmp_path: Path) -> None:
     with Engine.open(options) as engine, engine.queries.reader() as store, engine.queries.state(store) as known:
         assert known.corpus.mapped
         assert len(known.corpus) == 2
+
+
+def test_a_file_that_is_cut_short_while_it_is_mapped_ends_no_process(made: SqliteMade, tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite.corpus"
+    write(made, "a", 1)
+    with made.reader() as store:
+        corpus_file.save(path, Corpus.load(store))
+        corpus = corpus_file.load(path, store)
+        assert corpus is not None
+        os.truncate(path, 100)
+        assert_same(corpus.refresh(store), Corpus.load(store))
+
+
+def test_an_older_index_that_was_put_back_gets_no_file_of_what_came_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written next gets the numbers of what is gone, and the files would take the one for the other."""
+    monkeypatch.setattr(postings_file, "LEAST", 1)
+    index, notes = tmp_path / "i.sqlite", tmp_path / "notes" / "memory"
+    notes.mkdir(parents=True)
+    said = ["--workspace", str(notes.parent), "--index", str(index), "--provider", "scripted"]
+
+    def indexed(name: str, text: str) -> None:
+        (notes / f"{name}.md").write_text(f"{text}\n" * 30)
+        assert main(["index", *said]) == 0
+
+    indexed("0", "gardens")
+    for path in (corpus_file.path_of(index), postings_file.path_of(index)):
+        path.unlink()
+    before = {path: path.read_bytes() for path in tmp_path.glob("i.sqlite*")}
+    indexed("1", "roses")
+    (notes / "1.md").unlink()
+    for path, data in before.items():
+        path.write_bytes(data)
+    killed = tmp_path / ".i.sqlite.corpus.1-1.part"
+    killed.write_bytes(bytes(9))
+    options = Options(workspace=str(notes.parent), index=str(index), provider="scripted")
+    with Engine.open(options) as engine:
+        for name in "234":
+            (notes / f"{name}.md").write_text(f"oaks {name}\n" * 30)
+            engine.indexer.sync()
+        assert not killed.exists(), "nor is half a file left that a killed process wrote"
+        with engine.queries.reader() as store, engine.queries.state(store) as known:
+            assert_same(known.corpus, Corpus.load(store))
+            assert known.lists is not None
+            for word in ("roses", "oaks"):
+                ours = known.lists.match(store.words, [word], "plain", "any")
+                assert ours.rowids.tolist() == store.words.match([word], "plain", "any").rowids.tolist()

@@ -120,10 +120,20 @@ def test_a_file_that_does_not_fit_is_of_no_use(made: SqliteMade, saved: Path, da
     assert_as_fts5(lists, made, random.Random(1))
 
 
-def test_a_damaged_word_is_read_by_fts5_until_the_file_is_written_anew(made: SqliteMade, saved: Path) -> None:
+@pytest.mark.parametrize("damage", ["zeros", "swapped"])
+def test_a_damaged_word_is_read_by_fts5_until_the_file_is_written_anew(
+    made: SqliteMade, saved: Path, damage: str
+) -> None:
     whole = saved.read_bytes()
     data = bytearray(whole)
-    data[4096:4200] = bytes(104)
+    if damage == "zeros":
+        data[4096:4200] = bytes(104)
+    else:
+        # The numbers of two chunks changed places.
+        with made.reader() as store:
+            tables = PostingLists.of(store, made.path)._saved._tables["plain"]  # type: ignore[union-attr]
+        at = int(tables.begins[tables.counts.argmax()])
+        data[at : at + 8] = data[at + 4 : at + 8] + data[at : at + 4]
     saved.write_bytes(data)
     with made.reader() as store:
         lists = PostingLists.of(store, made.path)

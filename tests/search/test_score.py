@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.search import formulas
+from memory_tui.search.corpus import products, products_of_each
 from memory_tui.search.score import Similarity
 
 
@@ -117,3 +118,27 @@ def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
             ]
             assert worth[0] == pytest.approx(worth[1], abs=1e-9)
             break
+
+
+@given(st.integers(0, 2_100), st.integers(0, 4), st.sampled_from([1, 3, 32, 256]), st.integers(0, 99))
+def test_vectors_compared_together_give_what_each_gives_alone(rows: int, asked: int, dims: int, seed: int) -> None:
+    """To the last bit, around the sizes of blocks too: a replay must rank as the question did."""
+    some = np.random.default_rng(seed)
+    index, vectors = (some.standard_normal((count, dims), dtype=np.float32) for count in (rows, asked))
+    together = products_of_each(index, vectors)
+    assert together.shape == (asked, rows)
+    assert all(np.array_equal(own, products(index, one)) for own, one in zip(together, vectors, strict=True))
+
+
+@given(st.integers(0, 40), st.sampled_from([1, 2, 7, 32, 256]), st.integers(0, 99))
+def test_a_cosine_is_summed_in_the_order_of_its_numbers(rows: int, dims: int, seed: int) -> None:
+    """Number by number in single precision, as sqlite-vec does, however many vectors are compared."""
+    some = np.random.default_rng(seed)
+    vectors, query = some.standard_normal((rows, dims), dtype=np.float32), some.standard_normal(dims, dtype=np.float32)
+
+    def total(numbers: np.ndarray) -> float:
+        return float(np.add.accumulate(numbers, dtype=np.float32)[-1])
+
+    for found, own in zip(formulas.cosine(vectors, query).tolist(), vectors, strict=True):
+        lengths = math.sqrt(total(own * own)) * math.sqrt(total(query * query))
+        assert found == 1.0 - float(np.float32(1.0 - total(own * query) / lengths))

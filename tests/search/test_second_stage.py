@@ -316,8 +316,8 @@ def test_a_text_is_cut_alike_whatever_was_cut_before(remembered: int, monkeypatc
         for at, one in zip(own, passages.cut([texts[at] for at in own], table), strict=True):
             lines = texts[at].split("\n")
             for place, line in enumerate(one.lines.tolist()):
-                stems = one.stems[one.stem_from[place] : one.stem_from[place + 1]]
-                ids = one.ids[one.id_from[place] : one.id_from[place + 1]]
+                stems = np.split(one.stems, np.cumsum(one.stem_counts))[place]
+                ids = np.split(one.ids, np.cumsum(one.id_counts))[place]
                 segmented = tokens.segmented(lines[line])
                 assert stems.tolist() == passages.stem_keys(passages.stems_in(segmented)).tolist()
                 assert ids.tolist() == list(table.line_ids(lines[line]))

@@ -243,6 +243,8 @@ class Shelf:
 
     files: dict[str, bytes] = field(default_factory=dict)
     checksum: str | None = None
+    leads_to: str = "/files"
+    size: str | None = None
     break_after: int | None = None
     """Bytes of a body after which the connection breaks, once."""
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -267,7 +269,13 @@ class FileHandler(BaseHTTPRequestHandler):
             self._head(404, 0)
         elif "/resolve/" in self.path:
             digest = shelf.checksum or hashlib.sha256(data).hexdigest()
-            self._head(302, 0, Location=f"/files/{name}", X_Linked_Etag=f'"{digest}"', X_Linked_Size=str(len(data)))
+            self._head(
+                302,
+                0,
+                Location=f"{shelf.leads_to}/{name}",
+                X_Linked_Etag=f'"{digest}"',
+                X_Linked_Size=shelf.size or str(len(data)),
+            )
         else:
             self._file(data, self.headers.get("Range", ""))
 

@@ -13,8 +13,7 @@ from memory_tui.core.errors import MemoryTuiError
 from memory_tui.engine.engine import Engine
 from memory_tui.hosts import connection
 from memory_tui.hosts import proof as proofs
-from memory_tui.hosts.server_arguments import options_of
-from memory_tui.hosts.wiring import ServerStart
+from memory_tui.hosts.wiring import ServerStart, options_of
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from memory_tui.inbox.entries import Suggestion
+from memory_tui.inbox.checks import CHECKS, InboxCheck
+from memory_tui.inbox.entries import Passage, Suggestion
+from memory_tui.inbox.findings import NotTrusted
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview, Snooze
 from memory_tui.tui.views.inbox import inbox_view as queue_module
-from memory_tui.tui.views.inbox.inbox_proposal import Suggestions
+from memory_tui.tui.views.inbox.inbox_proposal import READ, VERBS, Shown, Suggestions, entered, written
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.widgets.rowlist import Rows
@@ -213,10 +215,20 @@ def test_what_is_kept_is_gone_until_it_is_taken_back(app: MemoryApp, workspace: 
         assert "stale date" in queue(app)
         await to(pilot, "dead path")
         await press(pilot, "enter")
-        assert "dead path" not in queue(app), "what is proposed of a dead path is to keep it"
+        assert isinstance(app.screen, ReaderView), "nothing is proposed of a dead path: it is read"
+        await press(pilot, "escape")
+        assert "dead path" in queue(app)
         assert files(workspace) == before
 
     drive(app, steps)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.kind)
+def test_enter_decides_nothing_by_itself(check: InboxCheck) -> None:
+    one = Suggestion(check.kind, Passage("MEMORY.md", 1, 1, "x"), NotTrusted("x"), check.actions, "")
+    assert entered(one) in (*VERBS, "edit", READ), "a preview, a dialog or the note"
+    rows = [key for _, key in written(Shown(one), 60) if key is not None]
+    assert {entered(one), *check.actions} == {key[0] for key in rows if isinstance(key, tuple) and key[0] != "place"}
 
 
 @pytest.mark.parametrize(("key", "day"), [("1", "2026-03-21"), ("7", "2026-03-27"), ("3", "2026-04-19")])

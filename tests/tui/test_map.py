@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
@@ -33,10 +34,17 @@ def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) ->
         view = app.screen
         assert isinstance(view, MapView)
         calendar = view.query_one(Calendar)
-        assert "0 recalls" in text_of(app), "the newest note is not among the hits"
-        await press(pilot, "h", "h", "k", "k", "k", "k")
-        assert calendar.day is not None
-        assert calendar.day.isoformat() == "2026-03-02"
+        assert calendar.found is not None
+        days = sorted(calendar.found.days)
+        assert "1 recall " in text_of(app), "it begins where something is, not at the newest note"
+        newest = calendar.day
+        assert newest is not None
+        await press(pilot, "h", "[", "k", "k", "l", "]", "j")
+        assert calendar.day in days, "no step lands on a day without a note"
+        while calendar.day != dt.date(2026, 3, 2):
+            before = calendar.day
+            await press(pilot, "k" if calendar.day > dt.date(2026, 3, 2) else "j")
+            assert abs(days.index(calendar.day) - days.index(before)) == 1
         assert "1 recall " in text_of(app), "what was recalled a moment ago counts"
         await press(pilot, "z", "l")
         assert calendar.counted == "written"
@@ -44,8 +52,10 @@ def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) ->
         assert "1 finding;" in said(app)
         await press(pilot, "enter")
         assert app.screen.query_one(Reader).page.path == "memory/2026-03-02.md"  # type: ignore[union-attr]
-        await press(pilot, "escape", "[", "j", "enter")
-        assert "No note has this day" in said(app)
+        await press(pilot, "escape")
+        calendar.day = days[0] - dt.timedelta(1)
+        await press(pilot, "enter")
+        assert "No note has this day" in said(app), "a click may go there"
 
         await press(pilot, "tab", "m")
         assert isinstance(app.screen, Preview), said(app) + "the log under the cursor is meant without a mark"

@@ -11,7 +11,9 @@ from memory_tui.tui.navigation import NUMBERED
 from memory_tui.tui.views.help import Help
 from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.doctor_view import DoctorView
-from memory_tui.tui.views.notes.browse import ReaderView
+from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
+from memory_tui.tui.views.notes.edit import EditView
+from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.query import QueryInput
 from memory_tui.tui.widgets.status_bars import TabLine, WhichKey
@@ -49,6 +51,23 @@ def test_below_80_columns_a_tab_is_a_letter(app: MemoryApp) -> None:
         assert isinstance(app.screen, InboxView)
 
     drive(app, steps, (60, 20))
+
+
+def test_a_tab_leaves_what_lies_over_its_view_but_no_unsaved_text(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, "router")
+        await press(pilot, "1", "tab", "w")
+        assert isinstance(app.screen, WhyNotView)
+        await press(pilot, "2", "1", "g", "t")
+        assert isinstance(app.screen, BrowseView)
+        await press(pilot, "e", "x")
+        assert isinstance(app.screen, EditView)
+        await pilot.click(TabLine, offset=(tabs(app).index("Search"), 0))
+        await press(pilot, "slash", *"omada", "enter", "1")
+        assert isinstance(app.screen, EditView)
+        assert app.screen.unsaved
+
+    drive(app, steps)
 
 
 def test_tabs_count_files_behind_and_findings(tmp_path: Path) -> None:

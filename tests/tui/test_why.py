@@ -25,7 +25,7 @@ from memory_tui.search.evidence import later
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Recalled, Trace
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.dialogs import Preview, Prompt, path_of
+from memory_tui.tui.views.dialogs import Picker, Preview, Prompt, path_of
 from memory_tui.tui.views.notes.browse import BrowseView
 from memory_tui.tui.views.search.search_view import SearchView
 from memory_tui.tui.views.search.why_not_view import WhyNotView
@@ -491,6 +491,25 @@ def test_a_part_of_a_name_is_completed(app: MemoryApp) -> None:
         await settled(pilot)
         assert isinstance(app.screen, WhyNotView)
         assert "memory/network.md:24-43" in text_of(app)
+
+    drive(app, steps)
+
+
+def test_a_line_is_found_by_words_that_stand_in_it(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "W", *"drawer sticker", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, WhyNotView)
+        assert app.screen.line_in_note() == 10, "one line has both words"
+        await press(pilot, "escape", "W", *"router", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, Picker), "several lines have it"
+        await press(pilot, *"2026", "enter")
+        assert isinstance(app.screen, WhyNotView)
+        await press(pilot, "escape", "W", *"omada zebra", "enter")
+        await settled(pilot)
+        assert "No indexed line holds all words of “omada zebra”." in text_of(app)
 
     drive(app, steps)
 

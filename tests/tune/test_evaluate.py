@@ -15,7 +15,7 @@ from memory_tui.demo import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
-from memory_tui.tune import evaluate, judgments, metrics
+from memory_tui.tune import evaluate, judgments
 
 TODAY = dt.date(2026, 11, 20)
 Run = Callable[..., tuple[int, str, str]]
@@ -90,7 +90,7 @@ def usual(run: Run, place: Path) -> dict[str, Any]:
 def test_the_numbers_are_those_of_real_searches(usual: dict[str, Any], place: Path) -> None:
     found = usual
     assert found["code"] == 0
-    assert set(found["metrics"]) == set(metrics.NAMES)
+    assert set(found["metrics"]) == set(evaluate.NAMES)
     labels = judgments.load(place / "labels.jsonl")
     with Engine.open(
         Options(
@@ -104,7 +104,7 @@ def test_the_numbers_are_those_of_real_searches(usual: dict[str, Any], place: Pa
             assert query is not None
             hits = [c.chunk for c in rank(engine.queries.gather(query.text), engine.plan.settings).recalled]
             assert row["hits"] == [ref.citation for ref in hits]
-            assert row["metrics"] == pytest.approx(metrics.measure(query, hits))
+            assert row["metrics"] == pytest.approx(evaluate.measure(query, hits))
     mean = sum(row["metrics"]["recall"] for row in found["queries"]) / len(found["queries"])
     assert found["metrics"]["recall"] == pytest.approx(mean)
     assert found["questions"] == len(found["queries"]) > 15
@@ -211,8 +211,8 @@ def test_the_notebook_of_the_workspace_is_the_default(run: Run, usual: dict[str,
 
 
 def test_comparing_counts_only_questions_that_both_have() -> None:
-    one = dict.fromkeys(metrics.NAMES, 0.5)
-    two = dict.fromkeys(metrics.NAMES, 0.75)
+    one = dict.fromkeys(evaluate.NAMES, 0.5)
+    two = dict.fromkeys(evaluate.NAMES, 0.75)
     found = evaluate.compare({"a": one, "b": one}, {"b": two, "c": two})
     assert (len(found.changes), found.missing) == (1, 2)
     assert found.gains["recall"].mean == 0.25

@@ -10,7 +10,7 @@ import pytest
 
 from memory_tui.core.settings import BY_KEY
 from memory_tui.render import evaluation
-from memory_tui.tune import metrics
+from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query
 from memory_tui.tune.knob_search import (
@@ -114,7 +114,7 @@ def test_more_hits_are_no_gain_beyond_chance() -> None:
     cases = accidental(1)
     narrow = settings("openclaw-2026.2", minScore=0.8, vectorWeight=1, textWeight=0)
     wide = narrow.set("query.minScore", 0.0, "test")
-    means = [metrics.mean([metrics.measure(case.query, case.hits(one)) for case in cases]) for one in (narrow, wide)]
+    means = [evaluate.mean([evaluate.measure(case.query, case.hits(one)) for case in cases]) for one in (narrow, wide)]
     assert means[1]["recall"] > means[0]["recall"] + 0.05, "by itself it looks like a gain"
     gained = beyond_chance(cases, narrow, wide, "recall", 1)
     assert gained.low < 0 < gained.high
@@ -156,7 +156,7 @@ def test_the_trade_of_recall_and_noise_has_no_point_that_another_beats() -> None
     assert [point.recall for point in front] == sorted({point.recall for point in front})
     for point in front[::3]:
         one = settings(OPENCLAW, vectorWeight=0.5, textWeight=0.5, minScore=point.min_score, maxResults=point.results)
-        mean = metrics.mean([metrics.measure(case.query, case.hits(one)) for case in cases])
+        mean = evaluate.mean([evaluate.measure(case.query, case.hits(one)) for case in cases])
         assert (mean["recall"], mean["noise"]) == (point.recall, point.noise)
 
 
@@ -183,10 +183,10 @@ def test_a_gain_that_is_called_detectable_is_found_four_times_in_five(count: int
     """Questions that differ by chance around a true gain: that of `detectable` is told from none about as often."""
     rng = np.random.default_rng(count)
     none = np.zeros(count)
-    wide = np.mean([detectable(metrics.gain(none, rng.normal(0.0, 0.3, count), seed)) for seed in range(20)])
-    found = [metrics.gain(none, rng.normal(wide, 0.3, count), seed).low > 0 for seed in range(200)]
+    wide = np.mean([detectable(evaluate.gain(none, rng.normal(0.0, 0.3, count), seed)) for seed in range(20)])
+    found = [evaluate.gain(none, rng.normal(wide, 0.3, count), seed).low > 0 for seed in range(200)]
     assert 0.72 < np.mean(found) < 0.92
-    fewer = [metrics.gain(none, rng.normal(wide / 2, 0.3, count), seed).low > 0 for seed in range(200)]
+    fewer = [evaluate.gain(none, rng.normal(wide / 2, 0.3, count), seed).low > 0 for seed in range(200)]
     assert np.mean(fewer) < 0.6
 
 

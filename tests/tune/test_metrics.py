@@ -11,9 +11,9 @@ from types import ModuleType
 import pytest
 
 from memory_tui.search.trace import ChunkRef
-from memory_tui.tune import metrics
+from memory_tui.tune import evaluate
+from memory_tui.tune.evaluate import gain, mean, measure
 from memory_tui.tune.judgments import Label, Query
-from memory_tui.tune.metrics import gain, mean, measure
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -54,7 +54,7 @@ def test_a_question_that_the_notes_cannot_answer_wants_an_empty_answer() -> None
 
 def test_an_empty_answer_scores_nothing() -> None:
     found = measure(Query("q", (Label("a.md", 1),)), [])
-    assert set(found) == set(metrics.NAMES)
+    assert set(found) == set(evaluate.NAMES)
     assert set(found.values()) == {0.0}
 
 
@@ -110,5 +110,5 @@ def test_the_interval_of_a_gain() -> None:
     assert better.sure
     assert 0.2 < better.low < better.mean < better.high < 0.3
     assert gain([], []).sure is False
-    assert gain(noise, noise) == metrics.Gain(0.0, 0.0, 0.0)
+    assert gain(noise, noise) == evaluate.Gain(0.0, 0.0, 0.0)
     json.dumps(better.mean)

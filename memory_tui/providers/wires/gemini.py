@@ -21,7 +21,7 @@ from memory_tui.providers.provider_options import (
     without_slash,
 )
 from memory_tui.providers.provider_protocol import MediaText
-from memory_tui.providers.provider_row import ProviderRow, authorised
+from memory_tui.providers.registry import ProviderRow, authorised
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch_format import BatchFormat, Upload, Ways

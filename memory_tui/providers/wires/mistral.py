@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_tui.providers.provider_options import ProviderSettings, Wire
-from memory_tui.providers.provider_row import ProviderRow
+from memory_tui.providers.registry import ProviderRow
 from memory_tui.providers.wires.openai import compatible
 
 _MOST_BYTES = 16_000

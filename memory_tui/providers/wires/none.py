@@ -7,7 +7,7 @@ from typing import Literal
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
-from memory_tui.providers.provider_row import ProviderRow
+from memory_tui.providers.registry import ProviderRow
 
 MODEL = "fts-only"
 """OpenClaw's name for the model of an index without vectors."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from memory_tui.providers.answer_vectors import Malformed, field
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, without_prefix
-from memory_tui.providers.provider_row import ProviderRow, bearers
+from memory_tui.providers.registry import ProviderRow, bearers
 
 _QUERIES = {
     "qwen3-embedding": "Instruct: Given a user query, retrieve relevant memory notes and documents\nQuery:{}",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_tui.providers.provider_options import ProviderSettings
-from memory_tui.providers.provider_row import ProviderRow
+from memory_tui.providers.registry import ProviderRow
 from memory_tui.providers.wires import onnx_files
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from memory_tui.providers.provider_options import (
     without_prefix,
     without_slash,
 )
-from memory_tui.providers.provider_row import ProviderRow, authorised, bearers
+from memory_tui.providers.registry import ProviderRow, authorised, bearers
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch_format import BatchFormat

@@ -11,7 +11,7 @@ from typing import Literal
 
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.provider_protocol import Health, Identity, Vectors, identity_key
-from memory_tui.providers.provider_row import ProviderRow
+from memory_tui.providers.registry import ProviderRow
 
 DIMS = 256
 MODEL = "hash-256"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire
-from memory_tui.providers.provider_row import ProviderRow
+from memory_tui.providers.registry import ProviderRow
 from memory_tui.providers.wires.openai import batch_format, compatible, input_type
 
 if TYPE_CHECKING:

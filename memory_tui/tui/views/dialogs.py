@@ -20,7 +20,7 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui.draw import Piece, fit_path
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_page import closest
-from memory_tui.tui.views.view import Dialog, View
+from memory_tui.tui.views.view import Dialog
 from memory_tui.tui.widgets.note_side import DiffList
 from memory_tui.tui.widgets.query import Box
 from memory_tui.tui.widgets.rowlist import RowList
@@ -116,6 +116,8 @@ class Confirm(Dialog[bool]):
 
 SHOWN = 8
 """Proposals at most."""
+CLOSE = 75
+"""How like a name letters are that may mean it, of 100."""
 
 Propose = Callable[[str], Sequence[str]]
 
@@ -157,7 +159,7 @@ def near(paths: Sequence[str]) -> Propose:
             {path: path.lower() for path in paths},
             scorer=fuzz.partial_ratio,
             limit=SHOWN,
-            score_cutoff=60,
+            score_cutoff=CLOSE,
         )
         close = [f"{path}{colon}{line}" for _, _, path in found]
         own = typed.strip()
@@ -251,31 +253,6 @@ class Prompt(Dialog[str]):
             box.value = self._proposed[at]
             box.cursor_position = len(box.value)
             box.focus()
-
-
-def ask_line(view: View, then: Callable[[str, int | None], object], here: tuple[str, int] | None = None) -> None:
-    """Ask about which line of a note "why not" is meant; `then` gets its path and number.
-
-    The line `here` is proposed first, until something is typed.
-    """
-    from memory_tui.explain.why_not import parse
-
-    facts = view.home.facts
-    # The box shows names made safe, so what was chosen there is looked up.
-    paths = {safe(row.path): row.path for row in facts.rows} if facts is not None else {}
-    nearest = near(sorted(paths, key=lambda path: here is None or paths[path] != here[0]))
-    first = [f"{safe(here[0])}:{here[1]}"] if here is not None else []
-
-    def propose(typed: str) -> Sequence[str]:
-        return nearest(typed) if typed.strip() else [*first, *nearest(typed)]
-
-    def take(place: str) -> None:
-        if place:
-            letters, line = parse(place)
-            path, problem = path_of(letters, paths)
-            then(path, line) if path else view.show_message(problem)
-
-    Prompt("Why not this line?", "PATH:LINE of a note, or part of its name", "", propose).ask(view.app, take)
 
 
 class NameList(RowList):

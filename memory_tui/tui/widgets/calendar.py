@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -50,10 +50,12 @@ class Calendar(Widget, can_focus=True):
         self.day: dt.date | None = None
 
     def show(self, found: MemoryMap, layer: Layer) -> None:
-        """Show `layer` of what was found; the cursor begins at the newest note."""
+        """Show `layer` of what was found; the cursor begins at the newest day that counts, else the newest note."""
         self.found, self.counted = found, layer
         if self.day is None:
-            self.day = max((day for day in found.days if day <= found.today), default=found.today)
+            past = [day for day in found.days if day <= found.today]
+            counting = [day for day in past if found.value(layer, day)]
+            self.day = max(counting or past, default=found.today)
         self.on_resize()
         self.border_subtitle = LAYERS[layer]
         self.refresh()
@@ -111,38 +113,52 @@ class Calendar(Widget, can_focus=True):
             self.day = min(day, self.found.today)
             self.refresh()
 
+    def _towards(self, target: dt.date, unit: Callable[[dt.date], tuple[int, ...]]) -> None:
+        """Go to the day with a note nearest to `target`, in another `unit` of time on that side; none: stay."""
+        here, found = self.day, self.found
+        if here is None or found is None:
+            return
+        beyond = [
+            day
+            for day in found.days
+            if day <= found.today and (day < here) == (target < here) and unit(day) != unit(here)
+        ]
+        self._go(min(beyond, key=lambda day: (abs((day - target).days), day), default=here))
+
     def _by(self, days: int) -> None:
         if self.day is not None:
-            self._go(self.day + dt.timedelta(days))
+            target = self.day + dt.timedelta(days)
+            self._towards(target, lambda day: tuple(day.isocalendar()[: 2 if abs(days) > 1 else 3]))
 
     def do_left(self) -> None:
-        """A week before."""
+        """A week before, on the nearest day with a note."""
         self._by(-7)
 
     def do_right(self) -> None:
-        """A week after."""
+        """A week after, on the nearest day with a note."""
         self._by(7)
 
     def do_down(self) -> None:
-        """The next day."""
+        """The next day with a note."""
         self._by(1)
 
     def do_up(self) -> None:
-        """The day before."""
+        """The day before with a note."""
         self._by(-1)
 
     def do_earlier(self) -> None:
-        """The month before."""
+        """The month before, on the nearest day with a note."""
         self._month(-1)
 
     def do_later(self) -> None:
-        """The month after."""
+        """The month after, on the nearest day with a note."""
         self._month(1)
 
     def _month(self, direction: int) -> None:
         if self.day is not None:
             year, month = divmod(self.day.year * 12 + self.day.month - 1 + direction, 12)
-            self._go(dt.date(year, month + 1, min(self.day.day, calendar.monthrange(year, month + 1)[1])))
+            last = calendar.monthrange(year, month + 1)[1]
+            self._towards(dt.date(year, month + 1, min(self.day.day, last)), lambda day: (day.year, day.month))
 
     def do_open(self) -> None:
         """Read the note of this day; one of several is chosen first."""

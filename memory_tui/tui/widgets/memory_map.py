@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memory_tui.recalls import activity
-from memory_tui.recalls.activity import Activity
+from memory_tui.recalls import recalled_lines
+from memory_tui.recalls.recalled_lines import Activity
 from memory_tui.tui.draw import Piece
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def gathered(notes: Sequence[FileRow], today: dt.date) -> Callable[[Engine], Mem
         curator = engine.notes.curator
         curated = (curator.read(curator.plan.memory()) or b"").decode("utf-8", "replace")
         promoted = frozenset(_SOURCE.findall(curated))
-        return MemoryMap(today, notes, activity.read(engine.plan.roots.workspace), None, days, promoted)
+        return MemoryMap(today, notes, recalled_lines.activity(engine.plan.roots.workspace), None, days, promoted)
 
     return work
 

@@ -12,7 +12,7 @@ from memory_tui.core.sanitize import one_line
 from memory_tui.tui.action import refusal
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.inbox import inbox_proposal
-from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, MEANING, VERBS, DecisionRecord, put_off
+from memory_tui.tui.views.inbox.inbox_proposal import BRING_BACK, MEANING, READ, VERBS, DecisionRecord, put_off
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.widgets.rowlist import RowList
@@ -59,7 +59,7 @@ class InboxActions(Part):
         one = self._inbox.queue.suggestion
         if rows.id == "suggestions" and one is not None:
             first = self._inbox.queue.chosen[0]
-            self._act(BRING_BACK if first.id in self._inbox.hidden else first.actions[0])
+            self._act(BRING_BACK if first.id in self._inbox.hidden else inbox_proposal.entered(first))
         elif rows.id == "proposal":
             self._do_line(rows.key)
 
@@ -74,7 +74,10 @@ class InboxActions(Part):
 
     def _act(self, action: str) -> None:
         """Do `action` about the marked suggestions, else the one under the cursor, or say why not."""
-        chosen = self._inbox.queue.chosen
+        chosen, one = self._inbox.queue.chosen, self._inbox.queue.suggestion
+        if action == READ and one is not None:
+            self.view.read_note(one.place.path, (one.place.first, one.place.last))
+            return
         reason = refusal(("writable", "suggestion"), self.view.context())
         lacking = [one for one in chosen if action not in (BRING_BACK, *one.actions)]
         if not chosen or reason:

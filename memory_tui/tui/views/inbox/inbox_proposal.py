@@ -66,6 +66,8 @@ VERBS: Mapping[Action, str] = MappingProxyType(
 
 BRING_BACK = "bring back"
 """What can be done about a suggestion that was kept or put off."""
+READ = "read"
+"""What enter does where no change is proposed: keeping something for good has a key of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,11 @@ class Shown:
 def changes_notes(action: Action) -> bool:
     """Whether an action makes a change that can be shown."""
     return action in VERBS
+
+
+def entered(one: Suggestion) -> str:
+    """What enter does about `one`: the change that is proposed, else reading it."""
+    return READ if one.actions[0] == "keep" else one.actions[0]
 
 
 def words(one: Suggestion, action: Action) -> str:
@@ -160,14 +167,15 @@ def _proposed(shown: Shown, width: int) -> Iterator[Line]:
     elif shown.until:
         yield from _action("enter", "bring it back into the queue", BRING_BACK, width)
     else:
-        first = shown.suggestion.actions[0]
-        yield from _action("enter", words(shown.suggestion, first), first, width)
+        first = entered(shown.suggestion)
+        said = "read the note there" if first == READ else words(shown.suggestion, shown.suggestion.actions[0])
+        yield from _action("enter", said, first, width)
 
 
 def _others(shown: Shown, width: int) -> Iterator[Line]:
     if not shown.refused and not shown.until:
         yield [], None
-        for action in shown.suggestion.actions[1:]:
+        for action in shown.suggestion.actions[entered(shown.suggestion) != READ :]:
             yield from _action(key_of(MEANING[action]), words(shown.suggestion, action), action, width)
 
 

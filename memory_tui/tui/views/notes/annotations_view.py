@@ -159,6 +159,11 @@ class AnnotationsView(View):
     def _entries(self) -> Entries:
         return self.query_one(Entries)
 
+    @property
+    def unsaved(self) -> bool:
+        """Whether annotations are staged and not written."""
+        return bool(self._wanted)
+
     @task("page")
     async def _read(self) -> None:
         """Read the entries as they are on disk; what was staged goes."""

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
-from memory_tui.recalls import activity
+from memory_tui.recalls import recalled_lines
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_page import ABSENT, Page
 from memory_tui.tui.state import Facts
@@ -80,7 +80,7 @@ class BrowseView(View):
 
     @task("activity")
     async def _count_recalls(self) -> None:
-        found = await self.home.jobs.attempt(lambda engine: activity.read(engine.plan.roots.workspace))
+        found = await self.home.jobs.attempt(lambda engine: recalled_lines.activity(engine.plan.roots.workspace))
         if isinstance(found, MemoryTuiError):
             self.show_message(sentence_of(found))
         else:

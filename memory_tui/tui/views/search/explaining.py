@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError, ProviderError
 from memory_tui.core.formatting import plural
-from memory_tui.tui import note_changes
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.draw import fit
 from memory_tui.tui.judging import OFTEN
 from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
     from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
-    from memory_tui.engine.edit_trials import EditRemedy, EditsFound
+    from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrasings
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
-    from memory_tui.tui.views.dialogs import Planned
     from memory_tui.tune.evaluate import Case
+
+MOST_LINES = 200
+"""Lines to choose from at most."""
 
 MONTH = 30
 """Days of past questions that edits are measured on."""
@@ -154,13 +158,31 @@ def _with_edits(engine: Engine, found: Inquiry, post: PostPart) -> Inquiry:
     return replace(found, edits=edits)
 
 
-def shown_edit(_engine: Engine, remedy: EditRemedy) -> Planned:
-    """The edit of `remedy` with its difference and what it does."""
-    from memory_tui.render import edit_text
+def lines_holding(words: str, width: int) -> Callable[[Engine], dict[str, tuple[str, int]]]:
+    """Finds the lines that hold all `words`, in any case; `MOST_LINES` at most.
 
-    sentences = [f"{clause[0].upper()}{clause[1:]}." for clause in edit_text.details(remedy)]
-    effect = [f"The line would be recalled as hit {remedy.place}.", *sentences]
-    return replace(note_changes.planned(remedy.edit.change), effect=effect)
+    Maps what names each in `width` cells to path and 1-based line. The index says in which notes to look for whole
+    words; where it cannot tell, every note is read.
+    """
+    wanted = re.findall(r"\w+", words.casefold())
+
+    def run(engine: Engine) -> dict[str, tuple[str, int]]:
+        found: dict[str, tuple[str, int]] = {}
+        holding = [paths for word in wanted if (paths := engine.queries.holding([word])) is not None]
+        told = frozenset.intersection(*holding) if holding else {row.path for row in engine.notes.files()}
+        for path in sorted(told) if wanted else ():
+            try:
+                lines = engine.notes.read(path).text.split("\n")
+            except MemoryTuiError:
+                # It is gone since it was indexed; the view of the index says so.
+                continue
+            for number, line in enumerate(lines, 1):
+                if len(found) < MOST_LINES and all(word in line.casefold() for word in wanted):
+                    name = f"{safe(path.removeprefix('memory/'))}:{number}  {one_line(line)}"
+                    found[fit(name, width)] = (path, number)
+        return found
+
+    return run
 
 
 def find_shares(trace: Trace, hit: Candidate) -> Callable[[Engine], Shares | None]:

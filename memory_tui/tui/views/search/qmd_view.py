@@ -19,6 +19,7 @@ from memory_tui.render import qmd_text
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.key_meanings import key_of
+from memory_tui.tui.views.search.search_explain import LineQuestion
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import PostPart, task
@@ -43,6 +44,7 @@ class CompareQmdView(View):
 
     def __init__(self, below: SearchView) -> None:
         super().__init__(below)
+        self.line = LineQuestion(self, self._ask_line)
         self._question = below.question
         self._found: QmdComparison | None = None
         self._saved: SavedComparison | None = None
@@ -224,9 +226,7 @@ class CompareQmdView(View):
 
     def do_line(self) -> None:
         """Ask for a line, and say why either has it or lacks it."""
-        from memory_tui.tui.views.dialogs import ask_line
-
-        ask_line(self, self._ask_line)
+        self.line.ask()
 
     def back(self) -> bool:
         """From the saved queries to one query, else back to the view below."""
