@@ -26,14 +26,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from memory_tui.tune.metrics import Scores, measure
 
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import noise
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
-from memory_tui.tune.evaluate import plain_words
+from memory_tui.tune.evaluate import Scores, measure, plain_words
 from memory_tui.tune.judgments import Label, Query
 
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.md$")

@@ -7,6 +7,8 @@
 - injected_view: What OpenClaw puts before its agent for a message, entry by entry with its reason. -> InjectedView
 - knobs: The part of the search view that turns the knobs of the ranking. -> Knobs
 - lab: The lab works out reports that take time, with a stop key. -> NoiseView
+- line_question: The line that a question is about, asked for by its place, a note's name, or words that stand in it. ->
+  LineQuestion
 - past_views: Views of past questions. -> ReplayView
 - qmd_view: The answers of QMD beside those of the built-in index, row by row, with the reason where one lacks a hit. ->
   CompareQmdView

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError, ProviderError
 from memory_tui.core.formatting import plural
-from memory_tui.core.sanitize import one_line, safe
-from memory_tui.tui.draw import fit
 from memory_tui.tui.judging import OFTEN
 from memory_tui.tui.workers import PostPart
 
@@ -27,9 +24,6 @@ if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
     from memory_tui.tune.evaluate import Case
-
-MOST_LINES = 200
-"""Lines to choose from at most."""
 
 MONTH = 30
 """Days of past questions that edits are measured on."""
@@ -156,33 +150,6 @@ def _with_edits(engine: Engine, found: Inquiry, post: PostPart) -> Inquiry:
             raise
         return replace(found, problem=error.message)
     return replace(found, edits=edits)
-
-
-def lines_holding(words: str, width: int) -> Callable[[Engine], dict[str, tuple[str, int]]]:
-    """Finds the lines that hold all `words`, in any case; `MOST_LINES` at most.
-
-    Maps what names each in `width` cells to path and 1-based line. The index says in which notes to look for whole
-    words; where it cannot tell, every note is read.
-    """
-    wanted = re.findall(r"\w+", words.casefold())
-
-    def run(engine: Engine) -> dict[str, tuple[str, int]]:
-        found: dict[str, tuple[str, int]] = {}
-        holding = [paths for word in wanted if (paths := engine.queries.holding([word])) is not None]
-        told = frozenset.intersection(*holding) if holding else {row.path for row in engine.notes.files()}
-        for path in sorted(told) if wanted else ():
-            try:
-                lines = engine.notes.read(path).text.split("\n")
-            except MemoryTuiError:
-                # It is gone since it was indexed; the view of the index says so.
-                continue
-            for number, line in enumerate(lines, 1):
-                if len(found) < MOST_LINES and all(word in line.casefold() for word in wanted):
-                    name = f"{safe(path.removeprefix('memory/'))}:{number}  {one_line(line)}"
-                    found[fit(name, width)] = (path, number)
-        return found
-
-    return run
 
 
 def find_shares(trace: Trace, hit: Candidate) -> Callable[[Engine], Shares | None]:

@@ -19,7 +19,7 @@ from memory_tui.render import qmd_text
 from memory_tui.tui.draw import Piece, fit, fit_path, wrapped
 from memory_tui.tui.judging import JobProgress
 from memory_tui.tui.key_meanings import key_of
-from memory_tui.tui.views.search.search_explain import LineQuestion
+from memory_tui.tui.views.search.line_question import LineQuestion
 from memory_tui.tui.views.view import View, sentence_of
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import PostPart, task

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_tui.core.sanitize import one_line, safe
+from memory_tui.core.sanitize import one_line
 from memory_tui.search.trace import Recalled
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.search.explaining import (
-    MOST_LINES,
     find_flips,
     find_questions,
     find_shares,
-    lines_holding,
 )
 from memory_tui.tui.views.search.knobs import ShownAnswer
+from memory_tui.tui.views.search.line_question import LineQuestion
 from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.views.view import Part, View
 from memory_tui.tui.widgets.results import HitList
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from memory_tui.qmd.client import QmdAnswer
     from memory_tui.search.trace import Trace
     from memory_tui.tui.widgets.rowlist import RowList
-
-LINES_WITH = "lines with: "
-"""Begins the proposal to look for the words themselves."""
 
 LOOKING = "looking for what would change it"
 
@@ -60,68 +56,6 @@ def of_qmd(hit: QmdHit, answer: QmdAnswer, trace: Trace | None) -> str:
         f"QMD's rank {hit.rank} by {answer.mode}, from the collection {one_line(hit.collection)}. "
         f"QMD's own score, not comparable: {hit.score:g}. {here} {key_of('show qmd')} shows both answers with reasons."
     )
-
-
-class LineQuestion(Part):
-    """Asks which line is meant, by its place, part of a note's name, or words that stand in it; then calls `then`."""
-
-    def __init__(self, view: View, then: Callable[[str, int | None], object]) -> None:
-        super().__init__(view)
-        self._then = then
-
-    def ask(self, here: tuple[str, int] | None = None) -> None:
-        """Propose the place `here` and its note first."""
-        from memory_tui.explain.why_not import parse
-        from memory_tui.tui.views.dialogs import Prompt, near, path_of
-
-        facts = self.home.facts
-        # The box shows names made safe, so what was chosen there is looked up.
-        paths = {safe(row.path): row.path for row in facts.rows} if facts is not None else {}
-        closest = near(sorted(paths, key=lambda path: here is None or paths[path] != here[0]))
-
-        def propose(typed: str) -> Sequence[str]:
-            """Names first where a name can be meant, else the lines that hold these words."""
-            words = typed.strip()
-            if not words:
-                return [*([f"{safe(here[0])}:{here[1]}"] if here is not None else []), *closest(typed)]
-            letters, names, by_words = parse(words)[0], list(closest(typed)), f"{LINES_WITH}{words}"
-            if not (any(letters.casefold() in path.casefold() for path in paths) or set(letters) & set("/")):
-                names = [name for name in names if name != words]
-                if " " in words:
-                    return [by_words, *names]
-            return [*names, by_words]
-
-        def take(place: str | None) -> None:
-            if place is None or not place.startswith(LINES_WITH):
-                path, problem = path_of(parse(place)[0], paths) if place else ("", "")
-                if path:
-                    self._then(path, parse(place or "")[1])
-                elif problem:
-                    self.view.show_message(problem)
-            else:
-                self._find(place.removeprefix(LINES_WITH))
-
-        hint = "PATH:LINE, part of a note's name, or words of the line"
-        self.view.app.push_screen(Prompt("Why not this line?", hint, "", propose), take)
-
-    @task("words")
-    async def _find(self, words: str) -> None:
-        """Find the lines that hold all `words`, and have one of them chosen."""
-        from memory_tui.tui.views.dialogs import Picker
-
-        room = min(90, self.view.app.size.width * 4 // 5) - 8
-        names = await self.home.jobs.run(lines_holding(words, room))
-        if len(names) > 1:
-            count = f"{len(names)} lines" if len(names) < MOST_LINES else f"The first {MOST_LINES} lines"
-            title = f"Which one? {count} with “{one_line(words, 30)}”"
-            Picker(title, list(names)).ask(self.view.app, lambda name: self._then(*names[name]))
-        elif names:
-            self._then(*next(iter(names.values())))
-        else:
-            self.view.show_message(
-                f"No indexed line holds all words of “{one_line(words, 40)}”. {key_of('ask')} asks for like ones; in a "
-                f"note, {key_of('why')} is for the line under the cursor."
-            )
 
 
 class Explainer(Part):
