@@ -13,7 +13,7 @@ from memory_tui.tui.views.inbox.inbox_view import InboxView
 from memory_tui.tui.views.index.doctor_view import DoctorView
 from memory_tui.tui.views.notes.browse import BrowseView, ReaderView
 from memory_tui.tui.views.notes.edit import EditView
-from memory_tui.tui.views.search.search_explain import WhyNotView
+from memory_tui.tui.views.search.why_not_view import WhyNotView
 from memory_tui.tui.widgets import status_bars
 from memory_tui.tui.widgets.query import QueryInput
 from memory_tui.tui.widgets.status_bars import TabLine, WhichKey

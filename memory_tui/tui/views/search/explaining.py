@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import MemoryTuiError, ProviderError
 from memory_tui.core.formatting import plural
-from memory_tui.tui import note_changes
 from memory_tui.tui.judging import OFTEN
 from memory_tui.tui.workers import PostPart
 
 if TYPE_CHECKING:
     from memory_tui.core.cancel import Stop
     from memory_tui.core.settings import Settings
-    from memory_tui.engine.edit_trials import EditRemedy, EditsFound
+    from memory_tui.engine.edit_trials import EditsFound
     from memory_tui.engine.engine import Engine
     from memory_tui.explain.counterfactuals import Flips
     from memory_tui.explain.rephrase import Rephrasings
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from memory_tui.explain.why_not import Account, WhyNot
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
-    from memory_tui.tui.views.dialogs import Planned
     from memory_tui.tune.evaluate import Case
 
 MONTH = 30
@@ -152,15 +150,6 @@ def _with_edits(engine: Engine, found: Inquiry, post: PostPart) -> Inquiry:
             raise
         return replace(found, problem=error.message)
     return replace(found, edits=edits)
-
-
-def shown_edit(_engine: Engine, remedy: EditRemedy) -> Planned:
-    """The edit of `remedy` with its difference and what it does."""
-    from memory_tui.render import edit_text
-
-    sentences = [f"{clause[0].upper()}{clause[1:]}." for clause in edit_text.details(remedy)]
-    effect = [f"The line would be recalled as hit {remedy.place}.", *sentences]
-    return replace(note_changes.planned(remedy.edit.change), effect=effect)
 
 
 def find_shares(trace: Trace, hit: Candidate) -> Callable[[Engine], Shares | None]:

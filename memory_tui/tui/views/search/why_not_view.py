@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from textual.widget import Widget
 
 from memory_tui.core.errors import Cancelled, MemoryTuiError
 from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui import note_changes
 from memory_tui.tui.views.proposals import Proposals
-from memory_tui.tui.views.search.explaining import Inquiry, inquire, shown_edit
+from memory_tui.tui.views.search.explaining import Inquiry, inquire
 from memory_tui.tui.views.view import KnobHistory, View
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject
@@ -21,7 +23,18 @@ from memory_tui.tui.workers import PostPart, task
 if TYPE_CHECKING:
     from memory_tui.curate.curator import AppliedChange
     from memory_tui.engine.edit_trials import EditRemedy
+    from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
+    from memory_tui.tui.views.dialogs import Planned
+
+
+def shown_edit(_engine: Engine, remedy: EditRemedy) -> Planned:
+    """The edit of `remedy` with its difference and what it does."""
+    from memory_tui.render import edit_text
+
+    sentences = [f"{clause[0].upper()}{clause[1:]}." for clause in edit_text.details(remedy)]
+    effect = [f"The line would be recalled as hit {remedy.place}.", *sentences]
+    return replace(note_changes.planned(remedy.edit.change), effect=effect)
 
 
 class WhyNotView(View):
