@@ -105,13 +105,18 @@ def test_a_note_is_repaired_by_its_name_with_its_text_on_screen_and_undone(ledge
 
 
 def test_an_undo_says_what_it_does_to_trust_before_it_writes(ledger: HostLedger) -> None:
-    """A change of this session is undone at once only where OpenClaw's ledger has nothing to say of it."""
+    """A change of this session is undone at once only where OpenClaw's ledger has nothing to say of it.
+
+    Where the ledger cannot be written meanwhile, the message says so.
+    """
     note, app = ledger.workspace / "memory/2026-03-19.md", opened()
     free = ledger.workspace / "memory/dreaming/free.md"
 
     async def steps(pilot: Pilot[int]) -> None:
         engine = app.engine
         assert engine is not None
+        assert engine.notes.curator.trust is not None
+        engine.notes.curator.trust.approve("test")
         for path, text in ((note, "- a second line\n"), (free, "- of no ledger\n")):
             curator = engine.notes.curator
             name = path.relative_to(ledger.workspace).as_posix()
@@ -124,8 +129,10 @@ def test_an_undo_says_what_it_does_to_trust_before_it_writes(ledger: HostLedger)
         assert isinstance(app.screen, Preview)
         assert "Trust:" in text_of(app)
         assert note.read_bytes() == before
+        ledger.run("PRAGMA user_version = 19")
         await press(pilot, "y")
         assert note.read_bytes() == b"- first line\n"
+        assert "of another OpenClaw" in said(app)
 
     free.parent.mkdir()
     free.write_bytes(b"- free\n")

@@ -144,9 +144,10 @@ class Proposals(Part):
         way = "redo" if kind == "undo" else "undo"
         words = f"{_STEPPED[kind]}{title.removeprefix(kind.capitalize())}" if kind in _STEPPED else f"{title}: done"
         others = f"Others' changes of {one_line(', '.join(done.merged))} were kept too. " if done.merged else ""
+        ledger = f"{one_line(done.untold)} " if done.untold else ""
         places = self.view.places()
         back = f"{key_of(way)} {way}es it." if find(way, places).where in places else ""
-        self.view.show_message(f"{words}. {others}{back}".rstrip())
+        self.view.show_message(f"{words}. {others}{ledger}{back}".rstrip())
         self._changed, self._tuning = True, self.home.tuning
         self.home.step_done(kind)
         if then is not None:
