@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import SettingError
-from memory_tui.plan import Options
 
 if TYPE_CHECKING:
     from memory_tui.hosts.file_changes import FileEdit
+    from memory_tui.plan import Options
 
 Scope = Literal["user", "project"]
 SERVER = "memory"
@@ -122,6 +122,8 @@ def words_of(options: Options) -> list[str]:
 
 def options_of(words: Sequence[str]) -> Options:
     """The options that a server with the command line `words` takes; words that choose no memory are passed over."""
+    from memory_tui.plan import Options
+
     given: dict[str, list[str]] = {name: [] for name in _NAMES}
     changes: list[tuple[str, str]] = []
     rest = list(words)
