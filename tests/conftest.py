@@ -166,9 +166,9 @@ def oracle_workspace(oracle_data: Path, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Three processes for two cores, because many tests wait for a child, a timer or a disk."""
+    """Two processes for each core, because many tests wait for a child, a timer or a disk, and some for real hosts."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + cores // 2
+    return 2 * cores
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
