@@ -6,6 +6,7 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from memory_tui.core.errors import ProviderError
@@ -124,7 +125,7 @@ class ChainMember:
         self._provider: Provider | None = None
         self._batches: BatchService | None = None
 
-    @property
+    @cached_property
     def host(self) -> str:
         """Where it sends text; empty when it sends none, or lacks too much to be asked."""
         try:

@@ -27,7 +27,7 @@ from memory_tui.search.corpus_file import PAGE, Write, header_of, mapped, paddin
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import ChunkCounts, Form
 
-LEAST = 5_000
+LEAST = 1_000
 """Chunks from which a file is made: of fewer FTS5 reads a word in a millisecond."""
 _FORMAT = 2
 _BYTE = 255
