@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.npm import CACHE
 from tests.support.paths import ROOT, TESTS
+from tests.support.real_openclaw import OLDEST, openclaw
 from tests.support.waiting import LONG
 
 BENCH = TESTS / "bench"
@@ -36,6 +38,8 @@ DEARER = {
     "screen": "--chunks 20 --files 3 --many 20 --times 2",
 }
 """Those that start the app, many processes, or compute for long."""
+REAL = {"peer": "--files 3 --questions 2"}
+"""Those that run another program, which is installed from npm."""
 MODULES = {"corpus", "measure"}
 """What the benches share."""
 
@@ -62,7 +66,7 @@ def figures(name: str, arguments: str, place: Path) -> list[str]:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env={**os.environ, **home, "TMPDIR": str(place)},
+        env={**os.environ, **home, "TMPDIR": str(place), "MEMORY_TUI_TEST_CACHE": str(CACHE)},
         timeout=4 * LONG,
         check=False,
     )
@@ -71,7 +75,7 @@ def figures(name: str, arguments: str, place: Path) -> list[str]:
 
 
 def test_every_bench_is_run() -> None:
-    assert {path.stem for path in BENCH.glob("*.py")} == {*SMALL, *DEARER, *MODULES}
+    assert {path.stem for path in BENCH.glob("*.py")} == {*SMALL, *DEARER, *REAL, *MODULES}
 
 
 @pytest.mark.parametrize("name", sorted(SMALL))
@@ -83,3 +87,9 @@ def test_a_bench_runs_at_its_smallest(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(DEARER))
 def test_a_dear_bench_runs_at_its_smallest(name: str, tmp_path: Path) -> None:
     assert len(figures(name, DEARER[name], tmp_path)) >= 8
+
+
+@pytest.mark.soak
+def test_the_real_openclaw_is_asked_the_same(tmp_path: Path) -> None:
+    openclaw(OLDEST)
+    assert len(figures("peer", REAL["peer"], tmp_path)) >= 4

@@ -192,7 +192,8 @@ def merge_duplicates(keep: Spot, others: Sequence[Spot]) -> Change:
     if any(spot.path == keep.path and spot.first <= keep.last and keep.first <= spot.last for spot in others):
         raise EditRefused(f"{keep} cannot be both kept and deleted.", "Choose which one to keep.")
     keep.lines()
-    return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {len(others)} of the same", keep=keep)
+    gone = ", ".join(map(str, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    return delete_lines(others, kind="merge", title=f"Keep {keep}, delete {gone}", keep=keep)
 
 
 def trash_lines(spot: Spot) -> Change:

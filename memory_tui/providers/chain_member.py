@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -122,7 +123,7 @@ class ChainMember:
         self._provider: Provider | None = None
         self._batches: BatchService | None = None
 
-    @property
+    @cached_property
     def host(self) -> str:
         """Where it sends text; empty when it sends none, or lacks too much to be asked."""
         try:

@@ -25,7 +25,7 @@ from memory_tui.search.corpus import Block, ChunkIds, Corpus, Files
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import check_units
 
-LEAST = 5_000
+LEAST = 1_000
 """Chunks from which a file is made: fewer are read from the index in some 50 ms."""
 _FORMAT = 1
 PAGE = 4096

@@ -23,8 +23,8 @@ from memory_tui.search.formulas import Floats
 
 WINDOW = 100
 """Words of a window, which holds whole lines; a longer line is a window of its own."""
-REMEMBERED = 48_000_000
-"""Bytes of the passages that are remembered, about 8 KB a text: those of a few hundred different questions."""
+REMEMBERED = 36_000_000
+"""Bytes of the passages that are remembered, about 6 KB a text: those of a few hundred different questions."""
 
 Ids = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.unsignedinteger[Any]]
@@ -62,7 +62,7 @@ class Passages(Struct, frozen=True):
     window_from: Ids
     stems: Ids
     stem_counts: Ids
-    ids: Ids
+    ids: npt.NDArray[np.int32]
     id_counts: Ids
     line_norm: Floats
     window_norm: Floats
@@ -367,7 +367,7 @@ def cut(texts: Sequence[str], table: TokenTable | None, window: int = WINDOW) ->
                 np.array(window_from, dtype=np.int64),
                 stems[stem:stem_end].copy(),
                 stem_counts[a:b].copy(),
-                ids[token:token_end].copy(),
+                ids[token:token_end].astype(np.int32),
                 id_counts[a:b].copy(),
                 line_norm[a:b].copy(),
                 window_norm[seen : seen + len(window_from) - 1].copy(),

@@ -203,7 +203,8 @@ class PostingLists:
         """Find the chunks that hold all, or any, of `words`: `WordIndex.match`. Raises QueryError, Cancelled."""
         if not words:
             return Matches(np.empty(0, np.int64), np.empty(0))
-        if join == "all" and len(words) > 1 and not all(self._is_known(index, word, form) for word in words):
+        known = {word: self._word(index, word, form, join) for word in dict.fromkeys(words)}
+        if join == "all" and len(words) > 1 and None in known.values():
             key = form, and_query(words)
             matches = self._few.get(key) or index.match(words, form, join)
             if len(matches.rowids) <= _FEW:
@@ -212,7 +213,7 @@ class PostingLists:
                 self._few[key] = matches
                 return matches
         chunks = self._chunks_of(index, form)
-        found = {word: self._found(index, chunks, word, form, join) for word in dict.fromkeys(words)}
+        found = {word: self._found(index, chunks, word, form, join, own) for word, own in known.items()}
         return (_of_all if join == "all" else _of_any)(chunks, [found[word] for word in words])
 
     def frequency(self, index: WordIndex, words: Sequence[str], form: Form) -> list[int]:
@@ -221,8 +222,11 @@ class PostingLists:
         new = [word for word in dict.fromkeys(words) if (form, word) not in known]
         counted = []
         for word in new:
-            if chunks is not None and self._word(index, word, form, "any") is not None:
-                known[form, word] = len(self._found(index, chunks, word, form, "any").slots)
+            token = self._saved_token(index, word, form, "any")
+            if self._saved is not None and token is not None and self._is_as_saved(form):
+                known[form, word] = self._saved.frequency(token, form)
+            elif chunks is not None and (own := self._word(index, word, form, "any")) is not None:
+                known[form, word] = len(self._found(index, chunks, word, form, "any", own).slots)
             else:
                 # Counting is ten times quicker than reading, and most words that are only counted are frequent.
                 counted.append(word)
@@ -236,9 +240,8 @@ class PostingLists:
     def vocabulary(self, index: WordIndex) -> Vocabulary:
         """The words of the index, read when a question first needs them."""
         if self._vocabulary is None:
-            saved, chunks = self._saved, self._chunks.get("plain")
-            if saved and chunks and chunks.is_whole and len(chunks.rowids) == saved.size("plain"):
-                self._vocabulary = Vocabulary(saved.frequencies("plain"))
+            if self._saved is not None and self._is_as_saved("plain"):
+                self._vocabulary = Vocabulary(self._saved.frequencies("plain"))
             else:
                 self._vocabulary = Vocabulary(index.vocabulary())
         return self._vocabulary
@@ -248,29 +251,30 @@ class PostingLists:
             self._chunks[form] = _Chunks.of(index.lengths(form))
         return self._chunks[form]
 
-    def _is_known(self, index: WordIndex, word: str, form: Form) -> bool:
-        return self._word(index, word, form, "all") is not None
+    def _is_as_saved(self, form: Form) -> bool:
+        """Whether the postings file holds the very chunks of a form that there are."""
+        chunks = self._chunks.get(form)
+        saved = self._saved.size(form) if self._saved is not None else 0
+        return chunks is not None and chunks.is_whole and len(chunks.rowids) == saved
+
+    def _saved_token(self, index: WordIndex, word: str, form: Form, join: Join) -> str | None:
+        """The token that `word` is in the postings file; None where it has to be asked of FTS5."""
+        return None if self._saved is None or form not in self._saved.forms() else index.token(word, form, join)
 
     def _word(self, index: WordIndex, word: str, form: Form, join: Join) -> _Word | None:
         """What is known of `word` without asking FTS5 for all of it, or is in the postings file."""
-        key = form, or_query([word]) if join == "any" else and_query([word])
-        known = self._words.get(key)
+        known = self._words.get(_key(word, form, join))
+        # What a later reader knows lacks the chunks that went between.
         if known is not None and known.generation <= self.generation:
             return known
-        # What a later reader knows lacks the chunks that went between.
-        saved = self._saved
-        token = None if saved is None or form not in saved.forms() else index.token(word, form, join)
+        saved, token = self._saved, self._saved_token(index, word, form, join)
         found = None if saved is None or token is None else saved.find(token, form)
-        if saved is None or found is None:
-            return None
-        known = _Word(*found, saved.size(form), saved.generation)
-        self._words.put(key, known)
-        return known
+        return None if saved is None or found is None else _Word(*found, saved.size(form), saved.generation)
 
-    def _found(self, index: WordIndex, chunks: _Chunks, word: str, form: Form, join: Join) -> _Found:
-        """Where `word` stands among the chunks that are alive."""
-        key = form, or_query([word]) if join == "any" else and_query([word])
-        known = self._word(index, word, form, join)
+    def _found(
+        self, index: WordIndex, chunks: _Chunks, word: str, form: Form, join: Join, known: _Word | None
+    ) -> _Found:
+        """Where `word` stands among the chunks that are alive, by what is `known` of it."""
         if known is None:
             known = _Word(np.empty(0, np.int32), np.empty(0, np.int32), 0, self.generation)
         if known.seen < len(chunks.rowids) or not known.seen:
@@ -282,11 +286,15 @@ class PostingLists:
                 len(chunks.rowids),
                 self.generation,
             )
-            self._words.put(key, known)
+            self._words.put(_key(word, form, join), known)
         if chunks.is_whole:
             return _Found(known.slots, known.counts)
         alive = chunks.alive[known.slots]
         return _Found(known.slots[alive], known.counts[alive])
+
+
+def _key(word: str, form: Form, join: Join) -> tuple[Form, str]:
+    return form, or_query([word]) if join == "any" else and_query([word])
 
 
 class _Found(NamedTuple):

@@ -3,8 +3,9 @@
 It lies beside the index, says of which uuid and generation it is, and can be removed at any time: what changed since is
 taken from the change log. Every word has a checksum; without the file, or where one does not fit, FTS5 is asked.
 
-Behind the header come, word by word, the slots of its chunks (int32) and how often it stands in each (a byte, or int32
-where that is too little); then the tables of each form; on the last page, where these are.
+Behind the header come, word by word, the steps from each slot of its chunks to the next and how often it stands in
+each, both of one, two or four bytes, as the greatest needs; then the tables of each form; on the last page, where these
+are.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from memory_tui.search.corpus_file import PAGE, Write, header_of, mapped, paddin
 from memory_tui.source.protocol import ChunkSource
 from memory_tui.source.rows import ChunkCounts, Form
 
-LEAST = 5_000
+LEAST = 1_000
 """Chunks from which a file is made: of fewer FTS5 reads a word in a millisecond."""
-_FORMAT = 2
-_BYTE = 255
+_FORMAT = 3
+_KINDS = {1: "|u1", 2: "<u2", 4: "<i4"}
 _PIECE = 1 << 20
 
 Slots = npt.NDArray[np.int32]
@@ -60,7 +61,8 @@ class _Place(NamedTuple):
             ("begins", self.words, "<i8"),
             ("counts", self.words, "<i4"),
             ("checks", self.words, "<u4"),
-            ("wide", self.words, "|b1"),
+            ("step_bytes", self.words, "|u1"),
+            ("count_bytes", self.words, "|u1"),
             ("ends", self.words, "<i8"),
             ("letters", self.letters, "|u1"),
         ):
@@ -69,16 +71,28 @@ class _Place(NamedTuple):
 
 
 class _Tables(Struct, frozen=True):
-    """What is known of one form: its chunks, and of each word its letters, where it stands and its checksum."""
+    """What is known of one form: its chunks, and of each word its letters, where it stands, checksum and widths."""
 
     rowids: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int32]
     begins: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int32]
     checks: npt.NDArray[np.uint32]
-    wide: npt.NDArray[np.bool_]
+    step_bytes: npt.NDArray[np.uint8]
+    count_bytes: npt.NDArray[np.uint8]
     ends: npt.NDArray[np.int64]
     letters: npt.NDArray[np.uint8]
+
+    def number_of(self, word: str) -> int | None:
+        """The number of a word; None where it is not here."""
+        wanted = word.encode("utf-8", "surrogatepass")
+        letters, ends = self.letters, self.ends
+
+        def own(at: int) -> bytes:
+            return letters[int(ends[at - 1]) if at else 0 : int(ends[at])].tobytes()
+
+        at = bisect.bisect_left(range(len(ends)), wanted, key=own)
+        return at if at < len(ends) and own(at) == wanted else None
 
 
 class SavedPostings(Struct):
@@ -90,6 +104,8 @@ class SavedPostings(Struct):
     _data: npt.NDArray[np.uint8]
     _tables: dict[Form, _Tables]
     _is_whole: bool = field(default=True)
+    _checked: set[int] = field(default_factory=set)
+    """Where words begin that have their checksum."""
 
     def forms(self) -> tuple[Form, ...]:
         """The forms whose words are here."""
@@ -120,33 +136,36 @@ class SavedPostings(Struct):
         """Whether every word has its checksum; reads all of the file."""
         data = self._data.data
         for tables in self._tables.values():
-            sizes = tables.counts.astype(np.int64) * np.where(tables.wide, 8, 5)
+            sizes = tables.counts.astype(np.int64) * (tables.step_bytes + tables.count_bytes)
             words = zip(tables.begins.tolist(), sizes.tolist(), tables.checks.tolist(), strict=True)
             if any(zlib.crc32(data[begin : begin + size]) != check for begin, size, check in words):
                 return False
         return True
 
+    def frequency(self, word: str, form: Form) -> int:
+        """How many chunks held a token."""
+        tables = self._tables[form]
+        at = tables.number_of(word)
+        return 0 if at is None else int(tables.counts[at])
+
     def find(self, word: str, form: Form) -> tuple[Slots, Often] | None:
         """The slots of the chunks that held a token, and how often; None where that is damaged: then nothing is."""
-        tables = self._tables.get(form)
-        if tables is None or not self._is_whole:
+        tables = self._tables[form]
+        if not self._is_whole:
             return None
-        wanted = word.encode("utf-8", "surrogatepass")
-        letters, ends = tables.letters, tables.ends
-
-        def own(at: int) -> bytes:
-            return letters[int(ends[at - 1]) if at else 0 : int(ends[at])].tobytes()
-
-        at = bisect.bisect_left(range(len(ends)), wanted, key=own)
-        if at == len(ends) or own(at) != wanted:
+        at = tables.number_of(word)
+        if at is None:
             return np.empty(0, np.int32), np.empty(0, np.uint8)
         begin, count = int(tables.begins[at]), int(tables.counts[at])
-        kind, size = ("<i4", 8 * count) if tables.wide[at] else ("|u1", 5 * count)
-        found = self._data[begin : begin + size]
-        if zlib.crc32(found.data) != int(tables.checks[at]):
-            self._is_whole = False
-            return None
-        return found[: 4 * count].view("<i4"), found[4 * count :].view(kind)
+        step, often = int(tables.step_bytes[at]), int(tables.count_bytes[at])
+        found = self._data[begin : begin + count * (step + often)]
+        if begin not in self._checked:
+            if zlib.crc32(found.data) != int(tables.checks[at]):
+                self._is_whole = False
+                return None
+            self._checked.add(begin)
+        steps, counts = found[: step * count].view(_KINDS[step]), found[step * count :].view(_KINDS[often])
+        return np.cumsum(steps, dtype=np.int32), counts
 
 
 def save(path: Path, store: ChunkSource, stop: Stop | None = None) -> None:
@@ -176,17 +195,19 @@ def save(path: Path, store: ChunkSource, stop: Stop | None = None) -> None:
 def _written(write: Write, store: ChunkSource, form: Form, at: int, stop: Stop) -> tuple[int, _Place]:
     """Write what stands behind the first `at` bytes: the words of a form, and its tables; returns where they end."""
     rowids, lengths = store.words.lengths(form)
-    begins, counts, checks, wide, names = [], [], [], [], []
+    begins, counts, checks, widths, names = [], [], [], [], []
     waiting = bytearray()
     for word, found in store.words.postings(form):
         stop.check()
-        slots = np.searchsorted(rowids, found.rowids).astype("<i4")
-        is_wide = int(found.counts.max(initial=0)) > _BYTE
-        data = slots.tobytes() + found.counts.astype("<i4" if is_wide else "|u1").tobytes()
+        steps = np.diff(np.searchsorted(rowids, found.rowids), prepend=0)
+        width = _bytes_of(steps), _bytes_of(found.counts)
+        data = b"".join(
+            part.astype(_KINDS[size]).tobytes() for part, size in zip((steps, found.counts), width, strict=True)
+        )
         begins.append(at + len(waiting))
-        counts.append(len(slots))
+        counts.append(len(steps))
         checks.append(zlib.crc32(data))
-        wide.append(is_wide)
+        widths.append(width)
         names.append(word.encode("utf-8", "surrogatepass"))
         # A number begins where its size divides the place.
         waiting += data + bytes(-len(data) % 4)
@@ -204,7 +225,8 @@ def _written(write: Write, store: ChunkSource, form: Form, at: int, stop: Stop) 
         "begins": np.array(begins, np.int64)[order],
         "counts": np.array(counts, np.int32)[order],
         "checks": np.array(checks, np.uint32)[order],
-        "wide": np.array(wide, np.bool_)[order],
+        "step_bytes": np.array([widths[one][0] for one in order], np.uint8),
+        "count_bytes": np.array([widths[one][1] for one in order], np.uint8),
         "ends": np.cumsum([len(names[one]) for one in order], dtype=np.int64),
         "letters": np.frombuffer(letters, np.uint8),
     }
@@ -215,6 +237,12 @@ def _written(write: Write, store: ChunkSource, form: Form, at: int, stop: Stop) 
         write(data + bytes(padding(len(data))))
         at = begin + size_of((length,), kind) + padding(size_of((length,), kind))
     return at, place._replace(check=check)
+
+
+def _bytes_of(numbers: npt.NDArray[np.integer[Any]]) -> int:
+    """How many bytes the greatest of `numbers` needs: one, two or four."""
+    most = int(numbers.max(initial=0))
+    return 1 if most < 1 << 8 else 2 if most < 1 << 16 else 4
 
 
 def load(path: Path, store: ChunkSource) -> SavedPostings | None:

@@ -243,12 +243,13 @@ INDEX_ACTIONS: tuple[Action, ...] = (
     Action("open", "do", "unreached", "read these lines", "Read", ENGINE, palette=False),
     Action("why", "why", "unreached", "say below it why it never comes", "Why never", ENGINE),
     Action("open", "do", "replay", "ask it in Search, under the knobs as they are", "Ask", ENGINE, palette=False),
+    Action("profile", "compare", "replay", "choose another profile, and ask under it", "Profile", ENGINE),
     Action("then_now", "compare", "recalls", "show the hits of then and of now below it", "Then and now", ENGINE),
     Action(
         "filter",
         "find",
         "recalls",
-        "show only queries that contain what you type; esc shows all",
+        "show only rows that hold what you type: a word, an agent, “nothing”; esc shows all",
         "Filter",
         ENGINE,
     ),
@@ -261,7 +262,11 @@ INDEX_ACTIONS: tuple[Action, ...] = (
 MAP_ACTIONS: tuple[Action, ...] = (
     Action("picture", "show picture", "map", "calendar, or plane of the chunks by their vectors", "Picture", ENGINE),
     Action(
-        "layer", "show layer", "map", "what the calendar counts: recalled, written, never recalled, findings", "Layer"
+        "layer",
+        "show layer",
+        "map",
+        "what the calendar counts: recalled, hits of the question on screen, written, never recalled, findings",
+        "Layer",
     ),
     Action("open", "do", "calendar", "read the note of this day", "Read", palette=False),
     Action("left", "less", "calendar", "a day with a note, a week before", palette=False),
@@ -378,7 +383,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("mark_all", "mark all", "results", "mark every hit that the same gate let pass or stopped", palette=False),
     Action("tune", "tune", "search", "turn the knobs of the ranking", "Tune", ANSWER),
     Action("why", "why", "search", "why this hit is or is not recalled, and what would change that", "Why", ANSWER),
-    Action("line", "why line", "search", "why another line is not recalled: its place, or words", "Other line", ANSWER),
+    Action("line", "why line", "search", "why another line is not recalled: its place, or words", "Why not", ANSWER),
     Action(
         "vote",
         "judge",
@@ -444,9 +449,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("open", "do", "side_by_side", "read the note at the cited lines, or make the index a profile needs", "Read"),
     Action("open", "do", "injected", "type a message; on an entry, read it in its note", "Message"),
     Action("open", "do", "compare_qmd", "read the note at the cited lines; ask both a saved query", "Read"),
-    Action(
-        "line", "why line", "compare_qmd", "why either lacks another line: its place, or words", "Other line", ENGINE
-    ),
+    Action("line", "why line", "compare_qmd", "why either lacks another line: its place, or words", "Why not", ENGINE),
     Action("saved", "go queries", "compare_qmd", "both over every saved query, or one query again", "Saved", ENGINE),
     Action("undo", "undo", "report", "undo the last step", "Undo", ("undo",)),
     Action("open", "do", "scatter", "read the note at this chunk", "Read", palette=False),

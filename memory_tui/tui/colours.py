@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 from textual.color import Color
 from textual.theme import Theme
 
+from memory_tui.core import state_db
+from memory_tui.core.errors import StateUnavailable
+
 if TYPE_CHECKING:
     from textual.events import Key
 
@@ -83,14 +86,43 @@ LIGHT = Theme(
 THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
 
 
-def asked_theme() -> str:
-    """The theme that somebody chose: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names."""
+def environment_theme() -> str:
+    """The theme that the environment asks for: plain terminal colours under NO_COLOR, else what TEXTUAL_THEME names."""
     if "NO_COLOR" in os.environ:
         return "ansi-dark"
+    asked = [name.strip() for name in os.environ.get("TEXTUAL_THEME", "").split(",")]
+    return next((name for name in asked if _is_theme(name)), "")
+
+
+def asked_theme() -> str:
+    """The theme that somebody chose: in the environment, else in the app before."""
+    return environment_theme() or kept_theme()
+
+
+def _is_theme(name: object) -> bool:
     from textual.theme import BUILTIN_THEMES
 
-    asked = [name.strip() for name in os.environ.get("TEXTUAL_THEME", "").split(",")]
-    return next((name for name in asked if name and (name in BUILTIN_THEMES or name in THEMES)), "")
+    return isinstance(name, str) and (name in THEMES or name in BUILTIN_THEMES)
+
+
+_CHOSEN = state_db.Table("chosen_theme")
+_SCOPE, _THEME = "screen", "theme"
+
+
+def keep_theme(name: str) -> str:
+    """Write down that each start has this theme, and say so; for worker threads. May raise a state error."""
+    _CHOSEN.of(_SCOPE).put(_THEME, name)
+    return f"{name}; the next start has it too."
+
+
+def kept_theme() -> str:
+    """The theme that was chosen in the app before; empty where none was, or where that cannot be read."""
+    try:
+        name = _CHOSEN.of(_SCOPE).read().get(_THEME, "")
+    except StateUnavailable:
+        # Nothing can be said before there is a screen; what is kept there later says why it cannot be.
+        return ""
+    return name if _is_theme(name) else ""
 
 
 def first_theme(answer: str = "") -> str:

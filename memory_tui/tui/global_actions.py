@@ -366,7 +366,9 @@ class GlobalActions(App[int]):
 
     def do_theme(self) -> None:
         """Choose colours."""
-        self.search_themes()
+        from memory_tui.tui.views.dialogs import choose_theme
+
+        choose_theme(self)
 
     def do_redraw(self) -> None:
         """Draw the screen again."""
@@ -440,7 +442,7 @@ class GlobalActions(App[int]):
     @task("write", exclusive=False)
     async def _remember(self, text: str) -> None:
         done = await self.jobs.write(lambda engine: engine.notes.curator.remember(text))
-        self.show_message(f"Kept in {', '.join(done.change.paths)}.")
+        self.show_message(f"Kept in {', '.join(done.change.paths)}. {key_of('undo')} in Notes undoes it.")
         self.jobs.refresh()
 
     def refused(self, error: MemoryTuiError) -> str:

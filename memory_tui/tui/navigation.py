@@ -261,7 +261,7 @@ OVERLAYS: Sequence[OverlayView] = (
         "Last week under these knobs",
         "search.past_views:ReplayView",
         "search",
-        "the questions of the last week under the knobs as opened and as they are",
+        "replay the questions of the last week under another profile, or the knobs as they are now",
         (EVERYWHERE,),
         renew=("ask them again", "Again"),
     ),

@@ -6,6 +6,7 @@ python tests/bench/explain.py [--chunks 100000] [--questions 4]
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import tempfile
 import time
@@ -109,6 +110,8 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=4)
     given = parser.parse_args()
+    # As the command line does.
+    gc.set_threshold(10_000, 10, 10)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         write(place / "notes", max(1, given.chunks // 15), 17_000)

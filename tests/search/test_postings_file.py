@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memory_tui.cli.main import main
@@ -81,6 +82,20 @@ def test_it_gives_what_fts5_gives_whatever_was_written_since(made: SqliteMade, s
                 postings_file.save(saved, store)
 
 
+@pytest.mark.parametrize("least", [2, 4])
+def test_numbers_of_more_bytes_are_read_as_they_were_written(
+    made: SqliteMade, saved: Path, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    fitting = postings_file._bytes_of
+    assert [fitting(np.array([most])) for most in (0, 255, 256, 65_535, 65_536)] == [1, 1, 2, 2, 4]
+    monkeypatch.setattr(postings_file, "_bytes_of", lambda numbers: max(least, fitting(numbers)))
+    with made.reader() as store:
+        postings_file.save(saved, store)
+        lists = PostingLists.of(store, made.path)
+        assert lists.serves()
+    assert_as_fts5(lists, made, random.Random(5))
+
+
 def test_a_process_that_has_it_reads_no_word_by_fts5(
     made: SqliteMade, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,8 +147,12 @@ def test_a_damaged_word_is_read_by_fts5_until_the_file_is_written_anew(
         # The numbers of two chunks changed places.
         with made.reader() as store:
             tables = PostingLists.of(store, made.path)._saved._tables["plain"]  # type: ignore[union-attr]
-        at = int(tables.begins[tables.counts.argmax()])
-        data[at : at + 8] = data[at + 4 : at + 8] + data[at : at + 4]
+        word = tables.counts.argmax()
+        at = int(tables.begins[word])
+        # The first two counts, behind all steps.
+        at += int(tables.counts[word]) * int(tables.step_bytes[word])
+        first = next(one for one in range(at, at + int(tables.counts[word])) if data[one] != data[one + 1])
+        data[first : first + 2] = data[first + 1 : first : -1] + data[first : first + 1]
     saved.write_bytes(data)
     with made.reader() as store:
         lists = PostingLists.of(store, made.path)

@@ -33,11 +33,13 @@ from memory_tui.tui.colours import (
     ask_ground,
     contrast,
     first_theme,
+    keep_theme,
+    kept_theme,
     pushed,
     roles,
     theme_of,
 )
-from tests.support.tui import SMALL, drive, make_app, press, sample, settled, text_of, until
+from tests.support.tui import SMALL, drive, make_app, press, said, sample, settled, text_of, until
 from tests.support.waiting import LONG
 
 KNOWN = {name: theme for name, theme in {**BUILTIN_THEMES, **THEMES}.items() if not theme.ansi}
@@ -144,6 +146,23 @@ def test_a_chosen_theme_is_stronger_than_the_ground(monkeypatch: pytest.MonkeyPa
     assert first_theme(light) == "nord"
     monkeypatch.setenv("NO_COLOR", "1")
     assert first_theme(light) == "ansi-dark"
+
+
+def test_a_theme_that_was_chosen_is_there_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kept_theme() == ""
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "z", "t", *"memory-l", "enter")
+        await until(lambda: said(pilot.app) == "memory-light; the next start has it too.")
+        assert pilot.app.theme == "memory-light"
+
+    drive(make_app(sample(tmp_path / "notes")), steps)
+    dark = ANSWERS[1][0]
+    assert first_theme(dark) == "memory-light", "it is stronger than the ground"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert first_theme(dark) == "ansi-dark", "and weaker than what the environment says"
+    keep_theme("gone")
+    assert kept_theme() == "", "a name that is no theme any more is not taken"
 
 
 @pytest.mark.parametrize("typed", ["", "w", "wj"])

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui.explain.wording import ordinal
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.dialogs import Preview
 from memory_tui.tui.views.map.map_view import MapView
 from memory_tui.tui.widgets.calendar import Calendar
 from memory_tui.tui.widgets.plane import FOCUS, Plane
 from memory_tui.tui.widgets.reader import Reader
-from tests.support.tui import LARGE, SMALL, ask, drive, make_app, matches_screens, press, said, sample, text_of
+from tests.support.tui import LARGE, SMALL, ask, drive, make_app, matches_screens, press, said, sample, text_of, until
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 
@@ -47,11 +48,20 @@ def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) ->
             assert abs(days.index(calendar.day) - days.index(before)) == 1
         assert "1 recall " in text_of(app), "what was recalled a moment ago counts"
         await press(pilot, "z", "l")
+        await until(lambda: calendar.counted == "hits")
+        best = min(place for day in days if (place := calendar.found.best_hit(day)))
+        assert calendar.day is not None
+        assert calendar.found.best_hit(calendar.day) == best, (
+            "the cursor goes to the day that the question recalls first"
+        )
+        assert f"{ordinal(best)} hit " in text_of(app)
+        await press(pilot, "z", "l")
         assert calendar.counted == "written"
         await press(pilot, "z", "l", "z", "l")
         assert "1 finding;" in said(app)
+        found = calendar.found.days[calendar.day][0].path
         await press(pilot, "enter")
-        assert app.screen.query_one(Reader).page.path == "memory/2026-03-02.md"  # type: ignore[union-attr]
+        assert app.screen.query_one(Reader).page.path == found  # type: ignore[union-attr]
         await press(pilot, "escape")
         calendar.day = days[0] - dt.timedelta(1)
         await press(pilot, "enter")

@@ -25,13 +25,15 @@ def workspace(tmp_path: Path) -> Path:
     return sample(tmp_path / "notes")
 
 
-def asked_by_an_agent(workspace: Path) -> None:
-    """Two questions over the tools, logged."""
+def asked_by_an_agent(workspace: Path, *, in_vain: bool = False) -> None:
+    """Two questions over the tools, logged, and one that got nothing."""
     options = Options(workspace=str(workspace), index=str(workspace.parent / "agent.sqlite"), provider="scripted")
     host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
     host.search({"query": "omada router", "maxResults": 2}, "", "agent \x1b[31m1", Stop())
     host.search({"query": "printer"}, "", "agent 1", Stop())
     host.get({"path": "MEMORY.md"}, "agent 1")
+    if in_vain:
+        host.search({"query": "aardvark", "minScore": 1}, "", "agent 1", Stop())
     host.close()
 
 
@@ -67,7 +69,7 @@ def test_a_logged_question_is_asked_with_its_knobs_and_undone(keys: tuple[str, .
 
 
 def test_only_recalls_that_hold_what_was_typed_are_shown(workspace: Path) -> None:
-    asked_by_an_agent(workspace)
+    asked_by_an_agent(workspace, in_vain=True)
 
     async def steps(pilot: Pilot[int]) -> None:
         app = pilot.app
@@ -76,10 +78,15 @@ def test_only_recalls_that_hold_what_was_typed_are_shown(workspace: Path) -> Non
         await press(pilot, "f", *"OMADA", "enter")
         assert "omada router" in text_of(app)
         assert "printer" not in text_of(app)
-        assert "1 of 3 recalls with" in text_of(app)
+        assert "1 of 4 recalls with" in text_of(app)
         await press(pilot, "escape")
         assert "printer" in text_of(app)
         assert isinstance(app.screen, RecallsView)
+        assert "1 of 4 recalls got nothing: f nothing shows them." in text_of(app)
+        await press(pilot, "f", *"nothing", "enter")
+        assert "aardvark" in text_of(app)
+        assert "printer" not in text_of(app), "the row of the other says “hit”"
+        await press(pilot, "escape")
         await press(pilot, "f", *"zzz", "enter")
         assert "esc shows all" in text_of(app)
         await press(pilot, "enter")
@@ -157,8 +164,11 @@ def test_last_week_is_asked_again_under_the_knobs_as_they_are(workspace: Path) -
         await press(pilot, "2")
         await ask(pilot, "vlan")
         await app.run_action("do('replay')")
-        await until(lambda: "Turn a knob first" in text_of(app))
-        await press(pilot, "escape")
+        await until(lambda: "c chooses" in text_of(app))
+        await press(pilot, "c", *"2026.3", "enter")
+        await until(lambda: "2 questions: " in text_of(app))
+        assert "The profile is openclaw-2026.3 now" in said(app)
+        await press(pilot, "escape", "u")
         home = home_of(app.screen)
         assert home.tuning is not None
         home.turn(home.tuning.to(home.tuning.settings.set("query.maxResults", 1, "test")))

@@ -94,15 +94,23 @@ class _Words:
         return [tuple(chain.from_iterable(map(known.__getitem__, found))) for found in pieces]
 
     def _tokenise(self, pieces: list[str]) -> dict[str, tuple[int, ...]]:
+        # Of ASCII letters and digits BERT changes the case alone: without its other steps they take a quarter as long.
+        cut = self._tokenizer.model.tokenize
+        known = {
+            piece: tuple(token.id for token in cut(piece.lower()))
+            for piece in pieces
+            if piece.isascii() and piece.isalnum()
+        }
+        others = [piece for piece in pieces if piece not in known]
         # One call of `encode`, because `encode_batch` starts a thread pool that warns when the process forks.
         encoding = self._tokenizer.encode(
-            [well_formed(piece) for piece in pieces], is_pretokenized=True, add_special_tokens=False
+            [well_formed(piece) for piece in others], is_pretokenized=True, add_special_tokens=False
         )
-        found: list[list[int]] = [[] for _ in pieces]
+        found: list[list[int]] = [[] for _ in others]
         for at, token in zip(encoding.word_ids, encoding.ids, strict=True):
             if at is not None:
                 found[at].append(token)
-        return dict(zip(pieces, map(tuple, found), strict=True))
+        return known | dict(zip(others, map(tuple, found), strict=True))
 
 
 def _means(piece: str) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 from textual import events, on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -17,7 +17,9 @@ from textual.widgets.option_list import Option
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
+from memory_tui.tui.colours import THEMES, environment_theme, keep_theme
 from memory_tui.tui.draw import Piece, fit_path
+from memory_tui.tui.home import home_of
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_page import closest
 from memory_tui.tui.views.view import Dialog
@@ -288,7 +290,7 @@ class NameList(RowList):
         return [(f" {fit_path(safe(self.names[row]), width - 1 - len(new))}", ""), (new, "muted")]
 
 
-NO_NAME = "no such name: backspace, or esc leaves"
+NO_NAME = "none has these letters: backspace, or esc leaves"
 LEAST_PICKED, AROUND_PICKED = 6, 4
 """Lines of the shortest list of names, and those that stand around it."""
 
@@ -319,7 +321,7 @@ class Picker(Dialog[str]):
         with Vertical(id="picker") as box:
             box.border_title = self._title
             box.styles.max_height = max(LEAST_PICKED, len(self._names) + 1) + AROUND_PICKED
-            yield Box(placeholder="a few letters of its name", id="letters")
+            yield Box(placeholder="a few letters of it", id="letters")
             yield NameList()
 
     def on_mount(self) -> None:
@@ -338,7 +340,7 @@ class Picker(Dialog[str]):
         found = [self._names[at] for at in closest(self._folded, typed)]
         offered = [typed] if self._new and typed and typed not in found else []
         self.query_one(NameList).show([*found, *offered], self._new if offered else "")
-        listed = f"{plural(len(found), 'name')}, enter takes one" if found or offered else NO_NAME
+        listed = f"{len(found):,} to choose from, enter takes one" if found or offered else NO_NAME
         self.query_one("#picker", Vertical).border_subtitle = listed
 
     def action_move(self, way: str) -> None:
@@ -356,6 +358,23 @@ class Picker(Dialog[str]):
     @on(RowList.Chosen)
     def _clicked(self) -> None:
         self.action_take()
+
+
+def choose_theme(app: App[Any]) -> None:
+    """Ask which theme to draw in, ours first; the next start has it too, where that can be."""
+
+    def take(name: str) -> None:
+        home = home_of(app)
+        app.theme = name
+        if environment_theme():
+            home.show_message(f"{name}, until you quit: NO_COLOR or TEXTUAL_THEME names the theme of each start.")
+        elif home.engine is not None and home.engine.plan.read_only:
+            home.show_message(f"{name}, until you quit: read-only writes nothing down.")
+        else:
+            home.jobs.report(lambda: keep_theme(name))
+
+    names = sorted(app.available_themes, key=lambda name: (name not in THEMES, name))
+    Picker("Which theme?", names).ask(app, take)
 
 
 CHOICES: tuple[tuple[str, int], ...] = (("1", 1), ("7", 7), ("3", 30))

@@ -15,10 +15,11 @@ from textual.message import Message
 from textual.widget import Widget
 
 from memory_tui.core.formatting import age_words, plural
-from memory_tui.core.sanitize import safe
+from memory_tui.core.sanitize import one_line, safe
+from memory_tui.explain.wording import ordinal
 from memory_tui.tui.draw import fit, runs
 from memory_tui.tui.keymap import bindings
-from memory_tui.tui.widgets.memory_map import LAYERS, LEGENDS, Layer, MemoryMap, calendar_rows, weeks_in
+from memory_tui.tui.widgets.memory_map import HITS, LAYERS, LEGENDS, Layer, MemoryMap, calendar_rows, weeks_in
 
 if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
@@ -50,7 +51,17 @@ class Calendar(Widget, can_focus=True):
         self.day: dt.date | None = None
 
     def show(self, found: MemoryMap, layer: Layer) -> None:
-        """Show `layer` of what was found; the cursor begins at the newest day that counts, else the newest note."""
+        """Show `layer` of what was found; the cursor begins at the newest day that counts, else the newest note.
+
+        Hits of a question that were not on screen take it to the best of them.
+        """
+        best = min(filter(found.best_hit, found.days), key=lambda day: found.best_hit(day) or 0, default=None)
+        if (
+            layer == HITS
+            and best is not None
+            and (self.counted != layer or self.found is None or self.found.hits != found.hits)
+        ):
+            self.day = best
         self.found, self.counted = found, layer
         if self.day is None:
             past = [day for day in found.days if day <= found.today]
@@ -87,13 +98,16 @@ class Calendar(Widget, can_focus=True):
             return f"{name}   no note"
         recalls = sum(found.activity.count(note.path) for note in notes)
         size = sum(note.size for note in notes)
-        told = [name, plural(recalls, "recall"), f"{size / 1000:.1f} KB", age_words((found.today - day).days)]
+        more = f" and {plural(len(notes) - 1, 'more note')}" if len(notes) > 1 else ""
+        subject = one_line(notes[0].title, 40) or safe(notes[0].path.removeprefix("memory/"))
+        place = found.best_hit(day) if self.counted == HITS else None
+        counted = f"{ordinal(place)} hit" if place else plural(recalls, "recall")
+        told = [name, counted, subject + more]
         if found.findings is not None:
             told.append(plural(sum(found.findings.get(note.path, 0) for note in notes), "finding"))
-        more = f" and {plural(len(notes) - 1, 'more note')}" if len(notes) > 1 else ""
-        told.append(safe(notes[0].path.removeprefix("memory/")) + more)
-        # What has no room is left out whole; the day and its recalls stay.
-        while len(told) > 2 and cell_len("   ".join(told)) > self.size.width - len(" ▌ "):
+        told += [age_words((found.today - day).days), f"{size / 1000:.1f} KB"]
+        # What has no room is left out whole; the day, its recalls and its subject stay.
+        while len(told) > 3 and cell_len("   ".join(told)) > self.size.width - len(" ▌ "):
             told.pop()
         return "   ".join(told)
 

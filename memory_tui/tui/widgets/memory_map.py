@@ -27,20 +27,24 @@ _SOURCE = re.compile(r"\(from ([^()\n]+\.md)\)")
 """What a line of MEMORY.md names as its source."""
 
 Layer = str
+HITS: Layer = "hits"
 LAYERS: Mapping[Layer, str] = {
     "recalled": "how often the notes of each day were recalled",
+    HITS: "days whose notes the question on screen recalls",
     "written": "how much was written on each day",
     "never recalled": "days whose notes were never recalled",
     "findings": "what the inbox found in the notes of each day",
 }
 LEGENDS: Mapping[Layer, str] = {
     "recalled": "· no note   ░ 0-1   ▒ 2-3   ▓ 4-6   █ 7+ recalls",
+    HITS: "· no note   ░ not recalled   ▓ recalled   █ first hit",
     "written": "· no note   ░ under 1 KB   ▒ under 2 KB   ▓ under 4 KB   █ more",
     "never recalled": "· no note   ░ recalled   █ never recalled",
     "findings": "· no note   ░ none   ▒ 1   ▓ 2-3   █ 4+ findings",
 }
 _STEPS: Mapping[Layer, tuple[float, float, float]] = {
     "recalled": (2, 4, 7),
+    HITS: (1, 1, 2),
     "written": (1000, 2000, 4000),
     "never recalled": (1, 1, 1),
     "findings": (1, 2, 4),
@@ -50,7 +54,8 @@ _STEPS: Mapping[Layer, tuple[float, float, float]] = {
 class MemoryMap(Struct, frozen=True):
     """The notes of a memory by day, with how often each was recalled; `findings` are counted by path, None unknown.
 
-    `promoted` are the logs that lines of MEMORY.md name as their source.
+    `promoted` are the logs that lines of MEMORY.md name as their source, `hits` the best place of each note that the
+    question on screen recalls.
     """
 
     today: dt.date
@@ -59,6 +64,11 @@ class MemoryMap(Struct, frozen=True):
     findings: Mapping[str, int] | None = None
     days: Mapping[dt.date, Sequence[FileRow]] = field(default_factory=dict)
     promoted: frozenset[str] = frozenset()
+    hits: Mapping[str, int] = field(default_factory=dict)
+
+    def best_hit(self, day: dt.date) -> int | None:
+        """The best place of a note of this day among the hits; None where none is one."""
+        return min((self.hits[note.path] for note in self.days.get(day, ()) if note.path in self.hits), default=None)
 
     def value(self, layer: Layer, day: dt.date) -> float | None:
         """What `layer` counts on a day; None without a note."""
@@ -68,6 +78,9 @@ class MemoryMap(Struct, frozen=True):
         match layer:
             case "recalled":
                 return sum(self.activity.count(note.path) for note in notes)
+            case "hits":
+                place = self.best_hit(day)
+                return 0 if place is None else 2 if place == 1 else 1
             case "written":
                 return sum(note.size for note in notes)
             case "findings":

@@ -258,6 +258,10 @@ class TuneStrip(Widget, can_focus=True):
         elif self.dial is not None:
             self._typed = ""
             self._redraw()
+            knob = self.dial.knob
+            home_of(self).show_message(
+                f"Type {knob.label}, {knob.low:g} to {knob.top:g}: digits, then enter sets it; esc leaves it."
+            )
 
     @property
     def _entry(self) -> str:

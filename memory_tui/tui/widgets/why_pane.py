@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
@@ -91,11 +92,11 @@ class WhyPane(RowList):
         else:
             rows = rows_of(subject, self.depth, max(20, width), packed=packed)
             self._rows = rows + [([], None)] * (self._least - len(rows))
-            title = self._title(subject, packed=packed)
+            title = self._title(subject, width, packed=packed)
         self.name_frame(Content(title))
         super().lay_out(width)
 
-    def _title(self, subject: Subject, *, packed: bool) -> str:
+    def _title(self, subject: Subject, width: int, *, packed: bool) -> str:
         fate = (
             subject.answer.fate
             if subject.answer is not None
@@ -103,8 +104,11 @@ class WhyPane(RowList):
         )
         verdict = wording.label(fate) if fate is not None else ""
         chunk = subject.candidate.chunk if subject.candidate is not None else None
-        place = f"{fit_path(safe(chunk.path), 40)}:{chunk.start_line}-{chunk.end_line}  " if packed and chunk else ""
-        return "  ".join(part for part in ("Why", f"{place}{verdict}", DEPTHS[self.depth]) if part)
+        place = f"{fit_path(safe(chunk.path), 40)}:{chunk.start_line}-{chunk.end_line}" if chunk else ""
+        title = "  ".join(filter(None, ("Why", verdict, DEPTHS[self.depth])))
+        whole = "  ".join(filter(None, ("Why", place, verdict, DEPTHS[self.depth])))
+        # The sum names its lines itself where there is room for all of it.
+        return whole if packed or cell_len(whole) < width - 2 else title
 
     # --- depth and changes ---------------------------------------------------------------------------------------
 

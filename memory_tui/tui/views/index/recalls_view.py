@@ -56,8 +56,9 @@ class RecallsView(View):
         return f"{len(self._shown(log)):,} of {plural(len(log.entries), 'recall')} with “{self._letters}”{unread}"
 
     def _shown(self, log: Log) -> list[RecallEntry]:
-        """The entries that hold the letters that were typed, the newest first."""
-        return [entry for entry in reversed(log.entries) if self._letters.lower() in one_line(entry.query).lower()]
+        """The entries whose row holds the letters that were typed, the newest first."""
+        letters = self._letters.lower()
+        return [entry for entry in reversed(log.entries) if letters in _words(entry).lower()]
 
     def _lines(self, log: Log, width: int) -> list[Line]:
         """A line a recall."""
@@ -65,7 +66,13 @@ class RecallsView(View):
 
         if not log.entries:
             return [*text("", width), *text("No recall is logged.", width, "strong"), *text(NONE, width, "muted")]
+        empty = sum(_empty(entry) for entry in log.entries)
         written: list[Line] = []
+        if empty and not self._letters:
+            said = (
+                f"{empty:,} of {plural(len(log.entries), 'recall')} got nothing: {key_of('find')} {NOTHING} shows them."
+            )
+            written = text(said, width, "muted")
         for entry in self._shown(log):
             got, style = _got(entry)
             room, who = (26, 16) if width >= 100 else (12 if width >= 72 else 8, 11)
@@ -76,7 +83,7 @@ class RecallsView(View):
                 (
                     [
                         (f" {at}  ", "muted"),
-                        (f"{fit(one_line(entry.client or entry.agent) or 'an agent', who)}  ", ""),
+                        (f"{fit(_who(entry), who)}  ", ""),
                         (f"{fit(got, room)} ", style),
                         (fit(one_line(entry.query), max(10, width - room - who - len(at) - 7)), "strong"),
                     ],
@@ -149,7 +156,9 @@ class RecallsView(View):
             self._letters = letters
             self.listing.show()
 
-        Prompt("Show which queries?", "letters that they hold", self._letters).ask(self.app, take)
+        Prompt("Show which recalls?", "letters of the row: a word, an agent, “nothing”", self._letters).ask(
+            self.app, take
+        )
 
     def back(self) -> bool:
         """Show all again, else back to the view below."""
@@ -165,6 +174,25 @@ def _log(engine: Engine) -> Log:
     from memory_tui.recalls import recall_log
 
     return recall_log.read(recall_log.recall_log_path(engine.plan.roots.workspace))
+
+
+NOTHING = "nothing"
+"""What is typed to see the recalls that got nothing."""
+
+
+def _empty(entry: RecallEntry) -> bool:
+    """Whether the agent got nothing at all."""
+    return not entry.hits and not entry.delivered
+
+
+def _who(entry: RecallEntry) -> str:
+    """Who asked."""
+    return one_line(entry.client or entry.agent) or "an agent"
+
+
+def _words(entry: RecallEntry) -> str:
+    """What the row of a recall says, for those who look for it by words."""
+    return "  ".join((_who(entry), NOTHING if _empty(entry) else "", _got(entry)[0], one_line(entry.query)))
 
 
 def _got(entry: RecallEntry) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.calendar import Calendar
-from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, LAYERS, OFTEN, MemoryMap, gathered
+from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, HITS, LAYERS, OFTEN, MemoryMap, gathered
 from memory_tui.tui.widgets.plane import WAITING, Plane
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import task
@@ -127,10 +127,13 @@ class MapView(View):
         if isinstance(found, MemoryTuiError):
             self.show_message(sentence_of(found))
             return
-        known = self.found.findings if self.found is not None else None
-        self.found = replace(found, findings=known)
+        if self.found is not None:
+            found = replace(found, findings=self.found.findings, hits=self.found.hits)
+        self.found = found
         self.query_one(Calendar).show(self.found, self._layer)
         self._list()
+        if self._layer == HITS:
+            self._look_for_hits()
 
     # --- layers and pictures -------------------------------------------------------------------------------------
 
@@ -139,13 +142,27 @@ class MapView(View):
         if self.query_one(Plane).display:
             self.do_picture()
             return
-        order = list(LAYERS)
+        order = [layer for layer in LAYERS if layer != HITS or self.home.question]
         self._layer = order[(order.index(self._layer) + 1) % len(order)]
         if self.found is None:
             return
         if self._layer == "findings" and self.found.findings is None:
             self._examine()
-        self.query_one(Calendar).show(self.found, self._layer)
+        if self._layer == HITS:
+            self._look_for_hits()
+        else:
+            self.query_one(Calendar).show(self.found, self._layer)
+
+    @task("hits")
+    async def _look_for_hits(self) -> None:
+        """Show which days hold what the question on screen recalls."""
+        question = self.home.question
+        found = await self.home.jobs.attempt(lambda engine: _best_places(engine, question))
+        if isinstance(found, MemoryTuiError):
+            self.show_message(sentence_of(found))
+        elif self.found is not None and self._layer == HITS:
+            self.found = replace(self.found, hits=found)
+            self.query_one(Calendar).show(self.found, self._layer)
 
     @task("findings")
     async def _examine(self) -> None:
@@ -337,3 +354,9 @@ def _hits(engine: Engine, question: str) -> dict[int, int]:
     """Rowid -> place of what is recalled for `question`."""
     trace = engine.queries.search(question)
     return {hit.chunk.rowid: at for at, hit in enumerate(trace.recalled[:MOST_LIT], 1)}
+
+
+def _best_places(engine: Engine, question: str) -> dict[str, int]:
+    """Path -> best place of what is recalled for `question`."""
+    places = enumerate(engine.queries.search(question).recalled, 1)
+    return {hit.chunk.path: at for at, hit in reversed(list(places))}

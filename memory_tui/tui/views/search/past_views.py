@@ -25,7 +25,8 @@ MONTH, WEEK = 30, 7
 """Days of questions that are looked at."""
 STYLES = {"broken": "bad", "mended": "good", "moved": "", "unchanged": "muted"}
 UNTURNED = (
-    f"Turn a knob first ({key_of('tune')}): this asks the questions of the last week again under the knobs as they are."
+    f"This asks the questions of the last week and the saved ones again, under other knobs than those of now. "
+    f"{key_of('compare')} chooses another profile; {key_of('view 2')}, then {key_of('tune')} turns a single knob."
 )
 
 
@@ -132,6 +133,23 @@ class ReplayView(View):
             return Replay(())
         asked = past_questions.past_questions(engine, time.time(), WEEK)
         return Replay(past_questions.replay_under(engine, asked, tuning.settings, tuning.days), turned=True)
+
+    def do_profile(self) -> None:
+        """Choose another profile, turn the knob to it, and ask again."""
+        from memory_tui.core.profiles import PROFILES
+        from memory_tui.tui.views.dialogs import Picker
+
+        tuning = self.home.tuning
+        if tuning is None:
+            return
+
+        def take(name: str) -> None:
+            self.home.turn(tuning.set("profile", name))
+            self.listing.do_again()
+            self.show_message(f"The profile is {name} now, in Search too; {key_of('undo')} there undoes it.")
+
+        now = tuning.settings.word("profile")
+        Picker("Under which profile?", [name for name in PROFILES if name != now]).ask(self.app, take)
 
     @on(RowList.Chosen)
     def _chosen(self) -> None:
