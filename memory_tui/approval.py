@@ -10,15 +10,15 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct, to_builtins
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import ApprovalUnsaved
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """`provider` at `host` may get the notes of `workspace` since `at` (epoch seconds); approved `how`."""
 
     workspace: str
@@ -56,7 +56,7 @@ class Approvals:
         made = Approval(self._workspace, provider, host, time.time(), how)
         try:
             atomic.make_folder(self.folder)
-            atomic.replace_file(self._file(provider, host), json.dumps(asdict(made)).encode("ascii"))
+            atomic.replace_file(self._file(provider, host), json.dumps(to_builtins(made)).encode("ascii"))
         except OSError as error:
             raise ApprovalUnsaved(
                 f"The approval of {provider} cannot be saved: {error.strerror}.",

@@ -5,10 +5,11 @@ A kind stands here where plain values are its evidence, else beside the type tha
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui.core import profiles
 
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
     from memory_tui.providers.serving import ServingProvider
 
 
-class Notice(ABC):
+class Notice(Struct, frozen=True):
     """Something lost or unusual, for a person: a claim with its code, its sentence and the next step."""
 
-    __slots__ = ()
     not_copied = False
     """Whether it only says what OpenClaw does otherwise, which is of use to who asks for the arithmetic alone."""
 
@@ -49,8 +49,7 @@ class Notice(ABC):
 # --- the question --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class WordsUnknown(Notice):
+class WordsUnknown(Notice, frozen=True):
     """The embedding model knows no word of the query; words alone found what was `recalled`."""
 
     recalled: int
@@ -62,8 +61,7 @@ class WordsUnknown(Notice):
         return f"The embedding model knows no word of the query{': found by words alone' if self.recalled else ''}."
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageUnknown(Notice):
+class LanguageUnknown(Notice, frozen=True):
     """The built-in table hardly knows the `language` of a question, or its script: only the share `known` of it."""
 
     language: str
@@ -89,8 +87,7 @@ class LanguageUnknown(Notice):
         return "A provider that knows the language compares meaning as well: --provider."
 
 
-@dataclass(frozen=True, slots=True)
-class NotTranslated(Notice):
+class NotTranslated(Notice, frozen=True):
     """No note holds the `words`, which are in another script, and the built-in vectors do not translate."""
 
     words: tuple[str, ...]
@@ -106,8 +103,7 @@ class NotTranslated(Notice):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedOtherwise(Notice):
+class SearchedOtherwise(Notice, frozen=True):
     """A word was searched otherwise than it was asked."""
 
     correction: Correction
@@ -125,8 +121,7 @@ class SearchedOtherwise(Notice):
         return "To search as asked: --set spelling.enabled=off."
 
 
-@dataclass(frozen=True, slots=True)
-class AskedInParts(Notice):
+class AskedInParts(Notice, frozen=True):
     """A question asks several things at once; the best note of each part comes first."""
 
     parts: tuple[str, ...]
@@ -143,8 +138,7 @@ class AskedInParts(Notice):
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadAsTime(Notice):
+class ReadAsTime(Notice, frozen=True):
     """These `words` of the query were read as a time, and `days` says which."""
 
     words: str
@@ -162,8 +156,7 @@ class ReadAsTime(Notice):
         return "To search its words: --set questionTime.enabled=off."
 
 
-@dataclass(frozen=True, slots=True)
-class LongQuestion(Notice):
+class LongQuestion(Notice, frozen=True):
     """The query has `different` words; of those that notes hold the `rarest` are looked for, or its `first`
     where all are needed."""
 
@@ -186,8 +179,7 @@ class LongQuestion(Notice):
         return "Ask in fewer words."
 
 
-@dataclass(frozen=True, slots=True)
-class TimeFromToday(Notice):
+class TimeFromToday(Notice, frozen=True):
     """The ages are those of another day, the time that the query names is counted from `today` (ISO) all the same."""
 
     today: str
@@ -199,8 +191,7 @@ class TimeFromToday(Notice):
         return "The time that the query names is still counted from today."
 
 
-@dataclass(frozen=True, slots=True)
-class UnevenWeights(Notice):
+class UnevenWeights(Notice, frozen=True):
     """Both weights as they were given, by whom, and what they count as, because they do not add up to 1."""
 
     vector: float
@@ -220,8 +211,7 @@ class UnevenWeights(Notice):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionWithheld(Notice):
+class QuestionWithheld(Notice, frozen=True):
     """The query looks like it holds secrets of `kinds`, and was not sent to `host`."""
 
     kinds: tuple[str, ...]
@@ -245,8 +235,7 @@ class QuestionWithheld(Notice):
 # --- what answers --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MeaningOff(Notice):
+class MeaningOff(Notice, frozen=True):
     """The provider could not embed the query, for the `cause` that its error names with a `remedy`."""
 
     cause: str
@@ -264,8 +253,7 @@ class MeaningOff(Notice):
         return self.remedy
 
 
-@dataclass(frozen=True, slots=True)
-class OtherModel(Notice):
+class OtherModel(Notice, frozen=True):
     """The vectors of the index are of one provider and model, that of the query would be of another."""
 
     made_with: str
@@ -283,8 +271,7 @@ class OtherModel(Notice):
         return "Run memory-tui index."
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredOtherwise(Notice):
+class AnsweredOtherwise(Notice, frozen=True):
     """Who answers is not who was asked for, or nobody answers by meaning: the record of the provider."""
 
     who: ServingProvider
@@ -306,8 +293,7 @@ class AnsweredOtherwise(Notice):
         return self.who.next_step
 
 
-@dataclass(frozen=True, slots=True)
-class NoFullText(Notice):
+class NoFullText(Notice, frozen=True):
     """There is no full-text search, for `reason`, or the index was made without (empty).
 
     Chunks are found `by_text`, or not so; None where it is said of every question.
@@ -332,8 +318,7 @@ class NoFullText(Notice):
         return "" if self.reason else "Run memory-tui index."
 
 
-@dataclass(frozen=True, slots=True)
-class PassagesByWords(Notice):
+class PassagesByWords(Notice, frozen=True):
     """The second stage compares windows and lines by words alone, for `problem`."""
 
     problem: str
@@ -353,8 +338,7 @@ class PassagesByWords(Notice):
 # --- the index -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BatchWaits(Notice):
+class BatchWaits(Notice, frozen=True):
     """So many `texts` wait for the provider's batch service."""
 
     texts: int
@@ -371,8 +355,7 @@ class BatchWaits(Notice):
         return "The app or memory-tui index fetches the vectors when they are ready."
 
 
-@dataclass(frozen=True, slots=True)
-class VectorsRefused(Notice):
+class VectorsRefused(Notice, frozen=True):
     """The provider refused the texts of so many `chunks`, for `reasons`."""
 
     chunks: int
@@ -395,8 +378,7 @@ class VectorsRefused(Notice):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RootLost(Notice):
+class RootLost(Notice, frozen=True):
     """The root at `path` is in a `state` in which it cannot be relied on; `detail` says why, `remedy` what to do."""
 
     path: str
@@ -419,8 +401,7 @@ class RootLost(Notice):
 # --- this machine --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigProblem(Notice):
+class ConfigProblem(Notice, frozen=True):
     """In line `line` of the configuration `file` something at `key` is not used as it is: what, what counts instead."""
 
     said: str
@@ -435,8 +416,7 @@ class ConfigProblem(Notice):
         return self.said
 
 
-@dataclass(frozen=True, slots=True)
-class SettingIgnored(Notice):
+class SettingIgnored(Notice, frozen=True):
     """The knob `key` was set for this run, and has no effect under `profile`."""
 
     key: str
@@ -462,8 +442,7 @@ def without_effect(keys: Iterable[str], settings: Settings) -> tuple[SettingIgno
     return tuple(SettingIgnored(key, profile.name) for key in keys if key in profile.ignores)
 
 
-@dataclass(frozen=True, slots=True)
-class NoTrigrams(Notice):
+class NoTrigrams(Notice, frozen=True):
     """SQLite has no trigram tokenizer, for `reason`."""
 
     reason: str
@@ -475,8 +454,7 @@ class NoTrigrams(Notice):
         return f"Trigrams are not possible ({self.reason}): unicode61 cuts the words."
 
 
-@dataclass(frozen=True, slots=True)
-class NumpyCompares(Notice):
+class NumpyCompares(Notice, frozen=True):
     """sqlite-vec is wanted and not used, for `reason`."""
 
     reason: str
@@ -488,8 +466,7 @@ class NumpyCompares(Notice):
         return f"sqlite-vec is not used ({self.reason}): numpy compares the vectors, with the same answers."
 
 
-@dataclass(frozen=True, slots=True)
-class MediaNotRead(Notice):
+class MediaNotRead(Notice, frozen=True):
     """Images and sounds are asked for and not read, because `reason`."""
 
     reason: str
@@ -502,8 +479,7 @@ class MediaNotRead(Notice):
         return self.reason
 
 
-@dataclass(frozen=True, slots=True)
-class ExtensionNotRun(Notice):
+class ExtensionNotRun(Notice, frozen=True):
     """The build of sqlite-vec that a configuration names is not run, because `reason`; the installed one serves."""
 
     reason: str
@@ -516,8 +492,7 @@ class ExtensionNotRun(Notice):
         return f"{self.reason}; the sqlite-vec that memory-tui was installed with serves, with the same answers."
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownSwitch(Notice):
+class UnknownSwitch(Notice, frozen=True):
     """The variable `switch` names a part of SQLite, `name`, that is none of `known`."""
 
     name: str

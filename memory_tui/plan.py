@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config import keys, model, places, provider_accounts, release
 from memory_tui.config import load as configuration
@@ -41,8 +43,7 @@ _ASKED_OTHERWISE = {
 """What a person does for a setting that `--set` does not take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """What the command line asked for; None or empty where it said nothing. `now` is in seconds, for ages."""
 
     workspace: str | None = None
@@ -69,8 +70,7 @@ class Options:
     """Whether it is a sample workspace, beside which nobody's own long-term memories are opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigSummary:
+class ConfigSummary(Struct, frozen=True):
     """What a configuration comes to, for people and programs; `path` is empty where there is no file."""
 
     path: str
@@ -89,8 +89,7 @@ class ConfigSummary:
     """What OpenClaw 2026.9's doctor would change in the file; memory-tui never does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """What is decided before the workspace has to exist: whose notes, which settings hold and why, which provider."""
 
     asked: Options
@@ -192,8 +191,7 @@ class Choices:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Plan(Choices):
+class Plan(Choices, frozen=True):
     """Everything decided: the choices, and the roots of a workspace that is there."""
 
     roots: Roots

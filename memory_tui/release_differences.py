@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memory_tui.core import profiles
 from memory_tui.notices import Notice
 
 
-@dataclass(frozen=True, slots=True)
-class EmptiedThere(Notice):
+class EmptiedThere(Notice, frozen=True):
     """Without a provider the next sync of the release of `profile` replaces its index by an empty one."""
 
     profile: str
@@ -25,8 +22,7 @@ class EmptiedThere(Notice):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FirstSearchThere(Notice):
+class FirstSearchThere(Notice, frozen=True):
     """The first search of a new index does not wait for the sync that it starts, in the release of `profile`."""
 
     profile: str
@@ -42,8 +38,7 @@ class FirstSearchThere(Notice):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ZeroVectors(Notice):
+class ZeroVectors(Notice, frozen=True):
     """`count` chunks have a vector of zeros; the release of `profile` loses its vector side by one of them.
 
     Without a profile it is said of every release that scores such a chunk 1.
@@ -64,8 +59,7 @@ class ZeroVectors(Notice):
         return f"{chunks} They count 0 here; {title} loses its whole vector side by one of them."
 
 
-@dataclass(frozen=True, slots=True)
-class CutOtherwise(Notice):
+class CutOtherwise(Notice, frozen=True):
     """The chunks are cut by the rules of release `chunking`, not by those of `profile`, which ranks them."""
 
     chunking: str
@@ -85,8 +79,7 @@ class CutOtherwise(Notice):
         return f"Open this memory with --profile {self.profile}."
 
 
-@dataclass(frozen=True, slots=True)
-class TrustUnread(Notice):
+class TrustUnread(Notice, frozen=True):
     """OpenClaw's ledger cannot be read, so who a note is from is told by its path; `step` is what to do then."""
 
     detail: str
@@ -104,8 +97,7 @@ class TrustUnread(Notice):
         return self.step
 
 
-@dataclass(frozen=True, slots=True)
-class NeverRecalledThere(Notice):
+class NeverRecalledThere(Notice, frozen=True):
     """A project marker in the chunks at `citations` cannot be read, so the release of `profile` never recalls them."""
 
     profile: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from memory_tui.cli.common import Command, at_least, confirmed, opened, options, waiting
 from memory_tui.core.errors import ConfigError
@@ -79,7 +80,7 @@ def _json(found: Patch, written: bool, backups: list[str]) -> None:
 
     data: dict[str, Any] = {
         "target": str(found.target),
-        "changes": [asdict(change) for change in found.changes],
+        "changes": [to_builtins(change) for change in found.changes],
         "left": [{"key": key, "reason": reason} for key, reason in found.left],
         "notes": found.notes,
         "diff": found.diff(),

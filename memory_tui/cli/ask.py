@@ -283,7 +283,7 @@ def _declare_inject(parser: argparse.ArgumentParser) -> None:
 
 
 def _inject(given: argparse.Namespace) -> int:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from memory_tui.engine.openclaw_answer import injected
     from memory_tui.render import as_text, host_text
@@ -293,7 +293,7 @@ def _inject(given: argparse.Namespace) -> int:
             engine.indexer.catch_up()
         found = injected(engine, given.message)
     if hasattr(given, "json"):
-        as_text.print_json([asdict(one) for one in found])
+        as_text.print_json([to_builtins(one) for one in found])
     else:
         as_text.print_lines(host_text.injected(found))
     return 0

@@ -121,7 +121,7 @@ def options(given: argparse.Namespace) -> Options:
 
 def passed_on(given: argparse.Namespace) -> list[str]:
     """What was said on this command line, with whole paths, for another one; the workspace is named in any case."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from memory_tui import plan
     from memory_tui.hosts import wiring

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from memory_tui.cli.common import Command, confirmed, passed_on, waiting
 from memory_tui.core.errors import ConfigError, MemoryTuiError, SettingError
@@ -164,7 +165,7 @@ def _proof(made: HostConnection, given: argparse.Namespace, title: str) -> Proof
 
 def _record(found: Proof) -> dict[str, object]:
     """A proof as JSON-ready fields."""
-    fields = {**dataclasses.asdict(found), "toolsMs": round(found.tools_ms, 1), "answerMs": round(found.answer_ms, 1)}
+    fields = {**to_builtins(found), "toolsMs": round(found.tools_ms, 1), "answerMs": round(found.answer_ms, 1)}
     return {name: value for name, value in fields.items() if not name.endswith("_ms")}
 
 

@@ -6,8 +6,9 @@ import argparse
 import re
 import sys
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from memory_tui.cli.common import Command, confirmed, options, positive, spoken
 from memory_tui.core.errors import EditRefused, QueryError
@@ -125,7 +126,7 @@ def _annotate(given: argparse.Namespace) -> int:
         said = annotations_of(was["importance"], was["triggers"], was["project"])
         return make(curator, annotate(curator.plan, path, data, {entry.first: said}), given)
     if hasattr(given, "json"):
-        as_text.print_json([asdict(one) | {"said": one.said._asdict()} for one in known])
+        as_text.print_json([to_builtins(one) | {"said": one.said._asdict()} for one in known])
     else:
         as_text.print_lines(f"{path}:{one.first}  {one.words[:60]}  ({described(one.said)})" for one in known)
         as_text.print_lines(
@@ -147,7 +148,7 @@ def _restore(given: argparse.Namespace) -> int:
         )
     found = restore.versions(curator.journal, curator.git, given.path, curator.read(given.path))
     if hasattr(given, "json"):
-        as_text.print_json([asdict(version) for version in found])
+        as_text.print_json([to_builtins(version) for version in found])
         return 0
     width = max((len(version.ref) for version in found), default=0)
     as_text.print_lines(
@@ -289,7 +290,7 @@ def _line(entry: JournalEntry, undoable: set[int]) -> str:
 
 
 def _budget(given: argparse.Namespace) -> int:
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from memory_tui import plan
     from memory_tui.curate import budget
@@ -299,8 +300,8 @@ def _budget(given: argparse.Namespace) -> int:
     name, found = curator.plan.memory(), curator.plan.budget()
     prompt = budget.prompt_of(plan.plan(options(given)), curator.trust, curator.plan.clock())
     if hasattr(given, "json"):
-        hosts = [{**asdict(each), "sentence": each.sentence} for each in found]
-        as_text.print_json({"path": name, "hosts": hosts, "prompt": asdict(prompt) if prompt else None})
+        hosts = [{**to_builtins(each), "sentence": each.sentence} for each in found]
+        as_text.print_json({"path": name, "hosts": hosts, "prompt": to_builtins(prompt) if prompt else None})
     else:
         first = found[0]
         as_text.print_lines(
@@ -338,7 +339,7 @@ def _trust(given: argparse.Namespace) -> int:
         trust.withdraw()
     found = trust.report((note.path for note in scan(curator.roots).found), now)
     if hasattr(given, "json"):
-        as_text.print_json(asdict(found))
+        as_text.print_json(to_builtins(found))
     else:
         as_text.print_lines(host_text.trust_lines(found))
     return 1 if found.problem else 0
@@ -373,7 +374,7 @@ def _dreaming(given: argparse.Namespace) -> int:
     now = time.time() if made.now is None else made.now
     found = dreaming.promotions(made.roots.workspace, places.state_database(), now)
     if hasattr(given, "json"):
-        as_text.print_json({"problem": found.problem, "passages": [asdict(one) for one in found.passages]})
+        as_text.print_json({"problem": found.problem, "passages": [to_builtins(one) for one in found.passages]})
     else:
         as_text.print_lines(host_text.promotions(found))
     return 1 if found.problem else 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
 
 from memory_tui.cli.common import Command, moment, opened, options, passed_on, positive
 from memory_tui.core.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
@@ -89,7 +90,7 @@ def _prompt(given: argparse.Namespace) -> int:
 
 
 def _opening(engine: Engine, given: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from memory_tui.curate import budget
     from memory_tui.openclaw.prompt import opening
@@ -159,7 +160,7 @@ def _flush(given: argparse.Namespace) -> int:
     decision = flush.decide(rules, asked, run, window)
     turn = _turn(rules, choices, given) if decision.flush else None
     if hasattr(given, "json"):
-        as_text.print_json({"session": session, **asdict(decision), "turn": asdict(turn) if turn else None})
+        as_text.print_json({"session": session, **to_builtins(decision), "turn": to_builtins(turn) if turn else None})
     else:
         as_text.print_lines([f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}."])
         as_text.print_lines(["", turn.prompt, "", turn.system_prompt] if turn else ())
@@ -167,7 +168,7 @@ def _flush(given: argparse.Namespace) -> int:
 
 
 def _session(given: argparse.Namespace, kept: object, transcript: Path | None, limit: int) -> flush.Session:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from memory_tui.openclaw import flush, sessions
 
@@ -207,7 +208,7 @@ def _every(choices: Choices, given: argparse.Namespace) -> int:
                 {
                     "session": one.session,
                     "transcript": str(one.transcript),
-                    **asdict(one.decision),
+                    **to_builtins(one.decision),
                     "flushedAt": one.flushed_at,
                 }
                 for one in found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
 
 from memory_tui.cli.common import Command, confirmed, opened, waiting
 from memory_tui.core.errors import EditRefused, SettingError
@@ -79,7 +80,7 @@ def _suggested(one: Suggestion) -> dict[str, object]:
     from memory_tui.explain import trace_json
 
     said = {**trace_json.tagged(one.finding), "sentence": one.reason}
-    return {"id": one.id, **asdict(one), "reason": one.reason, "finding": said}
+    return {"id": one.id, **to_builtins(one), "reason": one.reason, "finding": said}
 
 
 def _list(given: argparse.Namespace, found: list[Suggestion], kind: str | None) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import asdict, replace
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from memory_tui.cli.common import Command, at_least, confirmed, opened, waiting
 from memory_tui.core.errors import SettingError
@@ -48,7 +50,7 @@ def _exported(given: argparse.Namespace) -> int:
             with waiting("Exporting the memories"):
                 reports.append(export.export_entries(engine.memories, replace(place, table="memories")))
     if hasattr(given, "json"):
-        as_text.print_json({"place": place.shown, "tables": [asdict(one) for one in reports]})
+        as_text.print_json({"place": place.shown, "tables": [to_builtins(one) for one in reports]})
     else:
         as_text.print_lines(
             f"{one.table}: {one.put:,} written, {one.deleted:,} deleted, {one.unchanged:,} unchanged"

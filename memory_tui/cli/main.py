@@ -40,7 +40,8 @@ def _open(given: argparse.Namespace) -> int:
 def _demo(given: argparse.Namespace) -> int:
     import datetime as dt
     import os
-    from dataclasses import replace
+
+    from msgspec.structs import replace
 
     from memory_tui.core import atomic
     from memory_tui.demo import demo

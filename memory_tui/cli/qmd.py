@@ -6,9 +6,10 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from memory_tui.cli.common import Command, confirmed, opened, spoken, waiting
 from memory_tui.core.cancel import Stop
@@ -79,7 +80,7 @@ def _update(engine: Engine) -> dict[str, Any]:
 
     report = Upkeep(engine.backend.client).update(Stop())
     engine.backend.recovered()
-    return {**asdict(report), "sentence": sentence(report)}
+    return {**to_builtins(report), "sentence": sentence(report)}
 
 
 def _embed(engine: Engine) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def _embed(engine: Engine) -> dict[str, Any]:
 
     report = Upkeep(engine.backend.client).embed(Stop())
     engine.backend.recovered()
-    return {**asdict(report), "sentence": sentence(report)}
+    return {**to_builtins(report), "sentence": sentence(report)}
 
 
 def _reset(engine: Engine) -> dict[str, Any]:
@@ -149,7 +150,7 @@ def _status(engine: Engine) -> dict[str, Any]:
         "ghosts": list(seen.ghosts) if seen is not None else [],
         "changed": list(seen.changed) if seen is not None else [],
         "lastUpdateAt": kept.updated or None,
-        "upkeep": asdict(kept),
+        "upkeep": to_builtins(kept),
         "models": [
             {"role": one.role, "named": one.named, "file": str(one.file or ""), "problem": one.problem}
             for one in models.models(client.place).values()

@@ -6,8 +6,9 @@ import argparse
 import datetime as dt
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memory_tui import __version__
 from memory_tui.cli.common import Command, opened, query_of, spoken, waiting
@@ -73,8 +74,7 @@ NOTES = frozenset({"path", "place"})
 """Arguments that are a note: completed with paths of files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """An option or a positional argument: its names, its help, what it can be, whether it takes a value."""
 
     names: tuple[str, ...]

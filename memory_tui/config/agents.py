@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.model import MAIN, Agent, Position, Problem, only_agent
 from memory_tui.config.places import Environment, default_workspace, expand, state_folder
 
 
-@dataclass(frozen=True, slots=True)
-class AgentEntry:
+class AgentEntry(Struct, frozen=True):
     """An agent as the file has it: `path` is the key path of `node`."""
 
     id: str
@@ -22,8 +22,7 @@ class AgentEntry:
     default: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AgentList:
+class AgentList(Struct, frozen=True):
     """Every agent of a file, the default one first in rank, not in order; `written` has the same ids."""
 
     agents: tuple[Agent, ...]
@@ -93,8 +92,7 @@ def agent_list(tree: Node, environment: Environment) -> AgentList:
     return AgentList(tuple(agents), entries, tuple(problems))
 
 
-@dataclass(frozen=True, slots=True)
-class _Folders:
+class _Folders(Struct, frozen=True):
     """Where the notes of an agent are: `shared` is agents.defaults.workspace, `newer` the rules from 2026.8."""
 
     shared: str

@@ -6,16 +6,16 @@ import hashlib
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigWrite:
+class ConfigWrite(Struct, frozen=True):
     """One write that can be undone: `backup` holds what was there, empty where there was no file; times in seconds."""
 
     path: str
@@ -56,7 +56,7 @@ def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
             atomic.replace_file(Path(kept), before)
         done = ConfigWrite(str(real), kept, _sum(before), _sum(after), time.time())
         # First the way back: a line about a write that was not made after all is passed over by `last`.
-        _note(asdict(done))
+        _note(to_builtins(done))
         atomic.make_folder(real.parent)
         _still(real, before)
         atomic.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else atomic.PRIVATE)

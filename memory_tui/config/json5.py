@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError
 
 MAX_DEPTH = 200
@@ -52,12 +52,13 @@ _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
 Scalar = str | int | float | bool | None
 
 
-@dataclass(frozen=True)
-class SourceText:
+class SourceText(Discreet, frozen=True, dict=True):
     """A text and the file it came from; knows the line of every character."""
 
+    HIDDEN = ("text",)
+
     path: Path
-    text: str = field(repr=False)
+    text: str
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -69,16 +70,17 @@ class SourceText:
         return line, offset - self._starts[line - 1] + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Discreet, frozen=True):
     """One value: what it is, and its characters `source.text[start:end]`.
 
     `value` is a scalar, a list of nodes, or a dictionary of nodes; `repeated` are the keys that an object has more
     than once, of which the last one counts. Never shown by repr: a configuration holds secrets.
     """
 
-    value: Scalar | list[Node] | dict[str, Node] = field(repr=False)
-    source: SourceText = field(repr=False)
+    HIDDEN = ("value", "source")
+
+    value: Scalar | list[Node] | dict[str, Node]
+    source: SourceText
     start: int
     end: int
     repeated: tuple[str, ...] = ()

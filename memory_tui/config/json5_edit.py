@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.config.json5 import Node, blank_end
 from memory_tui.core.settings import Scalar
@@ -16,8 +17,7 @@ _TAIL = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?", re.DOTA
 """What may follow a value on its line: spaces and comments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(Struct, frozen=True):
     """Put `text` in the place of the characters `start` to `end` of a file."""
 
     start: int
@@ -121,8 +121,7 @@ def _into_empty(parent: Node, style: _Style, items: list[str]) -> Splice:
     return Splice(at, parent.end - 1, f"{lines[:-1]}{style.newline}{style.outer}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
+class _Style(Struct, frozen=True):
     """How an object is laid out: `indent` of its members, `outer` of its closing bracket, one level `step`."""
 
     indent: str

@@ -8,9 +8,10 @@ only named here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import KNOBS, Knob
@@ -34,8 +35,7 @@ Kind = Literal[
 Section = Literal["search", "file"]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One documented key.
 
     `path` is below the section of memory search, or with `section` "file" from the top of the file. `effect` says why

@@ -10,8 +10,9 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from memory_tui.config.agents import AgentList, agent_list
 from memory_tui.config.json5 import Node, SourceText, parse_json5
@@ -19,6 +20,7 @@ from memory_tui.config.keys import BY_PATH, FILE, NEWER_PROVIDERS, OWN, PROVIDER
 from memory_tui.config.model import Agent, Config, ConfigValue, Position, Problem, only_agent
 from memory_tui.config.places import Environment, ExtraPath, expand, openclaw_path, own_path
 from memory_tui.config.secret_refs import Secrets
+from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError, SettingError
 from memory_tui.core.settings import BY_KEY, Value, check
 
@@ -135,8 +137,7 @@ def merged(below: Node, above: Node) -> Node:
     return above
 
 
-@dataclass(frozen=True, slots=True)
-class _Joiner:
+class _Joiner(Struct, frozen=True):
     folder: Path
     problems: list[Problem] = field(default_factory=list)
 
@@ -317,11 +318,11 @@ _REJECTED = "OpenClaw 2026.9 rejects the file until openclaw doctor --fix remove
 _ALONE = "memory-tui answers by the built-in rules"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ConfigFile(Discreet, frozen=True):
     """A configuration that was read, before it is known for which agent."""
 
-    tree: Node = field(repr=False)
+    HIDDEN = ("tree",)
+    tree: Node
     path: Path
     of_openclaw: bool
     agent_list: AgentList
@@ -333,9 +334,7 @@ class ConfigFile:
         """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
         tree, problems = joined(root)
         environment = Environment(tree)
-        theirs = path.name == "openclaw.json" or any(
-            tree.get(*keys) is not None for keys in (("agents",), ("memory", "search"))
-        )
+        theirs = path.name == "openclaw.json" or (tree.get("agents") or tree.get("memory", "search")) is not None
         if theirs:
             return cls(tree, path, True, agent_list(tree, environment), environment, problems)
         return cls(tree, path, False, AgentList((only_agent(),)), environment, problems)

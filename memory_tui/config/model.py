@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct, field
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.keys import BACKEND, FILE, OWN, QMD, SEARCH, Key, retired
 from memory_tui.config.places import Environment, ExtraPath, default_workspace
 from memory_tui.config.secret_refs import FoundSecret, Secrets
 from memory_tui.core import profiles
+from memory_tui.core.discreet import Discreet
 from memory_tui.core.settings import BY_KEY, Settings, Value
 
 MAIN = "main"
 """The agent of a configuration that lists none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """Where a value is written: file, whole key path, line and column from 1."""
 
     file: str
@@ -39,8 +40,7 @@ class Position:
         return f"{Path(self.file).name}:{self.line} {self.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something in the file that could not be used as it is: what, where, and what counts instead."""
 
     key: str
@@ -53,20 +53,20 @@ class Problem:
         return f"{self.message} ({where}{'; ' if self.used else ''}{self.used}.)"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigValue:
+class ConfigValue(Discreet, frozen=True):
     """A documented value that a file holds, checked; `places` are several where lists are joined.
 
     `value` is what counts, None for a secret.
     """
 
+    HIDDEN = ("node",)
+
     value: object
     places: tuple[Position, ...]
-    node: Node = field(repr=False)
+    node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """One agent of OpenClaw: its normalised id, and the folder of its notes, which need not exist.
 
     `named` is the workspace as a configuration writes it, empty where it is the documented default.
@@ -84,8 +84,7 @@ def only_agent(named: str = "", workspace: Path | None = None) -> Agent:
     return Agent(MAIN, workspace or default_workspace(newer=False), True, named)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Discreet, frozen=True):
     """What a configuration file says for one agent; all empty when there is none.
 
     `values` are the knobs it sets, `entries` every documented value it sets, by key. `layout` is where in the file
@@ -93,18 +92,20 @@ class Config:
     by key path, the one that counts most last.
     """
 
+    HIDDEN = ("entries", "tree", "sections")
+
     path: Path | None = None
     kind: Literal["openclaw", "own", "none"] = "none"
     layout: str = ""
     agent: Agent = field(default_factory=only_agent)
     agents: tuple[Agent, ...] = ()
     values: Mapping[str, Value] = field(default_factory=dict)
-    entries: Mapping[str, ConfigValue] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    entries: Mapping[str, ConfigValue] = field(default_factory=lambda: MappingProxyType({}))
     found: tuple[Problem, ...] = ()
     secrets: Secrets | None = None
     environment: Environment = field(default_factory=Environment)
-    tree: Node | None = field(default=None, repr=False)
-    sections: tuple[tuple[str, Node], ...] = field(default=(), repr=False)
+    tree: Node | None = None
+    sections: tuple[tuple[str, Node], ...] = ()
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -177,8 +178,7 @@ _CREDENTIALS = re.compile(
 TAKES_EFFECT = "takes effect"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRow:
+class KeyRow(Struct, frozen=True):
     """One documented key: the value that counts and what may be seen of it, as JSON-ready data.
 
     `origin` is in words, `places` where the file has it. `effect` is "takes effect" or why the value changes nothing.
@@ -197,8 +197,7 @@ class KeyRow:
     retired: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRow:
+class AgentRow(Struct, frozen=True):
     """One agent for a list; `named` is its workspace as the file writes it, empty where that is the usual one."""
 
     id: str

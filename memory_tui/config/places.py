@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from msgspec import Struct
+
 from memory_tui.config.json5 import Node
+from memory_tui.core.discreet import Discreet
 
 LEGACY_NAMES = ("clawdbot", "moldbot", "moltbot")
 """What OpenClaw was called before; folders and files of these names are still read."""
@@ -118,15 +120,16 @@ _ASSIGNMENT = re.compile(
 _MAX_ENV_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(Discreet, frozen=True, dict=True):
     """Looks variables up in OpenClaw's order; the first place that has one counts, an empty value is none.
 
     The .env file of the state folder is only read when the process itself does not have the variable. A variable of
     the login shell, which OpenClaw can import too, is not known here: nothing is run to read a configuration.
     """
 
-    tree: Node | None = field(default=None, repr=False)
+    HIDDEN = ("tree",)
+
+    tree: Node | None = None
 
     def lookup(self, name: str) -> tuple[str, str] | None:
         """The value of `name` and where it is from, in words; None when nothing says it."""
@@ -177,8 +180,7 @@ class Environment:
         return {key: node.value for key, node in named if isinstance(node.value, str) and node.value.strip()}
 
 
-@dataclass(frozen=True, slots=True)
-class ExtraPath:
+class ExtraPath(Struct, frozen=True):
     """A path and the pattern that chooses among the notes below it; without one all of them are read."""
 
     path: str

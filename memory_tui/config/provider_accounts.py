@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import field
 
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.places import expand, state_folder
 from memory_tui.config.secret_refs import FoundSecret
+from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError
 from memory_tui.providers import registry
 
@@ -24,16 +26,17 @@ if TYPE_CHECKING:
 _MAX_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class SharedProvider:
+class SharedProvider(Discreet, frozen=True):
     """A provider's endpoint, keys and headers as everything shares them; `logins` count before its variable, `key`
     after it.
     """
 
+    HIDDEN = ("headers",)
+
     base_url: str = ""
     logins: tuple[FoundSecret, ...] = ()
     key: FoundSecret | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def shared(config: Config, name: str) -> SharedProvider:

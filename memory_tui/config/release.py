@@ -10,9 +10,10 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.keys import RETIRED
@@ -31,8 +32,7 @@ WRITER = "meta.lastTouchedVersion"
 _MOST_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """The profile of a release, and what it was concluded from, as a clause."""
 
     profile: str
@@ -115,8 +115,7 @@ _MOVED = MappingProxyType({"maxResults": "query.maxResults"})
 """Keys that moved inside the section."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One step of the doctor: the whole `key` as the file has it, where its value goes (empty: nowhere), and why."""
 
     key: str

@@ -10,12 +10,12 @@ import json
 import os
 import re
 import stat
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.places import Environment, expand
+from memory_tui.core.discreet import Discreet
 
 _SHORT = re.compile(
     r"(?:\$\{(?P<a>NAME)\}|\$(?P<b>NAME)|secretref-env:(?P<c>NAME))".replace("NAME", "[A-Z][A-Z0-9_]{0,127}")
@@ -24,13 +24,14 @@ _MAX_BYTES = 1 << 20
 _NEVER = "which memory-tui never runs; put the key into the provider's variable, such as OPENAI_API_KEY"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSecret:
+class FoundSecret(Discreet, frozen=True):
     """Whether a secret is there, from where in words, and if not, why not."""
+
+    HIDDEN = ("value",)
 
     source: str
     problem: str = ""
-    value: str = field(default="", repr=False)
+    value: str = ""
 
     @property
     def known(self) -> bool:
@@ -41,11 +42,12 @@ class FoundSecret:
         return f"set, from {self.source}" if self.known else f"not set: {self.problem}"
 
 
-@dataclass(frozen=True, slots=True)
-class Secrets:
+class Secrets(Discreet, frozen=True):
     """Looks secrets up with the `secrets` section of the configuration `tree`."""
 
-    tree: Node = field(repr=False)
+    HIDDEN = ("tree",)
+
+    tree: Node
     environment: Environment
 
     def read(self, node: Node) -> FoundSecret:

@@ -2,6 +2,7 @@
 
 - atomic: Durable writes: a file holds its old bytes or its new ones, never a part. -> replace_file
 - cancel: One way to stop a job. -> Stop
+- discreet: The base of records whose repr leaves out what is secret, or too long to read. -> Discreet
 - errors: Errors are values. -> MemoryTuiError
 - events: Events tell a listener what the engine does; a listener runs on the engine's thread, so it returns at once. ->
   Event

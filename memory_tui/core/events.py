@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Event:
+
+class Event(Struct, frozen=True):
     """Something happened; `at` is in seconds since the epoch."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class SyncStarted(Event):
+class SyncStarted(Event, frozen=True):
     """A sync found `total` files to read; `reason` is start, watch, search, edit, interval, sweep, manual or cli."""
 
     reason: str
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class SyncProgress(Event):
+class SyncProgress(Event, frozen=True):
     """`done` of `total` changed files are indexed; sent at most about ten times a second.
 
     `chunks` are those written so far, `rate` is in files a second, `seconds_left` is an estimate by the bytes that are
@@ -39,8 +37,7 @@ class SyncProgress(Event):
     rebuilding: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class VectorsMade(Event):
+class VectorsMade(Event, frozen=True):
     """Of `total` chunks that were findable by their words alone, the provider was asked for `done`.
 
     `rate` is in chunks a second, 0 before it says anything; `seconds_left` is None then.
@@ -61,8 +58,7 @@ class VectorsMade(Event):
         return f"{rate} a second, {self.seconds_left / (60 if far else 1):,.0f} {'min' if far else 's'} left"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFetching(Event):
+class ModelFetching(Event, frozen=True):
     """A local model is downloaded: `done` of `total` bytes are there (0 when unknown)."""
 
     name: str
@@ -75,8 +71,7 @@ class ModelFetching(Event):
         return f"{self.done / 1e6:,.0f}{f' of {self.total / 1e6:,.0f}' if self.total else ''} MB"
 
 
-@dataclass(frozen=True, slots=True)
-class FileIndexed(Event):
+class FileIndexed(Event, frozen=True):
     """One file is searchable as it is on disk; `embedded` of its `chunks` needed the provider."""
 
     path: str
@@ -84,23 +79,20 @@ class FileIndexed(Event):
     embedded: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileRemoved(Event):
+class FileRemoved(Event, frozen=True):
     """A file that is gone from disk is gone from the index."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileFailed(Event):
+class FileFailed(Event, frozen=True):
     """A file could not be indexed; what was indexed of it before stays searchable."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SyncFinished(Event):
+class SyncFinished(Event, frozen=True):
     """A sync ended; `error` is empty when it went through. `seconds` is wall time."""
 
     reason: str
@@ -112,8 +104,7 @@ class SyncFinished(Event):
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class ShrinkHeld(Event):
+class ShrinkHeld(Event, frozen=True):
     """So many notes vanished at once (`missing` of `known`) that they stay in the index until a person agrees."""
 
     missing: int
@@ -121,49 +112,42 @@ class ShrinkHeld(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingPaused(Event):
+class IndexingPaused(Event, frozen=True):
     """A person paused indexing (`on`), or let it go on."""
 
     on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RootsChanged(Event):
+class RootsChanged(Event, frozen=True):
     """The folder of the notes, or another root, went away or came back: `text` says which, in a sentence."""
 
     text: str
     lost: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IndexChanged(Event):
+class IndexChanged(Event, frozen=True):
     """Another process wrote the index, or put another one in its place: what was read of it is old."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotesChanged(Event):
+class NotesChanged(Event, frozen=True):
     """Notes differ from the index otherwise than before, and nothing was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderChanged(Event):
+class LeaderChanged(Event, frozen=True):
     """Who keeps the index up to date: process `pid`, which is this one where `ours`."""
 
     pid: int
     ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WatchChanged(Event):
+class WatchChanged(Event, frozen=True):
     """The watcher was switched on or off, or ended; `detail` says why."""
 
     on: bool
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderChanged(Event):
+class ProviderChanged(Event, frozen=True):
     """The embedding provider's health changed."""
 
     name: str
@@ -171,8 +155,7 @@ class ProviderChanged(Event):
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class BatchNews(Event):
+class BatchNews(Event, frozen=True):
     """A batch job of a provider: `done` of `total` texts have a vector; `detail` is a sentence about the rest."""
 
     job: str
@@ -182,15 +165,13 @@ class BatchNews(Event):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Noticed(Event):
+class Noticed(Event, frozen=True):
     """A sentence for the event log that fits nothing above, for instance an index moved aside."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class BackendChanged(Event):
+class BackendChanged(Event, frozen=True):
     """QMD answers again, or from other texts: what was asked before may be answered otherwise; `text` says why."""
 
     text: str

@@ -14,9 +14,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct, to_builtins
 
 from memory_tui.core import atomic, files
 from memory_tui.core.cancel import Stop
@@ -37,8 +38,7 @@ Role = Literal["lock", "keeper"]
 """`lock`: writes now. `keeper`: brings the index up to date by itself, for as long as it runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Who writes an index: process id, start of that process (as its system counts it) and `since` in seconds."""
 
     pid: int
@@ -74,7 +74,7 @@ class WriterLock:
                 os.close(descriptor)
                 return None
             holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
-            atomic.set_contents(descriptor, json.dumps(asdict(holder)).encode().ljust(_HOLDER_BYTES))
+            atomic.set_contents(descriptor, json.dumps(to_builtins(holder)).encode().ljust(_HOLDER_BYTES))
         except OSError as error:
             os.close(descriptor)
             raise _unwritable(path, error) from None

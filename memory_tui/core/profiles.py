@@ -7,9 +7,11 @@ measured best on labelled chat logs at low cost.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.settings import Scalar, Settings, Value
@@ -22,8 +24,7 @@ OWN = "recommended"
 Term = Literal["decay", "importance", "project"]
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """A named set of rules; each field is a place where the releases differ."""
 
     name: str

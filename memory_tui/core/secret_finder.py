@@ -17,9 +17,10 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.key_formats import BASIC, FORMATS, PRIVATE, QUOTED, TOKEN, KeyFormat
@@ -175,8 +176,7 @@ _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _METHODS = re.compile(r"(?:sha|md|argon|bcrypt|pbkdf|base|utf|aes|oauth|rfc|cve|http|ipv|rsa|ed)-?\d", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """That something at `start` to `end` (characters) looks like a secret: of which `kind`, and in which line from 1.
 
     It does not hold the text, so that no log or traceback can.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core.errors import SettingError
 
@@ -22,8 +23,7 @@ _NEEDS_SECOND = ("secondStage.weight", "the second stage counts nothing")
 _NEEDS_HYBRID = ("query.hybrid.enabled", "hybrid is off: vectors alone decide")
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+class Knob(Struct, frozen=True):
     """One setting: documented `key`, short `label`, inclusive range, key-press `step`, fine step, unit and help.
 
     The range is that of a slider; a file or a typed value may go to `most`, where that is more. `group` is "tune" for
@@ -499,16 +499,14 @@ def show(knob: Knob, value: Scalar) -> str:
     return f"{value}{knob.unit and ' '}{knob.unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A setting's value and where it came from, in words: default, profile ..., a file and line, --set."""
 
     value: Scalar
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """A value for every knob; immutable, so that two of them can be compared side by side."""
 
     values: Mapping[str, Value]

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memory_tui.core import tokens
 
@@ -35,8 +35,7 @@ _LINKED = re.compile(r"(?<!\w)([^\W_]{2,})(-| )(?=([^\W_]{2,})(?!\w))")
 GERMAN, ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(Struct, frozen=True):
     """What was `asked`, and the words that are searched instead of it, or as well as it where notes hold both."""
 
     asked: str
@@ -44,12 +43,15 @@ class Correction:
     also: bool = False
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True, dict=True):
     """The words of an index in lower case, and how many chunks hold each."""
 
     chunks_of: Mapping[str, int]
-    known: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def known(self) -> dict[str, str]:
+        """The nearest words that were looked for."""
+        return {}
 
     @cached_property
     def _by_length(self) -> Mapping[int, tuple[Sequence[str], npt.NDArray[np.uint64]]]:

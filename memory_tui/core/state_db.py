@@ -15,9 +15,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable, StateUnavailable
@@ -49,8 +50,7 @@ def nothing_old() -> Mapping[str, Any]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """One owner's table; beyond `most` values of one scope the oldest go (0: none does)."""
 
     name: str
@@ -63,8 +63,7 @@ class Table:
         return ScopedRecords(self, scope, old, path or default_path(), notice)
 
 
-@dataclass(frozen=True, slots=True)
-class ScopedRecords:
+class ScopedRecords(Struct, frozen=True):
     """The values of one scope of a table, by key. Every method raises StateUnavailable where the file allows none."""
 
     table: Table

@@ -12,9 +12,9 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import apsw
+from msgspec import Struct
 
 WORD = re.compile(r"\w+")
 """Runs of letters, digits and underscore: the same characters as JavaScript's `[\\p{L}\\p{N}_]+`."""
@@ -161,8 +161,7 @@ def _split(query: str) -> tuple[list[str], list[str]]:
     return list(words)[:MOST_WORDS], list(grams)[:MOST_WORDS]
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """The words of a query after our own way: `kept` for search, `stops` and `common` words left out."""
 
     kept: tuple[str, ...]

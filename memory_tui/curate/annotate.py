@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _KINDS = ("trigger", "importance", "project")
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatedEntry:
+class AnnotatedEntry(Struct, frozen=True):
     """Lines `first` to `last` (from 1) of a curated note that OpenClaw keeps as one memory, and what they are given.
 
     `words` is its first line without list mark and annotations.

@@ -10,8 +10,10 @@ ends first; the K is taken as 1000 and the cut as at a line end, which is the sm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config.model import Config
 from memory_tui.core import jsstring
@@ -43,8 +45,7 @@ _NEWER = "memory.search"
 """The place of the settings that tells a configuration of 2026.8 or later."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostLimit:
+class HostLimit(Struct, frozen=True):
     """How much of a note a host reads: `limit` counts characters for OpenClaw, bytes for Claude Code.
 
     `newer` means OpenClaw's rules from 2026.8 on; `origin` names the source of the limit.
@@ -59,8 +60,7 @@ class HostLimit:
 CLAUDE_CODE = HostLimit("claude-code", CLAUDE_BYTES, origin="its documentation")
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """What a host leaves out: from `line` and `column` to just before `until_line` and `until_column`, all from 1.
 
     A column counts characters. `until_line` is 0 where everything to the end is lost. `lost` is in `Budget.unit`,
@@ -75,8 +75,7 @@ class Cut:
     lost_lines: int
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """How a note stands with one host. `used` of `limit` are in `unit`; `cut` is None where all of it is read."""
 
     host: HostLimit
@@ -100,8 +99,7 @@ class Budget:
         return f"{state}: {where}{until} {self.cut.lost:,} {self.unit} are lost."
 
 
-@dataclass(frozen=True, slots=True)
-class PromptFile:
+class PromptFile(Struct, frozen=True):
     """One file of OpenClaw's prompt: its characters, its limit with the room that earlier files left, those it takes.
 
     `cut` is where it is cut; `remark` tells what else keeps it, or a part of it, out.
@@ -124,8 +122,7 @@ class PromptFile:
         return f"{said}; {self.remark}." if self.remark else f"{said}."
 
 
-@dataclass(frozen=True, slots=True)
-class PromptBudget:
+class PromptBudget(Struct, frozen=True):
     """The files of OpenClaw's prompt in their order, and how many of `limit` characters they take together."""
 
     files: tuple[PromptFile, ...]

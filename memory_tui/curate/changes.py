@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.merge import Merge, changed_spans, matching
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """One note, by its stored path: its bytes before and after, None where it is not there.
 
     `mode` and `mtime_ns` are for a note that is made, 0 for the usual; one that is there keeps its mode.
@@ -29,8 +30,7 @@ class FileChange:
     mtime_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One or several notes that change together. `title` is a sentence; `notes` are what a person should know of it.
 
     Neither holds what looks like a secret: they go into lists, messages and the journal.
@@ -44,8 +44,8 @@ class Change:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "title", masked(self.title))
-        object.__setattr__(self, "notes", tuple(map(masked, self.notes)))
+        force_setattr(self, "title", masked(self.title))
+        force_setattr(self, "notes", tuple(map(masked, self.notes)))
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -53,8 +53,7 @@ class Change:
         return tuple(file.path for file in self.files)
 
 
-@dataclass(frozen=True, slots=True)
-class ThreeWay:
+class ThreeWay(Struct, frozen=True):
     """A note that somebody else changed too: what both started from, theirs on disk now, mine that was not written."""
 
     path: str
@@ -128,8 +127,7 @@ HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """A note: whether it begins with a byte order mark, and its lines, each with its end."""
 
     bom: bool
@@ -197,8 +195,7 @@ class Lines:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class ShownLines:
+class ShownLines(Struct, frozen=True):
     """The `lines` of a note as a person saw them; `show` makes of a line what they saw of it."""
 
     lines: Sequence[str]
@@ -270,8 +267,7 @@ def _kept(was: str, line: str) -> str:
     return "".join(letters)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A heading and what stands below it up to the next one. `line` is the heading's, 0 for the top of the note.
 
     `last` is the last line of its own body; `level` is 1 to 6, 0 for the top.

@@ -13,9 +13,11 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config import places
 from memory_tui.core.errors import EditRefused, MemoryTuiError
@@ -49,8 +51,7 @@ if TYPE_CHECKING:
     from memory_tui.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalEdit:
+class ExternalEdit(Struct, frozen=True):
     """A note as another program gets it: stored and absolute path, bytes (None: not there), mode and time (ns).
 
     `last` is the number of the journal's newest change, 0 for none.
@@ -115,8 +116,7 @@ def _reason(others: list[int]) -> str:
 _PRUNE_SECONDS = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedChange:
+class AppliedChange(Struct, frozen=True):
     """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too.
 
     `untold` is why OpenClaw's ledger could not follow it, empty where nothing was wrong.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.secret_finder import MASK, masked
 from memory_tui.curate import planner
@@ -12,8 +14,7 @@ from memory_tui.curate.changes import Change, FileChange
 from memory_tui.curate.merge import changed_spans
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
+class DiffLine(Struct, frozen=True):
     """A line of a diff: its text without its end, and its number before and after, 0 where it is not.
 
     `kind` is file, hunk, same, gone or new; `end` tells of a line end that is not LF: CRLF, or none at the last line.

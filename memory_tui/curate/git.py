@@ -17,8 +17,10 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.secret_finder import masked
@@ -43,8 +45,7 @@ class GitFailed(EditRefused):
     exit_status = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A commit: its full hash, `at` in epoch seconds (author's date), author and first line, secrets masked."""
 
     hash: str
@@ -53,7 +54,7 @@ class Commit:
     subject: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "subject", masked(self.subject))
+        force_setattr(self, "subject", masked(self.subject))
 
 
 class History:
@@ -128,8 +129,7 @@ class History:
         return name
 
 
-@dataclass(frozen=True, slots=True)
-class _Repository:
+class _Repository(Struct, frozen=True):
     """A repository on disk: its folder of notes, what belongs to this working tree, and what all of them share."""
 
     top: Path
@@ -159,8 +159,7 @@ class _Repository:
         return ""
 
 
-@dataclass(slots=True)
-class _Borrowed:
+class _Borrowed(Struct):
     """git at work in the empty repository `folder`, over the objects of `of`."""
 
     of: _Repository

@@ -16,9 +16,11 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import force_setattr, replace
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, IndexUnavailable
@@ -39,8 +41,7 @@ _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedNote:
+class RecordedNote(Struct, frozen=True):
     """One note of a recorded change: names of its texts before and after, and mode and time it had before."""
 
     path: str
@@ -50,8 +51,7 @@ class RecordedNote:
     mtime_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
+class JournalEntry(Struct, frozen=True):
     """One line of the journal; a later line with the same `id` is in its place. `at` is in epoch seconds.
 
     `undoes` or `redoes` is the change that it takes back or makes again. `left` are hidden files that a writer still
@@ -75,7 +75,7 @@ class JournalEntry:
 
     def __post_init__(self) -> None:
         # Journals of earlier versions hold titles as they were.
-        object.__setattr__(self, "title", masked(self.title))
+        force_setattr(self, "title", masked(self.title))
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -310,7 +310,7 @@ def _texts(entry: JournalEntry) -> set[str]:
 
 
 def _line(entry: JournalEntry) -> bytes:
-    fields = {key: value for key, value in asdict(entry).items() if value}
+    fields = {key: value for key, value in to_builtins(entry).items() if value}
     return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -391,8 +391,7 @@ def _exchanged(
     return journal.settle(entry, "done", reason=entry.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Unsaved:
+class Unsaved(Struct, frozen=True):
     """The `text` in an editor at `at` (epoch seconds), begun on the bytes `before` of the note `path`; in `file`."""
 
     path: str

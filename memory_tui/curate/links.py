@@ -15,12 +15,13 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
 
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.hosts import claude_memory
@@ -41,8 +42,7 @@ _SHORTEST_NAME = 4
 """Shorter names are not looked for in the words of other notes."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteLink:
+class NoteLink(Struct, frozen=True):
     """A link at `line` (from 1) of the note `source`, characters `start` to `end` of that line.
 
     `target` is the stored path it leads to, empty when no note is there; `target_line` is 0 where it names none.
@@ -140,8 +140,7 @@ def _may_name(text: str, name: str) -> bool:
     return word.casefold() in text.casefold() or not _TURKISH.isdisjoint(text) or not _TURKISH.isdisjoint(word)
 
 
-@dataclass(frozen=True, slots=True)
-class NoteLinks:
+class NoteLinks(Struct, frozen=True):
     """What `links` lead out of a note, which links of others lead `back` to it, and which notes name it in words."""
 
     links: tuple[NoteLink, ...]

@@ -8,16 +8,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise, takewhile
 from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 Side = Literal["same", "mine", "theirs", "both", "appended", "conflict"]
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """A run of lines of all three texts. `side` is who changed it; both alike is "both".
 
     "appended" is the end of a note to which one only added lines, while the other added or changed some.
@@ -40,8 +41,7 @@ class Hunk:
         return self.theirs if self.side == "theirs" else self.mine
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(Struct, frozen=True):
     """All hunks in order, and the merged text, None where some are conflicts."""
 
     hunks: tuple[Hunk, ...]

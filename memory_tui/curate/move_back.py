@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
@@ -21,8 +23,7 @@ _ENOUGH = 120
 """Characters of an entry that tell it from others."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromotedEntry:
+class PromotedEntry(Struct, frozen=True):
     """What a promoted entry says without marker, counts and annotations, and the note and line it came from."""
 
     words: str

@@ -25,8 +25,9 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import EditRefused, PathRefused, Unreadable
@@ -42,8 +43,7 @@ _NO_FOLDER = (errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """An open folder. `absolute` names it for people; `descriptor` is -1 where the system has no such thing."""
 
     absolute: str
@@ -219,8 +219,7 @@ class TornWrite(OSError):
         self.stays = stays
 
 
-@dataclass(frozen=True, slots=True)
-class SwapResult:
+class SwapResult(Struct, frozen=True):
     """What a change of names brought to light: the last content of the old file, and whether it is surely the last."""
 
     displaced: bytes | None

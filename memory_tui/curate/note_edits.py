@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import tokens
 from memory_tui.core.formatting import plural
@@ -23,8 +25,7 @@ _SHORT = 2
 _LANGUAGE = "en"
 
 
-@dataclass(frozen=True, slots=True)
-class NoteEdit:
+class NoteEdit(Struct, frozen=True):
     """One edit for the sake of the line that `was` there, which afterwards is line `line` of the note `path`.
 
     `words` are what it adds; those of `words_at` stand on that line of the note already, 0 for words of the question.
@@ -44,8 +45,7 @@ class NoteEdit:
     first: NoteEdit | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EditedLine:
+class EditedLine(Struct, frozen=True):
     """A line that is asked about: its number `line` in the note at `path`, whose bytes are `data`.
 
     `asked` are the words of the question that count, `day` the one that it names.

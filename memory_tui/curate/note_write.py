@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.curate import note_bytes
@@ -17,8 +19,7 @@ DEADLINE_SECONDS = 4.0
 """How long a change is tried again when the notes change under our hands, all of its attempts together."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenNote:
+class WrittenNote(Struct, frozen=True):
     """What a note held before and holds after, others' additions included.
 
     `between` are texts that it held for a moment, while others' last lines were not in it yet; whoever read one of

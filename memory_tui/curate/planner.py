@@ -12,10 +12,12 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
@@ -155,8 +157,7 @@ def _heading(day: dt.date, model: list[str]) -> str:
 ARCHIVE = "memory/archive/memory"
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """A note as a whole: its bytes, mode and time."""
 
     data: bytes
@@ -328,8 +329,7 @@ def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
     return quote(path, safe="/") if link.kind == "markdown" and (" " in path or "%" in link.written) else path
 
 
-@dataclass(frozen=True, slots=True)
-class Planner:
+class Planner(Struct, frozen=True):
     """Plans changes of the notes below `roots`; `clock` gives epoch seconds. Every method may raise EditRefused,
     PathRefused and Unreadable.
     """

@@ -6,7 +6,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
@@ -27,8 +29,7 @@ _NAMED = 75.0
 _LOOSE = re.compile(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|divers)\W*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class RankedSection:
+class RankedSection(Struct, frozen=True):
     """A section and how much of the text's weight of words it shares, 0 to 1."""
 
     section: Section
@@ -176,8 +177,7 @@ def _is_title(found: Sequence[Section], at: int) -> bool:
 _TIME = re.compile(r"(?:\*\*|\[|\()?\d{1,2}:\d{2}(?:\*\*|\]|\))?(?::?\s*[-–—]\s+|:\s+|\s+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """Lines `first` to `last` (from 1) of the note `path`, which holds `data`."""
 
     path: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.curate import lease, note_bytes

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.formatting import plural
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 _INEXACT = "put together from the index: blank ends of lines, and annotations, may be missing"
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Struct, frozen=True):
     """A text that a note had at `at` (epoch seconds).
 
     `ref` names it: `12` is the note after change 12 of the journal, `before-12` before it, `git:HASH` at a commit.
@@ -38,8 +38,7 @@ class Version:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class LostNote:
+class LostNote(Struct, frozen=True):
     """Lines that a daily note lost and still lacks; `change` is the journal's entry about it, `at` when it was found.
 
     `gone` tells that the note is not there at all.

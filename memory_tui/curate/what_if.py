@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.core.settings import Settings
 from memory_tui.curate.changes import Change
@@ -17,8 +18,7 @@ from memory_tui.search.trace import Candidate, Trace
 from memory_tui.source.protocol import Trial
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A hit before and after; None and place 0 where it is not recalled. Places count from 1."""
 
     before: Candidate | None
@@ -27,8 +27,7 @@ class Move:
     place_after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """Both answers, and every hit of either: those of the answer after first, then those that are gone.
 
     `without_vector` new texts were judged by their words alone, because no provider was asked for their vectors.

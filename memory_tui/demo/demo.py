@@ -20,13 +20,13 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from memory_tui.core import atomic, locks
 from memory_tui.core.errors import IndexUnavailable, MemoryTuiError, WorkspaceError
@@ -78,8 +78,7 @@ _FORMS: Mapping[str, Callable[[dt.date], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SampleAnswer:
+class SampleAnswer(Struct, frozen=True):
     """A line that answers a sample query: `grade` 2 answers it, 1 helps; `answer` is a fragment of the line."""
 
     path: str
@@ -88,8 +87,7 @@ class SampleAnswer:
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledQuery:
+class LabelledQuery(Struct, frozen=True):
     """A question with its relevant lines (none: the notes do not know); `note` says what makes it hard."""
 
     id: str

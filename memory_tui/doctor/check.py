@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -13,8 +14,7 @@ State = Literal["ok", "warning", "failed", "skipped", "no answer"]
 Group = Literal["machine", "notes", "index", "provider", "settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
+class CheckOutcome(Struct, frozen=True):
     """The outcome of one check: `evidence` is what was seen, `fix` the one thing to do, empty where nothing is."""
 
     state: State
@@ -22,8 +22,7 @@ class CheckOutcome:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One question that is put to the machine or the memory; `key` names it for programs, `title` for people."""
 
     key: str
@@ -32,8 +31,7 @@ class Check:
     run: Callable[[Engine], CheckOutcome]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """A check, what it found, and how long it took in milliseconds."""
 
     check: Check

@@ -12,9 +12,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, MemoryTuiError
@@ -40,8 +42,7 @@ _PROBE = "memory"
 _MOST_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class BackendFallback:
+class BackendFallback(Struct, frozen=True):
     """Why the built-in index answers in the place of QMD, since when, and when QMD is tried again (epoch seconds)."""
 
     kind: str
@@ -65,8 +66,7 @@ class BackendFallback:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class BackendState:
+class BackendState(Struct, frozen=True):
     """Who answers now. `behind` counts files that changed since QMD's last update, at `updated` (epoch seconds)."""
 
     chosen: str
@@ -203,7 +203,7 @@ class Backend:
         try:
             with self.client.place.fallback.open("rb") as file:
                 fields = json.loads(file.read(_MOST_BYTES))
-            found = BackendFallback(**{name: fields[name] for name in BackendFallback.__dataclass_fields__})
+            found = BackendFallback(**{name: fields[name] for name in BackendFallback.__struct_fields__})
             return found if found.of == self._of and float(found.retry_at) > 0 else None
         except (OSError, ValueError, KeyError, TypeError):
             # Nobody failed, as far as anybody knows.
@@ -237,7 +237,7 @@ class Backend:
 
         try:
             atomic.make_folder(self.client.place.folder)
-            atomic.replace_file(self.client.place.fallback, json.dumps(asdict(found)).encode())
+            atomic.replace_file(self.client.place.fallback, json.dumps(to_builtins(found)).encode())
         except OSError as error:
             self._notice(
                 f"{self.client.place.fallback} cannot be written ({error.strerror}), so QMD is tried each time."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memory_tui.explain import landscape as landscapes
 from memory_tui.search.corpus import vectors_of

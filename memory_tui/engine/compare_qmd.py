@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.sanitize import one_line
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from memory_tui.search.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class QmdComparison:
+class QmdComparison(Struct, frozen=True):
     """Both answers to `query`; where QMD gave none, `failure` says why and `qmd` is None."""
 
     query: str
@@ -100,8 +101,7 @@ def why_both(engine: Engine, query: str, path: str, line: int | None, stop: Stop
 # --- over saved queries --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SavedRow:
+class SavedRow(Struct, frozen=True):
     """A saved query: the rank of the first right hit of each (0: none of its hits is right), and how many hits."""
 
     query: str
@@ -112,8 +112,7 @@ class SavedRow:
     qmd_hits: int
 
 
-@dataclass(frozen=True, slots=True)
-class SavedComparison:
+class SavedComparison(Struct, frozen=True):
     """Both over the saved queries; where QMD fails, `failure` says why, and the queries after it were not asked."""
 
     rows: tuple[SavedRow, ...]
@@ -161,8 +160,7 @@ def compare_saved(engine: Engine, stop: Stop, progress: Callable[[int, int], Non
 # --- an index of somebody else -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class QmdIndexComparison:
+class QmdIndexComparison(Struct, frozen=True):
     """An index of QMD against the files on disk: of each collection the files that differ, and how many agree."""
 
     path: str

@@ -7,8 +7,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.core.errors import MemoryTuiError
@@ -25,8 +27,7 @@ _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRanking:
+class AgentRanking(Struct, frozen=True):
     """How a connected agent's answers are ranked: its program, its settings, the labels of those that differ here."""
 
     title: str
@@ -49,8 +50,7 @@ class AgentRanking:
         return ", ".join(self.differing[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentProgram:
+class AgentProgram(Struct, frozen=True):
     """One agent program: its connection (None for none), what its server gets, what it asked last.
 
     `memory` is another workspace that its server serves, empty where it is this one. `lost` names what its files lost,

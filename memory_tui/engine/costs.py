@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Unreadable
@@ -27,8 +28,7 @@ _EMBEDDED_PER_SECOND = {"builtin": 5_000.0, "scripted": 5_000.0, "local": 20.0, 
 _REMOTE_PER_SECOND = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Flagged:
+class Flagged(Struct, frozen=True):
     """A chunk that looks like it holds a secret: where, and of which kinds. The secret itself is not here."""
 
     path: str
@@ -37,8 +37,7 @@ class Flagged:
     kinds: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """What the next index run would do with the provider that is used, or that waits for the person's word.
 
     `files` and `chunks` are all there are; of the distinct texts `cached` have a vector already, `waiting` were sent
@@ -125,8 +124,7 @@ def _cut(plan: Plan, seen: Scan, preview: ProviderPreview, unreadable: list[tupl
             unreadable.append((found.path, error.message))
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """The cost of a rebuild: `chunks` are expected by what is indexed now, `to_embed` of them are not in the cache.
 
     `seconds` goes by the speed of the last sync where one was measured (`measured`). `usd` is 0 on this machine, and

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.curate import note_edits
 from memory_tui.curate.changes import Change
@@ -36,8 +38,7 @@ WANTED, MOST_OTHERS = 3, 60
 Hits = tuple["ChunkRef", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EditRemedy:
+class EditRemedy(Struct, frozen=True):
     """An edit after which a line is recalled for the question that was asked, as number `place`.
 
     Of the `lost` questions of the line that lose it now it is recalled for `mended`. `comes_in` and `drops_out` are the
@@ -59,15 +60,13 @@ class EditRemedy:
     alone: tuple[NoteEdit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NoEdit:
+class NoEdit(Struct, frozen=True):
     """None of the edits `tried`, pairs among them, gets the line recalled for the question that was asked."""
 
     tried: tuple[NoteEdit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EditsFound:
+class EditsFound(Struct, frozen=True):
     """The edits that get a line recalled, smallest first; else which were tried."""
 
     found: tuple[EditRemedy, ...]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals

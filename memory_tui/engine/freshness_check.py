@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_tui.engine.provider_setup import fallback_in, who_answers
@@ -29,8 +28,7 @@ _YOUNG_SECONDS = 0.25
 """A comparison is not repeated before this has passed."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotesVanished(Notice):
+class NotesVanished(Notice, frozen=True):
     """Of `known` notes `missing` vanished at once, which is doubted for `reason`."""
 
     missing: int
@@ -49,8 +47,7 @@ class NotesVanished(Notice):
         return "Bring them back, or run memory-tui index --accept-shrink."
 
 
-@dataclass(frozen=True, slots=True)
-class RebuildWaits(Notice):
+class RebuildWaits(Notice, frozen=True):
     """The index was made with other settings, of which `reasons` tell; with `failed` the provider does not answer."""
 
     reasons: tuple[str, ...]

@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from os.path import normpath
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memory_tui.core import locks
 from memory_tui.core.cancel import Stop

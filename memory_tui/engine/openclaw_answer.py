@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import profiles
 from memory_tui.core.cancel import Stop
@@ -27,8 +29,7 @@ from memory_tui.search.trace import Trace
 from memory_tui.workspace.annotations import CURATED, Annotations
 
 
-@dataclass(frozen=True, slots=True)
-class OwnAnswer:
+class OwnAnswer(Struct, frozen=True):
     """Both answers to `query`; `by_words` tells that OpenClaw's vectors were not compared."""
 
     query: str

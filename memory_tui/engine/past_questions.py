@@ -8,9 +8,11 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import ProviderError, SettingError
 from memory_tui.engine.queries import TOGETHER
@@ -39,8 +41,7 @@ MOST = 200
 """Questions that are asked again; the newest ones where more were logged."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastQuestions:
+class PastQuestions(Struct, frozen=True):
     """What was asked in the last `days`: `entries` of the log, saved ones, and of both each `questions` once.
 
     `left_out` questions are masked, too long to be kept whole, or more than are asked again.
@@ -119,8 +120,7 @@ def _own_words(engine: Engine, path: str, line: int | None) -> list[PastQuestion
     return why_never.own_questions(text, lines[at] if line is not None and at < len(lines) else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Unreached:
+class Unreached(Struct, frozen=True):
     """The `lines` that none of the `questions` of the last `days` delivered, nor a read of their note."""
 
     days: int
@@ -164,8 +164,7 @@ def saved_effect(engine: Engine) -> Saved | None:
 Outcome = Literal["mended", "broken", "moved", "unchanged"]
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """One question before and after a change of settings: the hits that come, and those that go.
 
     Of a question with labels `right` are the right lines before and after: more is mended, fewer broken. Of another

@@ -6,8 +6,9 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from memory_tui.core.errors import ApprovalUnsaved, ProviderError, SettingError
 from memory_tui.notices import AnsweredOtherwise, Notice, QuestionWithheld

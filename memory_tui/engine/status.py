@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import locks
 from memory_tui.core.formatting import plural
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
     from memory_tui.openclaw.trust import TrustReport
 
 
-@dataclass(frozen=True, slots=True)
-class FileRow:
+class FileRow(Struct, frozen=True):
     """One note for a list: `state` is fresh or one of `index.freshness.State`, `detail` why, `mtime` epoch seconds."""
 
     path: str
@@ -66,8 +66,7 @@ class FileRow:
     """Its first heading, else its first words, as they are indexed; not yet safe to show."""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorSearch:
+class VectorSearch(Struct, frozen=True):
     """What compares vectors: `engine` by name and version, or `load_error`; `dims` is None without vectors.
 
     `extension_path` is the build of sqlite-vec that a configuration names, None where none is.
@@ -81,8 +80,7 @@ class VectorSearch:
     extension_path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WordSearch:
+class WordSearch(Struct, frozen=True):
     """What matches words: `engine` by name and version, with its `tokenizer`, or `error`."""
 
     enabled: bool
@@ -92,8 +90,7 @@ class WordSearch:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class VectorCache:
+class VectorCache(Struct, frozen=True):
     """Vectors that are kept for texts which come back: how many, their size, how often one was used.
 
     Of texts that are gone, at most `max_entries` vectors are kept.
@@ -106,8 +103,7 @@ class VectorCache:
     hits: int
 
 
-@dataclass(frozen=True, slots=True)
-class SourceCounts:
+class SourceCounts(Struct, frozen=True):
     """How many notes of one source are indexed, and their chunks."""
 
     source: str
@@ -115,8 +111,7 @@ class SourceCounts:
     chunks: int
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """Everything about a workspace's index at one moment; field names follow OpenClaw's status JSON."""
 
     backend: str
@@ -178,8 +173,7 @@ class Status:
     """What the documented status tells of QMD; None where nobody asks it."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingState:
+class EmbeddingState(Struct, frozen=True):
     """Who makes the vectors: every provider that was looked at, who answers, and chunks found in the cache so far."""
 
     links: tuple[MemberState, ...]
@@ -187,8 +181,7 @@ class EmbeddingState:
     cache_hits: int
 
 
-@dataclass(frozen=True, slots=True)
-class WriterProcess:
+class WriterProcess(Struct, frozen=True):
     """A process that may write the index: `since` is in epoch seconds, `ours` tells whether it is this one."""
 
     pid: int
@@ -196,8 +189,7 @@ class WriterProcess:
     ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FileVerdict:
+class FileVerdict(Struct, frozen=True):
     """Whether a path is part of the memory, by which rule, and what the index has of it."""
 
     path: str

@@ -6,9 +6,10 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from memory_tui.core import profiles, state_db
 from memory_tui.core.errors import MemoryTuiError, StateUnavailable
@@ -91,7 +92,7 @@ class UnrelatedRecords:
             if self._writes:
                 # Without it, other processes go by the usual values, which each level says.
                 with suppress(StateUnavailable):
-                    self._records.put(kind, {**asdict(found), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
+                    self._records.put(kind, {**to_builtins(found), "kind": kind, "uuid": uuid, "weights": WEIGHTS})
 
 
 class DelayedWork:

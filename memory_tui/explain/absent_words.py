@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.tokens import CJK, CJK_RUN, as_asked

@@ -8,9 +8,10 @@ answer, a change that turns a verdict, and a doubt about minScore.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import Scalar
@@ -24,8 +25,7 @@ LeftOutReason = Literal["common", "stop word", "number", "short"]
 # --- words of a question -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AbsentWords:
+class AbsentWords(Struct, frozen=True):
     """No text holds any of `words`: an ASCII word as a word of its own, another one anywhere.
 
     `indexed` tells that this is said of the indexed notes alone, because others wait.
@@ -35,8 +35,7 @@ class AbsentWords:
     indexed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InvisibleToTokenizer:
+class InvisibleToTokenizer(Struct, frozen=True):
     """Texts hold each of `words`, but inside what the tokenizer of `profile` takes for one longer word.
 
     With `part_of` they are parts of words of the question, each of which it takes for one word that no text holds.
@@ -47,37 +46,32 @@ class InvisibleToTokenizer:
     part_of: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedInPieces:
+class SearchedInPieces(Struct, frozen=True):
     """Texts hold each of `words` as a word of its own, but `profile` looks for its pieces, none of which is one."""
 
     words: tuple[str, ...]
     profile: str
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingNoteHolds:
+class WaitingNoteHolds(Struct, frozen=True):
     """The note at `path` waits to be indexed, and its text on disk holds `word`."""
 
     word: str
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotLookedThrough:
+class NotLookedThrough(Struct, frozen=True):
     """Of `waiting` notes that wait to be indexed `unread` were not read for the words of the question."""
 
     waiting: int
     unread: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoChunkHoldsAll:
+class NoChunkHoldsAll(Struct, frozen=True):
     """No chunk was found to hold all the words of the question, which are all needed, and meaning proposed none."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoChunkMatches:
+class NoChunkMatches(Struct, frozen=True):
     """No chunk was found to hold a word of the query, and meaning proposed none."""
 
 
@@ -127,24 +121,21 @@ def _of_words(reason: NothingMatched, profile: str) -> Iterator[WordClaim]:
 # --- what alone stopped a line, what no knob does -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedByAlone:
+class StoppedByAlone(Struct, frozen=True):
     """With `gate` switched off, and nothing else changed, the line would be recalled as number `place`."""
 
     gate: SwitchedGate
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class StillLostWithout:
+class StillLostWithout(Struct, frozen=True):
     """With `gate` switched off, and nothing else changed, the line would not be recalled either, for `then`."""
 
     gate: SwitchedGate
     then: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedRange:
+class SearchedRange(Struct, frozen=True):
     """The values of one knob that were tried: from `low` to `high` by `step`, or `choices` by name."""
 
     key: str
@@ -154,31 +145,27 @@ class SearchedRange:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NoSingleKnob:
+class NoSingleKnob(Struct, frozen=True):
     """No value in `ranges`, one knob at a time, recalls the chunk, or loses it where it is `recalled` now."""
 
     recalled: bool
     ranges: tuple[SearchedRange, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NoPair:
+class NoPair(Struct, frozen=True):
     """No two of `points`, each a knob at a value, recall the chunk together, where they are of different knobs."""
 
     points: tuple[tuple[str, Scalar], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NoRephrasing:
+class NoRephrasing(Struct, frozen=True):
     """The question with one of `words` of the chunk added does not recall it, nor does `shorter`, empty for none."""
 
     words: tuple[str, ...]
     shorter: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WordsLeftOut:
+class WordsLeftOut(Struct, frozen=True):
     """Words of the question that were not searched for, and why: they stand in over half of the chunks, say nothing."""
 
     words: tuple[str, ...]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, combinations, islice, zip_longest
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
@@ -36,8 +38,7 @@ FLOOR, RESULTS = "query.minScore", "query.maxResults"
 WithProfile = Callable[[str], Settings]
 
 
-@dataclass(frozen=True, slots=True)
-class SavedEffect:
+class SavedEffect(Struct, frozen=True):
     """What settings do to the `asked` saved questions: those that recall more right lines, and those that lose one."""
 
     asked: int
@@ -49,8 +50,7 @@ Saved = Callable[[Settings], SavedEffect]
 """What settings do to saved questions, against those of now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(Struct, frozen=True):
     """A change of one knob that turns the verdict on a chunk, and what else it does.
 
     `changes` are the settings to change, `settings` all of them after it; `place` is the chunk's then, None when it
@@ -77,8 +77,7 @@ class Flip:
         return len(self.saved.broken) if self.saved else 0, len(self.comes_in) + len(self.drops_out)
 
 
-@dataclass(frozen=True, slots=True)
-class KnobTurn:
+class KnobTurn(Struct, frozen=True):
     """One knob of a set of changes, from `was` to `value`, the nearest that does while the others stay as in the set.
 
     So do all values tried from the first to the last of `accepted`; the next one does not.
@@ -90,8 +89,7 @@ class KnobTurn:
     accepted: tuple[Scalar, Scalar]
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSet:
+class ChangeSet(Struct, frozen=True):
     """Turns of several knobs that together recall a chunk as number `place`, none of which may be left out.
 
     `changes` are the settings to change, `settings` all of them after it; `presses` adds up the steps. `comes_in` and
@@ -113,8 +111,7 @@ class ChangeSet:
         return len(self.saved.broken) if self.saved else 0, len(self.comes_in) + len(self.drops_out)
 
 
-@dataclass(frozen=True, slots=True)
-class NotAlone:
+class NotAlone(Struct, frozen=True):
     """A knob that moves a chunk, but no value of which recalls it: at `value` it came nearest.
 
     There its `score` (None: never a candidate) `passes` the gate or does not, where minScore is `floor`; of the `limit`
@@ -130,8 +127,7 @@ class NotAlone:
     floor: float
 
 
-@dataclass(frozen=True, slots=True)
-class Flips:
+class Flips(Struct, frozen=True):
     """What turns the verdict on `chunk`, least harm first (see _by_harm), and which knobs do not alone.
 
     Knobs that have no effect on it are in neither list. `searched` are the values of each knob that were tried.

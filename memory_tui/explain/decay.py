@@ -6,7 +6,8 @@ Every day that is looked at is ranked as a whole: rivals fade too, so nothing ca
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.core.settings import Settings
 from memory_tui.explain.reranking import Reranking
@@ -21,8 +22,7 @@ _STRIDE = 10
 """Days between two looks; where something is lost in between, each of them is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fading:
+class Fading(Struct, frozen=True):
     """A hit, number `place` today, that is lost `days` from now, then for `verdict`; 0 days: it is lost already.
 
     Of one that is lost already `place` is the one it would have if nothing aged.
@@ -60,8 +60,7 @@ def fading(evidence: Evidence, settings: Settings, horizon: int = HORIZON) -> It
         before = day
 
 
-@dataclass(frozen=True, slots=True)
-class Ahead:
+class Ahead(Struct, frozen=True):
     """The score of a hit of today on the days ahead: (day, score), and the day it is no longer recalled, if any."""
 
     chunk: ChunkRef

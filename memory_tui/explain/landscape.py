@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.source.rows import RowIds
@@ -29,8 +29,7 @@ _SPACE = 8
 """Axes in which groups are looked for: more tell chunks apart better than the two that are drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Landscape:
+class Landscape(Struct, frozen=True):
     """Chunks on a plane: `points` (n, 2) from -1 to 1, `rowids`, unit `vectors`, `groups` (n,) and their `names`.
 
     `places` are path, first and last line of each. `share` is how much of the spread of the vectors the plane keeps,

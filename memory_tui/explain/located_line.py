@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from memory_tui.core.errors import PathRefused, Unreadable
 from memory_tui.explain.verdicts import (
@@ -25,8 +26,7 @@ from memory_tui.workspace.roots import PathVerdict, Roots, scan, why_path
 from memory_tui.workspace.scan import Found
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedLine:
+class ExplainedLine(Struct, frozen=True):
     """A line of a note, and what disk and index know of it.
 
     `chunks` hold the line (all of the note without one), with their `texts` by rowid. `gate` stopped the file before

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import Settings
@@ -75,16 +76,14 @@ _WORDS = (4, 12)
 Ask = Callable[[str], Evidence]
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseQuery:
+class NoiseQuery(Struct, frozen=True):
     """A question with its evidence, and the chunks (rowids) that answer it; none answer nonsense."""
 
     evidence: Evidence
     right: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Probes:
+class Probes(Struct, frozen=True):
     """What was asked: `nonsense`, and `related` questions, whose right chunks labels or the notes themselves tell."""
 
     nonsense: tuple[NoiseQuery, ...]
@@ -172,8 +171,7 @@ _LET_THROUGH = 0.05
 _ORIGIN = "noise floor"
 
 
-@dataclass(frozen=True, slots=True)
-class Trade:
+class Trade(Struct, frozen=True):
     """At a minScore: the share of nonsense questions with a hit, and of related ones whose right chunk passes.
 
     What passes is what the profile lets pass: a relaxed floor for keyword hits counts too.
@@ -189,16 +187,14 @@ class Trade:
         return self.related - self.nonsense
 
 
-@dataclass(frozen=True, slots=True)
-class NoSuggestion:
+class NoSuggestion(Struct, frozen=True):
     """No minScore is worth its losses: the `best` one is not far enough apart, or scores are `relative`."""
 
     relative: bool
     best: Trade
 
 
-@dataclass(frozen=True, slots=True)
-class LevelRates:
+class LevelRates(Struct, frozen=True):
     """How often the level of an answer misleads.
 
     `false_recalls` is the share of `unrelated` questions whose answer counts as found, `doubted` that of `related` ones
@@ -238,8 +234,7 @@ def _step(value: float) -> str:
     return f"{value:.2f}" if float(f"{value:.2f}") == value else wording.number(value)
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseFloor:
+class NoiseFloor(Struct, frozen=True):
     """Scores of nonsense and of what is right under one set of knobs, and what minScore does about them.
 
     `nonsense` has the best score of each unrelated question, `related` that of each right chunk (0: not even a

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.core.settings import Settings
@@ -23,8 +24,7 @@ LONGEST_RUN = 8
 _LANGUAGE = "en"
 
 
-@dataclass(frozen=True, slots=True)
-class Rephrased:
+class Rephrased(Struct, frozen=True):
     """A question that recalls the chunk as number `place`: the old one with `word` added, or without `left_out`.
 
     The word stands on line `line` of the note, 0 for none.
@@ -37,8 +37,7 @@ class Rephrased:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rephrasings:
+class Rephrasings(Struct, frozen=True):
     """The questions that recall a chunk; else which changes of the question were tried, None where there was none."""
 
     found: tuple[Rephrased, ...] = ()

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core.profiles import Profile
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
@@ -133,8 +133,7 @@ def scoring(rules: Rules, *, dated: bool) -> tuple[object, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """Where a row would stand: its `place` among those over the gate (0: not over it), whether that is `recalled`.
 
     With MMR a place is only known up to the limit; one beyond it is the limit plus one. `score` is NaN for a row that
@@ -298,13 +297,13 @@ def kept_reranking(evidence: Evidence, row: int) -> Iterator[Reranking]:
 
     The next knob asks for most of it again. Who comes while another thread has it gets one of its own.
     """
-    known: Reranking | None = evidence.kept.pop(_KEPT, None)
+    known: Reranking | None = evidence.reusable.pop(_KEPT, None)
     found = known if known is not None and known.rows == (row,) else Reranking(evidence, [row])
     try:
         yield found
     finally:
         if found.standings_known <= _MOST_STANDINGS:
-            evidence.kept[_KEPT] = found
+            evidence.reusable[_KEPT] = found
 
 
 _KEPT = "reranking"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.search.trace import Candidate
 
 Operation = Literal["+", "x", "=", ""]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreLine:
+class ScoreLine(Struct, frozen=True):
     """One step: `value` is added, multiplied, or the running result; None on lines that only inform."""
 
     label: str

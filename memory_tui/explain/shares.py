@@ -10,10 +10,11 @@ import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.cancel import Stop
@@ -41,8 +42,7 @@ _CLOSES_BM25, _CLOSES_COSINE = 1e-9, 2e-5
 """How near the parts have to come to the whole, relative to bm25, and to a cosine, whose vectors have 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class WordShare:
+class WordShare(Struct, frozen=True):
     """A word of the question gives `points` of bm25: idf x tf.
 
     idf = max(ln((chunks - holding + 0.5) / (holding + 0.5)), 0.000001) and
@@ -60,8 +60,7 @@ class WordShare:
     points: float
 
 
-@dataclass(frozen=True, slots=True)
-class BoostShare:
+class BoostShare(Struct, frozen=True):
     """A word of the question that OpenClaw 2026.9 adds to the score of bm25, because it stands in text or path.
 
     Its parts of what the words of the question give, of what their share of the chunk's words gives, of what those in
@@ -79,8 +78,7 @@ class BoostShare:
         return self.asked + self.held + self.path
 
 
-@dataclass(frozen=True, slots=True)
-class CosineShare:
+class CosineShare(Struct, frozen=True):
     """A word of the chunk, or a line of its note from 1, gives `points` of the cosine; `times` it stands there."""
 
     word: str
@@ -93,8 +91,7 @@ Piece = tuple[int, int, int]
 """A part of a line: the number of the line in its note, first character, the one behind the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class WithoutSentence:
+class WithoutSentence(Struct, frozen=True):
     """Without the sentence `text`, which stands at `pieces`, the cosine of the chunk is lower by `points`, or higher.
 
     One sentence is left out at a time: what they give does not add up.
@@ -105,8 +102,7 @@ class WithoutSentence:
     points: float
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(Struct, frozen=True):
     """What bm25 and the cosine of one chunk are made of; empty where they do not fall into parts that add up.
 
     `without` are there for providers whose cosines do not: for one on this machine, for others where somebody asks.

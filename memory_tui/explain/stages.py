@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.explain.score_lines import fewest, rounded, same
 from memory_tui.explain.why import floor_of, is_named, words_off
@@ -15,8 +16,7 @@ AROUND = 2
 """Neighbours that are named on each side."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunnelStage:
+class FunnelStage(Struct, frozen=True):
     """One stage: a title, and lines of text of which number `own` (from 0, or -1) is about the candidate itself."""
 
     title: str
@@ -24,8 +24,7 @@ class FunnelStage:
     own: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """One part of two scores: what it gave this candidate, what it gave the other, and the difference."""
 
     part: str

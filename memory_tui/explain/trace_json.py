@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memory_tui.core.formatting import camel
 from memory_tui.explain import change_wording, wording
@@ -29,7 +30,7 @@ def kind(name: str) -> str:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
-    """A dataclass as a dictionary with camelCase keys, recursively; by its own `as_dict` where it has one.
+    """A record as a dictionary with camelCase keys, recursively; by its own `as_dict` where it has one.
 
     A notice has its kind and its sentence beside its evidence.
     """
@@ -37,8 +38,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
         return plain(value.as_dict())
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        found = {camel(f.name): plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Struct):
+        found = {camel(name): plain(getattr(value, name)) for name in value.__struct_fields__}
         return {**_said(value), **found} if isinstance(value, Notice) else found
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]

@@ -5,53 +5,48 @@ The order of the gates is the way of a line: disk, index, the pools of both side
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.search.trace import Verdict
 
 # --- on the way into the index -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideRoots:
+class OutsideRoots(Struct, frozen=True):
     """The file lies where no notes are read."""
 
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Excluded:
+class Excluded(Struct, frozen=True):
     """The file lies below a root, but `rule` leaves it out: symlink, not markdown, duplicate, folder, ..."""
 
     rule: str
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoSuchFile:
+class NoSuchFile(Struct, frozen=True):
     """Nothing is at that path."""
 
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableFile:
+class UnreadableFile(Struct, frozen=True):
     """The note is there, but could not be read, is too big, or could not be indexed."""
 
     rule: Literal["unreadable", "too big", "failed"]
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedSinceIndexed:
+class ChangedSinceIndexed(Struct, frozen=True):
     """The line as it is on disk is in no indexed chunk, for the note is `change`: new, changed or rebuild."""
 
     change: str
 
 
-@dataclass(frozen=True, slots=True)
-class InNoChunk:
+class InNoChunk(Struct, frozen=True):
     """No chunk holds line `line` (None: any line) of a note of `lines` lines."""
 
     line: int | None
@@ -61,22 +56,19 @@ class InNoChunk:
 # --- on the way into a pool ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class WordsOff:
+class WordsOff(Struct, frozen=True):
     """Words did not count, for `cause`: hybrid search is off, or there is no full-text search."""
 
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoWord:
+class NoWord(Struct, frozen=True):
     """The query has no word to search for; `dropped` are the words left out."""
 
     dropped: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NotMatched:
+class NotMatched(Struct, frozen=True):
     """Full-text search did not match: of `words` the chunk lacks `absent`, and `nowhere` occur in no chunk at all.
 
     `join` AND needs all of them, OR any. Of those that it lacks the text holds the letters of `hidden`, but inside
@@ -90,8 +82,7 @@ class NotMatched:
     hidden: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideTextPool:
+class OutsideTextPool(Struct, frozen=True):
     """The words matched, but `rank` by bm25 is beyond the `pool` best; `edge` is the bm25 of the last that got in."""
 
     rank: int
@@ -103,24 +94,21 @@ class OutsideTextPool:
 TextGate = WordsOff | NoWord | NotMatched | OutsideTextPool
 
 
-@dataclass(frozen=True, slots=True)
-class NoVector:
+class NoVector(Struct, frozen=True):
     """There was no cosine to go by, for `cause`; `text` tells why its words did not propose it either."""
 
     cause: str
     text: TextGate
 
 
-@dataclass(frozen=True, slots=True)
-class ModelMismatch:
+class ModelMismatch(Struct, frozen=True):
     """Index and query were embedded by different models, so only words counted, and `text` stopped those."""
 
     detail: str
     text: TextGate
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideVectorPool:
+class OutsideVectorPool(Struct, frozen=True):
     """By cosine it is number `rank` of `of`, but only the `pool` nearest are candidates; the last of them has `edge`.
 
     `text` tells why its words did not propose it either.
@@ -134,24 +122,21 @@ class OutsideVectorPool:
     text: TextGate
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableProject:
+class UnreadableProject(Struct, frozen=True):
     """OpenClaw 2026.9 never recalls the chunk: a project marker of its entry does not close, or names no project."""
 
 
 # --- after everything ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LostInTheirIndex:
+class LostInTheirIndex(Struct, frozen=True):
     """By the notes on disk it would be recalled as number `place`, but OpenClaw's own index does not hold it."""
 
     place: int
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotDelivered:
+class NotDelivered(Struct, frozen=True):
     """A logged search ranked it as number `place`, but only the first `delivered` hits went out to the agent.
 
     `most_characters` is the bound on snippets that stopped it; 0 where none did.
@@ -169,8 +154,7 @@ PoolGate = (
 Fate = FileGate | PoolGate | Verdict | LostInTheirIndex | NotDelivered
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordHitsShut:
+class KeywordHitsShut(Struct, frozen=True):
     """A hit by words alone scores `most` at best, below minScore; with `relaxed` it passes when nothing else does."""
 
     most: float
@@ -178,8 +162,7 @@ class KeywordHitsShut:
     relaxed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BelowNoise:
+class BelowNoise(Struct, frozen=True):
     """minScore lets a `share` of nonsense through: the best hit of the median nonsense question scores `median`."""
 
     min_score: float
@@ -187,8 +170,7 @@ class BelowNoise:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class AboveRight:
+class AboveRight(Struct, frozen=True):
     """minScore shuts out what is right: only a `share` of related questions recall it; the median scores `median`."""
 
     min_score: float
@@ -196,15 +178,13 @@ class AboveRight:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class RelativeScores:
+class RelativeScores(Struct, frozen=True):
     """Under `profile` scores are shares of the best hit of a question, so those of two questions do not compare."""
 
     profile: str
 
 
-@dataclass(frozen=True, slots=True)
-class Inseparable:
+class Inseparable(Struct, frozen=True):
     """No minScore keeps nonsense out and the right in: the best still has `nonsense` and `related` of them."""
 
     nonsense: float

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.formatting import plural
@@ -44,8 +45,7 @@ _NO_VECTOR = {
 """Why nothing has a cosine, by the code of the notice that tells more of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Digits:
+class Digits(Struct, frozen=True):
     """How many decimals each number of a candidate's sum needs, so that a reader who redoes it gets what stands there.
 
     `total` is for the sum of both sides and what age and day do to it, `points` for what the sides give.
@@ -90,8 +90,7 @@ def _counted(candidate: Candidate) -> list[Factor]:
     return [one for one in candidate.factors if one.term == "project" or not is_named(candidate)]
 
 
-@dataclass(frozen=True, slots=True)
-class TermCount:
+class TermCount(Struct, frozen=True):
     """How often each word of the query stands in a chunk (0: missing), and the words nobody searched for."""
 
     counts: dict[str, int]

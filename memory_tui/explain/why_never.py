@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
@@ -25,8 +26,7 @@ _WORTH = 3
 """Fewest letters of a word by which a note is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastQuestion:
+class PastQuestion(Struct, frozen=True):
     """One question, who asked it, and what it was kept to: memory, sessions, or empty for all."""
 
     text: str
@@ -34,8 +34,7 @@ class PastQuestion:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(Struct, frozen=True):
     """Of `asked` questions of one asker `recalled` gave the line."""
 
     asker: Asker
@@ -43,16 +42,14 @@ class Reached:
     recalled: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedTimes:
+class StoppedTimes(Struct, frozen=True):
     """`gate` is what stopped the line for each of `questions`."""
 
     gate: str
     questions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OneChange:
+class OneChange(Struct, frozen=True):
     """With one setting at `value` the line is recalled for `questions`, of `lost` that lose it; `moved` other hits
     come or go.
     """
@@ -65,8 +62,7 @@ class OneChange:
     moved: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoOneChange:
+class NoOneChange(Struct, frozen=True):
     """None of `points`, each a knob at a value, recalls the line for any of the `lost` questions that lose it."""
 
     points: tuple[tuple[str, Scalar], ...]
@@ -76,8 +72,7 @@ class NoOneChange:
 NeverClaim = Reached | StoppedTimes | OneChange | NoOneChange
 
 
-@dataclass(frozen=True, slots=True)
-class WhyNever:
+class WhyNever(Struct, frozen=True):
     """What became of a line over many questions: `answers` are the verdicts, in the order of the questions.
 
     `changes` are the one that recalls it for most of them, and the one that moves least for each that it wins.
@@ -96,8 +91,7 @@ class WhyNever:
         return (*self.reached, *self.stopped, *self.changes)
 
 
-@dataclass(frozen=True, slots=True)
-class UnreachedLines:
+class UnreachedLines(Struct, frozen=True):
     """Lines `first` to `last` of a note, which no answer of the last days delivered."""
 
     path: str

@@ -6,10 +6,11 @@ import re
 import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.settings import Settings
@@ -189,8 +190,7 @@ LISTED = 20
 """Chunks of a note that are explained; the others are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """What became of one chunk, and its numbers: `candidate` as ranked, or as it would be had it been `proposed`.
 
     For a chunk that was not proposed the verdict in `candidate` is a supposition; `fate` is what happened.
@@ -208,8 +208,7 @@ class Account:
         return isinstance(self.fate, Recalled)
 
 
-@dataclass(frozen=True, slots=True)
-class WhyNot:
+class WhyNot(Struct, frozen=True):
     """The answer for one line: its `fate`, the chunk that fared best, and the others that hold the line.
 
     Of a whole note without a line there can be `more` chunks than are listed.

@@ -10,9 +10,10 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from memory_tui.core.errors import QueryError
 from memory_tui.hosts.file_changes import FileEdit, HostChange
@@ -24,8 +25,7 @@ _LONGEST_KEY = 200
 _SHORTEST_FOLDER = 3
 
 
-@dataclass(frozen=True, slots=True)
-class HookCall:
+class HookCall(Struct, frozen=True):
     """One call of a hook; `why` is its source, trigger or reason, empty where it says none."""
 
     name: str

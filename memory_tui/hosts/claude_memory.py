@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memory_tui.hosts import claude_code
 from memory_tui.workspace.roots import Roots
@@ -25,8 +26,7 @@ _SLUG_WORDS = 6
 _DESCRIPTION = 140
 
 
-@dataclass(frozen=True, slots=True)
-class ClaudeFact:
+class ClaudeFact(Struct, frozen=True):
     """The front matter of a fact: its slug, one line about it, its type (empty where it names none of TYPES)."""
 
     name: str

@@ -14,9 +14,10 @@ import os
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, to_builtins
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import ConfigError
@@ -27,8 +28,7 @@ from memory_tui.hosts.wiring import SERVER, Host, Scope, ServerStart, Wiring, co
 Ending = Literal["restored", "removed", "changes taken out", "as before"]
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectedFile:
+class ConnectedFile(Struct, frozen=True):
     """A file that was written: sums of its bytes before and after, empty for no file; `folders` were made for it."""
 
     path: Path
@@ -39,8 +39,7 @@ class ConnectedFile:
     folders: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HostConnection:
+class HostConnection(Struct, frozen=True):
     """A host that is connected: the server that it starts, its profile, when it was connected (epoch seconds)."""
 
     host: str
@@ -52,8 +51,7 @@ class HostConnection:
     files: tuple[ConnectedFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedFile:
+class PlannedFile(Struct, frozen=True):
     """A file as it is, as it was before it was ever connected, as it will be; None for no file."""
 
     path: Path
@@ -63,8 +61,7 @@ class PlannedFile:
     changes: tuple[HostChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredFile:
+class RestoredFile(Struct, frozen=True):
     """A file as it is, as it will be without the connection, and what became of it."""
 
     path: Path
@@ -194,7 +191,7 @@ def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile]) -> HostCon
     )
     record = _record_path(host.name, wiring.scope, wiring.project)
     earlier = _bytes(record)
-    _write_all(files, record, json.dumps(asdict(connection), default=str, indent=1).encode(), earlier)
+    _write_all(files, record, json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode(), earlier)
     return connection
 
 

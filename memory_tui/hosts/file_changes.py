@@ -11,9 +11,11 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config import json5_edit
 from memory_tui.config.json5 import Node, SourceText, parse_json5
@@ -24,8 +26,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _HEADER = re.compile(r"[ \t]*\[(?P<keys>[^\[\]\n]+)\][ \t]*(?:#[^\n]*)?\n?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class HostChange:
+class HostChange(Struct, frozen=True):
     """One change: `keys` lead to a member of an object, a list that gets an item, a table of TOML; none for a copy.
 
     Once applied, `old` is the text that stood in its place, and `there` counts the keys that were there before.
@@ -38,8 +39,7 @@ class HostChange:
     there: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdit:
+class FileEdit(Struct, frozen=True):
     """The changes of one file."""
 
     path: Path

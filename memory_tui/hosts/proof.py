@@ -11,9 +11,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec import Struct
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
@@ -33,8 +34,7 @@ class NoAnswer(MemoryTuiError):
     code = "no_answer"
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """Who answered: milliseconds until the tools were listed and for the question, hits, the first one's place."""
 
     server: str

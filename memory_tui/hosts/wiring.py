@@ -7,10 +7,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import SettingError
@@ -36,8 +38,7 @@ HOSTS: Mapping[str, str] = {
 """Each host's row, imported on use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wiring:
+class Wiring(Struct, frozen=True):
     """What a host is to start: `program` with what comes before a command, `arguments` that choose the memory.
 
     `project` is the folder that a project's files lie in; `profile` ranks the answers; `log` writes down what is asked.
@@ -60,16 +61,14 @@ class Wiring:
         return {event: {"hooks": [call]} for event in events}
 
 
-@dataclass(frozen=True, slots=True)
-class ServerStart:
+class ServerStart(Struct, frozen=True):
     """A server as its host starts it: the command line, the variables that it gets (None: all)."""
 
     words: tuple[str, ...]
     variables: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """A row: `edits` plans the files of a connection, `start` says what the host then starts."""
 
     name: str

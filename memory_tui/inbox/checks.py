@@ -8,11 +8,12 @@ import datetime as dt
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 from memory_tui.core import secret_finder
 from memory_tui.core.errors import Cancelled
@@ -184,8 +185,7 @@ def _day(year: str, month: str, number: str) -> dt.date | None:
 # --- the checks ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Chunks:
+class Chunks(Struct, frozen=True):
     """The indexed chunks of the notes: where each is, its file's number, and its unit vector or zeros.
 
     `texts` gives the texts of some rows.
@@ -197,8 +197,7 @@ class Chunks:
     vectors: npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class InboxInputs:
+class InboxInputs(Struct, frozen=True):
     """What the checks read. `over` holds the first and the last line of a note that no session reads.
 
     `recalled` holds the paths that recalls returned, None where the log has too few recalls.
@@ -250,8 +249,7 @@ class Examination:
         return (one for at, one in enumerate(self.items) if at not in self.outputs)
 
 
-@dataclass(frozen=True, slots=True)
-class InboxCheck:
+class InboxCheck(Struct, frozen=True):
     """One check: the kind of its suggestions, a title for people, its severity, the actions it offers, its search.
 
     The first of `actions` is the proposed one. `find` gets the examination and this record.

@@ -8,9 +8,10 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from memory_tui.core import state_db
 from memory_tui.core.errors import EditRefused, StateUnavailable
@@ -32,8 +33,7 @@ Action = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """Lines `first` to `last` (from 1) of a note, and what stands there, safe to keep: secrets in it are masked."""
 
     path: str
@@ -45,8 +45,7 @@ class Passage:
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """A finding at `place`; `other` is the twin that would stay, None where there is none.
 
     `digest` is that of the lines as they were seen, so that nothing is changed that was not looked at. The first of
@@ -85,8 +84,7 @@ _SOURCE = re.compile(r"\s*\(from [^()\s]+\.md\)\s*$")
 _MARKS = re.compile(r"[*_`~#>\[\]]+")
 
 
-@dataclass(frozen=True, slots=True)
-class DatedNote:
+class DatedNote(Struct, frozen=True):
     """A note to check: its path, its text, the day in its name (None for a note without one)."""
 
     path: str
@@ -94,8 +92,7 @@ class DatedNote:
     day: dt.date | None
 
 
-@dataclass(frozen=True, slots=True)
-class NoteItem:
+class NoteItem(Struct, frozen=True):
     """A list item, paragraph or fenced block on lines `first` to `last`; `plain` is its text for comparing."""
 
     note: DatedNote

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from abc import abstractmethod
+
+from msgspec import Struct
 
 from memory_tui.core.formatting import plural
 
 
-class InboxClaim(ABC):
+class InboxClaim(Struct, frozen=True):
     """A claim about a passage of a note; each kind has a checker in the tests."""
-
-    __slots__ = ()
 
     @property
     @abstractmethod
@@ -25,8 +24,7 @@ class InboxClaim(ABC):
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class SecretFound(InboxClaim):
+class SecretFound(InboxClaim, frozen=True):
     """The lines hold what looks like a secret of this sort."""
 
     sort: str
@@ -37,8 +35,7 @@ class SecretFound(InboxClaim):
         return f"It looks like a secret: {self.sort}. Agents can recall it, and providers may get it."
 
 
-@dataclass(frozen=True, slots=True)
-class NotTrusted(InboxClaim):
+class NotTrusted(InboxClaim, frozen=True):
     """OpenClaw's ledger keeps the note in this state, in the words of its record."""
 
     state: str
@@ -49,8 +46,7 @@ class NotTrusted(InboxClaim):
         return f"OpenClaw's ledger says: {self.state}."
 
 
-@dataclass(frozen=True, slots=True)
-class PromotedThere(InboxClaim):
+class PromotedThere(InboxClaim, frozen=True):
     """OpenClaw moved the passage of this `key` into the note; `counted` is what it kept of it, empty for nothing.
 
     `night` (ISO) is that of the heading above, empty without one.
@@ -72,8 +68,7 @@ class PromotedThere(InboxClaim):
         return f"on {self.night}" if self.night else ""
 
 
-@dataclass(frozen=True, slots=True)
-class LinesLost(InboxClaim):
+class LinesLost(InboxClaim, frozen=True):
     """The note lacks `lines` that the index saw in it, as was found at `at` (epoch seconds); `gone` with the note."""
 
     change: int
@@ -89,8 +84,7 @@ class LinesLost(InboxClaim):
         return f"{what}{', and is not there any more' if self.gone else ''}. The journal has the text."
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationIdle(InboxClaim):
+class AnnotationIdle(InboxClaim, frozen=True):
     """An annotation on the line does not do what it was written for, for this cause."""
 
     cause: str
@@ -101,8 +95,7 @@ class AnnotationIdle(InboxClaim):
         return f"{self.cause}."
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidDay(InboxClaim):
+class InvalidDay(InboxClaim, frozen=True):
     """The name of the note holds a day that no calendar has, or that OpenClaw's takes for another."""
 
     day: str
@@ -113,8 +106,7 @@ class InvalidDay(InboxClaim):
         return "Invalid date: this note never fades."
 
 
-@dataclass(frozen=True, slots=True)
-class DayAhead(InboxClaim):
+class DayAhead(InboxClaim, frozen=True):
     """The day in the name of the note is so many `days` ahead."""
 
     days: int
@@ -125,8 +117,7 @@ class DayAhead(InboxClaim):
         return f"Its date is {self.days} days ahead. The note counts as new until then."
 
 
-@dataclass(frozen=True, slots=True)
-class SaidTwice(InboxClaim):
+class SaidTwice(InboxClaim, frozen=True):
     """The passage `twin` (`path:line`) holds the same words."""
 
     twin: str
@@ -137,8 +128,7 @@ class SaidTwice(InboxClaim):
         return f"{self.twin} says the same."
 
 
-@dataclass(frozen=True, slots=True)
-class SaidAlmostTwice(InboxClaim):
+class SaidAlmostTwice(InboxClaim, frozen=True):
     """The passage `twin` (`path:line`) holds nearly the same words: of all letters `alike` in 100."""
 
     twin: str
@@ -150,8 +140,7 @@ class SaidAlmostTwice(InboxClaim):
         return f"{self.twin} says nearly the same."
 
 
-@dataclass(frozen=True, slots=True)
-class CloseInMeaning(InboxClaim):
+class CloseInMeaning(InboxClaim, frozen=True):
     """The chunks of both are each other's nearest outside their notes, with this cosine; their words differ."""
 
     twin: str
@@ -163,8 +152,7 @@ class CloseInMeaning(InboxClaim):
         return f"{self.twin} is close in meaning (cosine {self.cosine:.2f})."
 
 
-@dataclass(frozen=True, slots=True)
-class SaidOtherwise(InboxClaim):
+class SaidOtherwise(InboxClaim, frozen=True):
     """The passage `twin` (`path:line`) of another lasting note gives `subject` the value `other`; this one `value`."""
 
     subject: str
@@ -178,8 +166,7 @@ class SaidOtherwise(InboxClaim):
         return f"“{self.subject}” is {self.value} here, and {self.other} in {self.twin}."
 
 
-@dataclass(frozen=True, slots=True)
-class Outdated(InboxClaim):
+class Outdated(InboxClaim, frozen=True):
     """The log at `twin` (`path:line`), of `day` (ISO), gives `subject` the value `other`; this older line `value`."""
 
     subject: str
@@ -194,8 +181,7 @@ class Outdated(InboxClaim):
         return f"“{self.subject}” is {self.value} here, and {self.other} in {self.twin}, of {self.day}."
 
 
-@dataclass(frozen=True, slots=True)
-class DayPassed(InboxClaim):
+class DayPassed(InboxClaim, frozen=True):
     """The passage announces `day` (ISO), which was `ago` days before today."""
 
     day: str
@@ -207,8 +193,7 @@ class DayPassed(InboxClaim):
         return f"{self.day} reads as a date to come, but it was {plural(self.ago, 'day')} ago."
 
 
-@dataclass(frozen=True, slots=True)
-class DayMoves(InboxClaim):
+class DayMoves(InboxClaim, frozen=True):
     """The passage says `words`, which mean another day each day, and its note has no date."""
 
     words: str
@@ -219,8 +204,7 @@ class DayMoves(InboxClaim):
         return f"“{self.words}” in a note without a date means another day each time it is read."
 
 
-@dataclass(frozen=True, slots=True)
-class PathGone(InboxClaim):
+class PathGone(InboxClaim, frozen=True):
     """The passage names `path`, where nothing is."""
 
     path: str
@@ -231,8 +215,7 @@ class PathGone(InboxClaim):
         return f"{self.path} is not there."
 
 
-@dataclass(frozen=True, slots=True)
-class Unlisted(InboxClaim):
+class Unlisted(InboxClaim, frozen=True):
     """The index of Claude Code's memory does not point to the note; `line` would."""
 
     line: str
@@ -243,8 +226,7 @@ class Unlisted(InboxClaim):
         return f"MEMORY.md does not point to it, so a session of Claude Code does not know of it. Add: {self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class BeyondBudget(InboxClaim):
+class BeyondBudget(InboxClaim, frozen=True):
     """No session reads the note at `path` from line `first` to line `last` (0: to its end)."""
 
     path: str
@@ -258,8 +240,7 @@ class BeyondBudget(InboxClaim):
         return f"No session reads {self.path} from line {self.first} {until}."
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput(InboxClaim):
+class ToolOutput(InboxClaim, frozen=True):
     """The passage looks like output of a tool, for this `cause`."""
 
     cause: str
@@ -270,8 +251,7 @@ class ToolOutput(InboxClaim):
         return f"It looks like output of a tool: {self.cause}."
 
 
-@dataclass(frozen=True, slots=True)
-class NeverDelivered(InboxClaim):
+class NeverDelivered(InboxClaim, frozen=True):
     """The note is `age` days old, and no search or read that was logged delivered anything of it."""
 
     age: int

@@ -14,10 +14,11 @@ import functools
 import importlib.util
 import os
 import struct
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 SWITCH = "MEMORY_TUI_DISABLE"
 NAMES = ("fts5", "trigram", "vec0")
@@ -72,8 +73,7 @@ def _try(statement: str) -> str:
     return "" if found == [(7,)] else f"a trial answered {found}"
 
 
-@dataclass(frozen=True, slots=True)
-class Vec0Use:
+class Vec0Use(Struct, frozen=True):
     """Whether sqlite-vec is to be used: for an index of `always` any size, from the `library` that was named.
 
     `refused` says why that library is not loaded; then, and where none was named, the installed one serves.
@@ -93,8 +93,7 @@ class Vec0Use:
 INSTALLED, UNUSED = Vec0Use(), Vec0Use(enabled=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Vec0:
+class Vec0(Struct, frozen=True):
     """Whether vec0 works; `detail` names the step that failed, or the version. `use` is what was wished."""
 
     ready: bool

@@ -10,10 +10,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.events import BatchNews, Event
@@ -36,8 +37,7 @@ Space = tuple[str, str, str]
 """Provider, model and key, as in Identity."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchTerms:
+class BatchTerms(Struct, frozen=True):
     """When texts are handed over: at least `least`, in jobs of `most_lines` and `most_bytes`, none of `direct`.
 
     `direct` are hashes of texts that no job could embed.
@@ -232,8 +232,7 @@ RunOnWriter = Callable[[Callable[..., Any]], Any]
 """Calls a function with the write connection, on the writer's thread, and returns what it returns."""
 
 
-@dataclass(slots=True)
-class JobResults:
+class JobResults(Struct):
     """What came of jobs: texts embedded, and texts that have to be sent directly."""
 
     embedded: int = 0

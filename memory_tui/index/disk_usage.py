@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.index.index_file import rebuild_of
 from memory_tui.index.store import Store
@@ -27,8 +29,7 @@ _KINDS = (
 _VIRTUAL = frozenset({"chunks_fts", "chunks_words", "chunks_vec"})
 
 
-@dataclass(frozen=True, slots=True)
-class FileSize:
+class FileSize(Struct, frozen=True):
     """A file that belongs to an index: `what` is index, log, beside, corpus, postings, lock or aside.
 
     Of another release's index of the same notes it is always "other release's".

@@ -16,13 +16,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
@@ -108,8 +108,7 @@ def _of(identity: Identity) -> tuple[str, str, str]:
     return identity.provider, identity.model, identity.key
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingMode:
+class EmbeddingMode(Struct, frozen=True):
     """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
     asked (`later`), and whether what looks like a secret is `withheld` from it. What the index at `sibling` has a
     vector of is not asked for: it holds the same notes, cut by the rules of another release.

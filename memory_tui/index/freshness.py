@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import Settings
@@ -25,8 +26,7 @@ PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "t
 """Reasons of syncs that nobody asked for by name."""
 
 
-@dataclass(frozen=True)
-class Freshness:
+class Freshness(Struct, frozen=True, dict=True):
     """How many of `total` notes on disk are `fresh`, those that are not by path, and what is no note.
 
     `rebuild` says what the index was made with that is otherwise now; then no note is fresh. `shrink` is what a

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.notices import Notice
 
 
-@dataclass(frozen=True, slots=True)
-class OnSharedFiles(Notice):
+class OnSharedFiles(Notice, frozen=True):
     """The index at `path` lies on a file system, `system`, that other machines can write to."""
 
     path: str
@@ -30,8 +27,7 @@ class OnSharedFiles(Notice):
         return "Name a file on a local disk with --index to avoid that."
 
 
-@dataclass(frozen=True, slots=True)
-class KeptElsewhere(Notice):
+class KeptElsewhere(Notice, frozen=True):
     """The index at `path` cannot be written, for `why`; it is in `place` for now."""
 
     path: str
@@ -45,8 +41,7 @@ class KeptElsewhere(Notice):
         return f"The index {self.path} cannot be written ({self.why}); it is kept in {self.place} for now."
 
 
-@dataclass(frozen=True, slots=True)
-class NotCopied(Notice):
+class NotCopied(Notice, frozen=True):
     """What the index at `path` holds could not be taken over into the one at `place`, for `why`."""
 
     path: str
@@ -62,8 +57,7 @@ class NotCopied(Notice):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class IndexGone(Notice):
+class IndexGone(Notice, frozen=True):
     """The index at `path`, which was there, is deleted or empty."""
 
     path: str
@@ -75,8 +69,7 @@ class IndexGone(Notice):
         return f"The index {self.path} was deleted or emptied; memory-tui rebuilds it from the notes."
 
 
-@dataclass(frozen=True, slots=True)
-class MovedAside(Notice):
+class MovedAside(Notice, frozen=True):
     """The index at `path` was of no use, for `why`, a sentence; it has the name `kept` now."""
 
     path: str
@@ -90,8 +83,7 @@ class MovedAside(Notice):
         return f"{self.why} It is kept as {self.kept}; memory-tui rebuilds it from the notes."
 
 
-@dataclass(frozen=True, slots=True)
-class IndexNotUsed(Notice):
+class IndexNotUsed(Notice, frozen=True):
     """Who wanted to read or write the index at `path` met `error`, of the code of its kind."""
 
     path: str

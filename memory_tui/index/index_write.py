@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from memory_tui.index import schema
 from memory_tui.index.schema import RECIPE, Recipe
@@ -24,8 +25,7 @@ KEPT_CHANGES = 20_000
 """How many entries of the change log stay for readers that follow."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewChunk:
+class NewChunk(Struct, frozen=True):
     """A chunk to store; `body` is what stemmed full-text search sees, empty for repeats (`occurrence` > 0)."""
 
     chunk_id: str
@@ -40,8 +40,7 @@ class NewChunk:
     """How many different words it has; 0 where no release asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(Struct, frozen=True):
     """A note to store, with everything that replaces its old rows; `indexed_at` is when its reading began."""
 
     path: str

@@ -13,8 +13,9 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from memory_tui.source.rows import IndexedNote
 from memory_tui.workspace import transcripts
@@ -32,8 +33,7 @@ Devices = Mapping[str, int]
 """The device (`st_dev`) that each root was on, by its stored path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shrink:
+class Shrink(Struct, frozen=True):
     """`missing` of `known` notes vanished at once: why that is doubted, and a few of their paths."""
 
     missing: int
@@ -50,8 +50,7 @@ class RetainedNote(NamedTuple):
     detail: str
 
 
-@dataclass(slots=True)
-class VanishedNotes:
+class VanishedNotes(Struct):
     """What `sort_out` found: rows that are `deleted`, notes that are `retained`, and what a person is asked first.
 
     `moved` are the stored paths of roots on another device than before, where notes are missing.

@@ -12,10 +12,10 @@ import errno
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+from msgspec import Struct
 
 from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
@@ -205,8 +205,7 @@ def trial(store: Store) -> Iterator[TrialCopy]:
         connection.close()
 
 
-@dataclass(frozen=True, slots=True)
-class TrialCopy:
+class TrialCopy(Struct, frozen=True):
     """A copy of an index that can be changed (`source.protocol.Trial`)."""
 
     source: Store

@@ -11,8 +11,9 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui.config.places import ExtraPath
 from memory_tui.core.tokens import STEM_TOKENIZER
@@ -117,8 +118,7 @@ INSERT OR REPLACE INTO meta VALUES('full_text', '{tokenizer}');
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """What an index is made with; when any of it changes, every note is cut and written again.
 
     `identity` is the space of its vectors; its `dims` are 0 when there is no provider. `fts_tokenizer` is empty where

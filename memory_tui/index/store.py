@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core.files import unmoved
 from memory_tui.core.jsstring import sha256_hex
@@ -155,8 +155,7 @@ _PAGE = 2048
 """Vectors compared at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """How much is in an index; `by_source` maps a source to its files and chunks, `bytes` is the size of the file."""
 
     files: int

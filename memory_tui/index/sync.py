@@ -7,8 +7,10 @@ beside it, and the old one answers until the new one is whole.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import events
 from memory_tui.core.cancel import Stop
@@ -37,8 +39,7 @@ _PASSES = 3
 """How often a new index is brought up to date with what was saved meanwhile, before it is published."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncReport:
+class SyncReport(Struct, frozen=True):
     """What one sync did, in files and chunks; `seconds` is wall time.
 
     `unchanged` files cost a stat, `touched` ones were read and found to hold the same text. `embedded` texts needed

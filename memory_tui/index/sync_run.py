@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct, field
 
 from memory_tui.core import events
 from memory_tui.core.cancel import Stop
@@ -79,8 +80,7 @@ _PROGRESS_SECONDS = 0.1
 _END = object()
 
 
-@dataclass(frozen=True, slots=True)
-class SyncOptions:
+class SyncOptions(Struct, frozen=True):
     """What a run is told: whom to tell, when to stop, why it runs, and what it may take for granted.
 
     `patience` lets transcripts wait until they have grown; `accepted` says that a person agreed to forget notes that
@@ -101,8 +101,7 @@ class SyncOptions:
     lost: Lost | None = None
 
 
-@dataclass
-class SyncCounts:
+class SyncCounts(Struct):
     """What a run has done so far, in files and chunks."""
 
     found: int = 0

@@ -15,9 +15,9 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from msgspec import Struct
 from watchfiles import Change, watch
 
 from memory_tui.core.cancel import Stop
@@ -48,8 +48,7 @@ Named = frozenset[str] | None
 """Absolute paths at which something changed; None for anywhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
+class _View(Struct, frozen=True):
     """What is at the roots now: folders to watch by path and identity, and the status of single files."""
 
     folders: tuple[tuple[str, int, int], ...]

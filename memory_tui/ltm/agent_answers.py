@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import QueryError
@@ -25,8 +26,7 @@ _UNTRUSTED = (
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 
 
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolAnswer(Struct, frozen=True):
     """What a tool says, and the same as data."""
 
     text: str
@@ -111,8 +111,7 @@ def block(memories: Memories, prompt: str) -> str:
     return "\n".join(("<relevant-memories>", _UNTRUSTED, *lines, "</relevant-memories>"))
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """What was captured of a conversation, and for each text that was not, why not."""
 
     stored: tuple[StoredEntry, ...]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import MemoryTuiError
@@ -33,8 +34,7 @@ class EntryRefused(MemoryTuiError):
     exit_status = 2
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEntry:
+class MemoryEntry(Struct, frozen=True):
     """One entry: `importance` from 0 to 1, `created_at` in milliseconds since 1970."""
 
     id: str

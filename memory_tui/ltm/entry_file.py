@@ -6,9 +6,10 @@ import base64
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import MemoryTuiError
@@ -23,8 +24,7 @@ _FORMAT = "memory-tui-ltm"
 _MOST_BYTES = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class ImportReport:
+class ImportReport(Struct, frozen=True):
     """How many entries were added, and for each that was not, why not."""
 
     added: int

@@ -10,9 +10,11 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import IndexUnavailable
@@ -29,8 +31,7 @@ ChangeKind = Literal["store", "edit", "forget", "import", "undo"]
 ChangeState = Literal["intent", "done", "refused"]
 
 
-@dataclass(frozen=True, slots=True)
-class EntryChange:
+class EntryChange(Struct, frozen=True):
     """One change; a later line with the same `id` is in its place. `at` is in epoch seconds.
 
     `before` are whole rows as they were, packed; `after` names each id that it left with the fingerprint of its row.
@@ -159,7 +160,7 @@ def change(
 
 
 def _line(found: EntryChange) -> bytes:
-    fields = {key: value for key, value in asdict(found).items() if value}
+    fields = {key: value for key, value in to_builtins(found).items() if value}
     return json.dumps(fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 

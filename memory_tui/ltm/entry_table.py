@@ -14,10 +14,11 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from memory_tui.core.errors import QueryError
 from memory_tui.core.sanitize import one_line
@@ -42,8 +43,7 @@ COMPACT_AT = 100
 """Each store makes a small file; from so many on they are joined. Older versions of the table stay for seven days."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableFacts:
+class TableFacts(Struct, frozen=True):
     """What is known of a table without reading its texts."""
 
     rows: int

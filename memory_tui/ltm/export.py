@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from memory_tui.core import tokens
 from memory_tui.core.cancel import Stop
@@ -32,8 +33,7 @@ _KEY, _MARK = "key", "fingerprint"
 _LONGEST_DELTA = 1 << 30
 
 
-@dataclass(slots=True)
-class ExportReport:
+class ExportReport(Struct):
     """What an export did to one table: rows `put` and `deleted`, those left `unchanged`, those `withheld`.
 
     `generation` is that of the index, which the version is tagged with; 0 for entries.

@@ -6,12 +6,14 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct, field
+
 from memory_tui.config import keys, places
+from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import SettingError
 from memory_tui.ltm import entry
 from memory_tui.plan import Choices
@@ -26,13 +28,14 @@ _SECRET = re.compile("key|secret|token|password|sas|credential", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class TableLocation:
+class TableLocation(Discreet, frozen=True):
     """Where a table is, and how its store is reached; `named_by` says who named it."""
+
+    HIDDEN = ("options",)
 
     uri: str
     named_by: str
-    options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     table: str = ENTRIES
 
     @property
@@ -66,8 +69,7 @@ class TableLocation:
         return hashlib.sha256(os.fsencode(f"{name}\0{self.table}")).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRules:
+class EntryRules(Struct, frozen=True):
     """What the configuration of the plug-in says of recall and capture."""
 
     chosen: bool

@@ -12,9 +12,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import QueryError
 from memory_tui.core.formatting import plural
@@ -43,8 +45,7 @@ _MORE = 20
 _MOST_QUERY = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class FoundEntry:
+class FoundEntry(Struct, frozen=True):
     """An entry that a search looked at: `score` is 1/(1+distance). `why_not` is empty for a hit."""
 
     entry: MemoryEntry
@@ -62,8 +63,7 @@ class FoundEntry:
         return {**fields, "whyNot": self.why_not} if self.why_not else fields
 
 
-@dataclass(frozen=True, slots=True)
-class EntrySearch:
+class EntrySearch(Struct, frozen=True):
     """The answer to one query: hits, the nearest of the others, and how the space of the vectors is known."""
 
     query: str
@@ -73,8 +73,7 @@ class EntrySearch:
     proof: SpaceProof
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEntry:
+class StoredEntry(Struct, frozen=True):
     """What became of a text: `created`, or `duplicate` of the entry that is named with its score."""
 
     action: Literal["created", "duplicate"]
@@ -83,8 +82,7 @@ class StoredEntry:
     change: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
+class Forgotten(Struct, frozen=True):
     """What was forgotten, or, where it was not clear what was meant, which entries it could be."""
 
     entries: tuple[MemoryEntry, ...]

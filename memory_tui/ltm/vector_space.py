@@ -7,8 +7,10 @@ embedded again, and the vectors compared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.core.errors import MemoryTuiError, ProviderError
@@ -40,8 +42,7 @@ class OtherVectors(MemoryTuiError):
     code = "other_model"
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceProof:
+class SpaceProof(Struct, frozen=True):
     """How it is known that a provider makes the vectors of a table: it is recorded there, or so many were compared."""
 
     how: Literal["recorded", "probed", "empty"]

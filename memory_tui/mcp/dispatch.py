@@ -15,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.mcp import wire
@@ -40,8 +41,7 @@ class Refusal(Exception):
         self.code, self.message, self.data = code, message, data
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who asks: name and version of the program, the `_meta` of the request, how to tell it of progress (or None)."""
 
     client: str
@@ -49,16 +49,14 @@ class Caller:
     report: Callable[[int, str], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """What answers a method; `cached` results say since 2026-07-28 how long they may be kept: not at all."""
 
     run: Callable[[Mapping[str, Any], Caller], Awaitable[dict[str, Any]]]
     cached: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ServerInterface:
+class ServerInterface(Struct, frozen=True):
     """What a server offers: who it is, what it tells the agent, its methods."""
 
     info: Mapping[str, str]
@@ -115,8 +113,7 @@ def _program(info: Mapping[str, Any]) -> str:
 # --- a connection --------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Connection:
+class Connection(Struct):
     """One client: hears its lines in order, on the thread of the event loop, and sends what answers them."""
 
     interface: ServerInterface

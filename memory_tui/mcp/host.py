@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
@@ -37,8 +38,7 @@ _LOOK_SECONDS = 1.0
 """How often a server that asks the keeper sees whether that still runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(Struct, frozen=True):
     """What the command line asked of the server; None where it said nothing, so that the configuration decides."""
 
     citations: Mode | None = None

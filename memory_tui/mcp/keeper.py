@@ -12,9 +12,10 @@ import os
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memory_tui import __version__
 from memory_tui import plan as plans
@@ -111,8 +112,8 @@ def _plain(value: object) -> object:
     """`value` as JSON in which what is equal looks equal; functions are left out."""
     if isinstance(value, Secret):
         return value.reveal()
-    if is_dataclass(value) and not isinstance(value, type):
-        return [type(value).__name__, *((one.name, _plain(getattr(value, one.name))) for one in fields(value))]
+    if isinstance(value, Struct):
+        return [type(value).__name__, *((name, _plain(getattr(value, name))) for name in value.__struct_fields__)]
     if isinstance(value, Mapping):
         return sorted((str(key), _plain(member)) for key, member in value.items())
     if isinstance(value, set | frozenset):

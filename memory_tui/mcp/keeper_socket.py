@@ -21,9 +21,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
@@ -79,8 +80,7 @@ _LINUX_PEER = struct.Struct("3i")
 _DARWIN_LOCAL, _DARWIN_PEER, _DARWIN_CREDENTIALS = 0, 1, struct.Struct("2I")
 
 
-@dataclass(frozen=True, slots=True)
-class KeeperRefusal:
+class KeeperRefusal(Struct, frozen=True):
     """No answer came from a keeper: the code, and what it concerns where the code alone does not say it."""
 
     code: RefusalCode
@@ -93,8 +93,7 @@ class KeeperRefusal:
         return f"{said.rstrip('.')} ({self.detail})." if self.detail else said
 
 
-@dataclass(frozen=True, slots=True)
-class KeeperReply:
+class KeeperReply(Struct, frozen=True):
     """What the keeper with the process id `pid` answered."""
 
     pid: int

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.hosts.wiring import PROOF_CLIENT
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 TOO_LATE = "This answer came too late and was not delivered."
 
 
-@dataclass(frozen=True, slots=True)
-class AgentQuestion:
+class AgentQuestion(Struct, frozen=True):
     """A call of `tool` with the arguments `given`, by the program `client`.
 
     `late` asks for what can be had at once. `citations`, `most_characters` and `log` are what the server was told,
@@ -44,7 +45,7 @@ class AgentQuestion:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {**asdict(self), "given": dict(self.given)}
+        return {**to_builtins(self), "given": dict(self.given)}
 
     @classmethod
     def from_dict(cls, said: Mapping[str, Any]) -> AgentQuestion | None:
@@ -72,8 +73,7 @@ class AgentQuestion:
         return plan.settings.on("recall.log") if self.log is None else self.log
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """What a question got, and what is to be written down of it; None for nothing."""
 
     answer: Mapping[str, Any]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import urllib.parse
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.core.errors import PathRefused, QueryError
 from memory_tui.mcp import tools
@@ -16,8 +17,7 @@ PAGE = 500
 _SUM = 8
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """One note: its URI, stored path, bytes, and modification time in epoch seconds."""
 
     uri: str

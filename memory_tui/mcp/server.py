@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct, field
 
 from memory_tui import __version__
 from memory_tui.core import jsstring, stop_signals
@@ -121,8 +122,7 @@ def entry_tools(*, write: bool) -> list[dict[str, Any]]:
     ]
 
 
-@dataclass(slots=True)
-class Handlers:
+class Handlers(Struct):
     """What is done for each request."""
 
     host: ServedMemory

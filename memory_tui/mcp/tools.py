@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.cancel import Stop
@@ -53,8 +54,7 @@ _NAMED = 5
 _MOST_RANKED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRules:
+class AnswerRules(Struct, frozen=True):
     """How answers are given: citations, the session they depend on, and a bound on injected characters (0: none)."""
 
     citations: recalled_lines.Mode = "auto"
@@ -62,8 +62,7 @@ class AnswerRules:
     max_injected_chars: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TracedAnswer:
+class TracedAnswer(Struct, frozen=True):
     """An answer, and the trace it was made of; None where there was no search."""
 
     answer: SearchAnswer

@@ -14,8 +14,9 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, BinaryIO
+
+from msgspec import Struct, field
 
 from memory_tui.core import jsstring
 
@@ -28,8 +29,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
 _SHORTEST_ID = re.compile(r'\s*:\s*(-?\d{1,300}(?![\d.eE])|"(?:[^"\\]|\\.){0,300}")')
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A message that wants an answer."""
 
     id: Id
@@ -37,16 +37,14 @@ class Request:
     params: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     """A message that wants no answer."""
 
     method: str
     params: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidMessage:
+class InvalidMessage(Struct, frozen=True):
     """A line, or a part of one, that is no message: the error that answers it."""
 
     code: int
@@ -162,8 +160,7 @@ def result(asked: Id, value: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": asked, "result": value}
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct):
     """The answers to one batch: the ids it waits for, and those that are there; they go out together."""
 
     waits: set[Id]

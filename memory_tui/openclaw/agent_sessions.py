@@ -12,9 +12,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memory_tui.config import places
 from memory_tui.core import atomic
@@ -39,8 +40,7 @@ _ARCHIVED = (".jsonl.reset.", ".jsonl.deleted.")
 _Traces = tuple[tuple[int, int] | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSession:
+class AgentSession(Struct, frozen=True):
     """A session: its `version` changes with what was said, `at` is the time of its last message in epoch seconds."""
 
     id: str
@@ -49,8 +49,7 @@ class AgentSession:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedMessage:
+class RecordedMessage(Struct, frozen=True):
     """One record of a session: the number that it has there, its JSON; None where that cannot be read."""
 
     number: int
@@ -87,8 +86,7 @@ def messages(connection: apsw.Connection, session: str) -> Iterator[RecordedMess
         yield RecordedMessage(int(number), record if isinstance(record, dict) else None)
 
 
-@dataclass(frozen=True, slots=True)
-class LiveSession:
+class LiveSession(Struct, frozen=True):
     """A session that goes on: its `entry` is what the host keeps of it, `at` its last change in epoch seconds.
 
     `size` counts the bytes of its transcript, `usage` is the last one there.
@@ -163,8 +161,7 @@ def _decompressed(data: bytes) -> bytes:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class MessagesNotRead(Notice):
+class MessagesNotRead(Notice, frozen=True):
     """So many `messages` of the sessions in `database` are in a form that cannot be read."""
 
     database: str
@@ -180,8 +177,7 @@ class MessagesNotRead(Notice):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionsNotRead(Notice):
+class SessionsNotRead(Notice, frozen=True):
     """The sessions in `database` cannot be read, for `detail`, a sentence; `remedy` says what to do."""
 
     database: str
@@ -200,8 +196,7 @@ class SessionsNotRead(Notice):
         return self.remedy
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptsNotWritten(Notice):
+class TranscriptsNotWritten(Notice, frozen=True):
     """Copies of the sessions cannot be written to `folder`, for `reason`."""
 
     folder: str

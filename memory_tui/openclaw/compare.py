@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config.model import Config
 from memory_tui.config.places import ExtraPath, state_folder
@@ -61,8 +63,7 @@ class _Expected(NamedTuple):
     said: Annotations | None
 
 
-@dataclass(frozen=True, slots=True)
-class FileComparison:
+class FileComparison(Struct, frozen=True):
     """One file of the disk or of their index; no `differences` means the same, if it was `compared` at all.
 
     `expected` is how many chunks memory-tui cuts it into at their sizes, None when that was not tried; `detail` holds
@@ -81,8 +82,7 @@ class FileComparison:
     differing: tuple[ChunkComparison, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkComparison:
+class ChunkComparison(Struct, frozen=True):
     """A chunk of an unchanged note that only one side has, or that both have otherwise; lines count from 1."""
 
     start_line: int
@@ -313,8 +313,7 @@ DIFFERENCES: tuple[Difference, ...] = get_args(Difference)
 _LACKING = {"missing", "stale", "other model", "without vector"}
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What OpenClaw's configuration asks of an index now; empty or None where it leaves that to OpenClaw.
 
     `extra_paths` are absolute.
@@ -332,8 +331,7 @@ class Wanted:
     agent: str = "main"
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """A part of the identity (`code` as OpenClaw names it) that is not what the configuration asks for."""
 
     code: Literal[
@@ -352,8 +350,7 @@ class Mismatch:
     wanted: str
 
 
-@dataclass(frozen=True, slots=True)
-class IndexComparison:
+class IndexComparison(Struct, frozen=True):
     """Their index against the disk: the whole, and `files` by path; `summary` counts files by difference."""
 
     state: Literal["ok"]

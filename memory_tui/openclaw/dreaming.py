@@ -18,11 +18,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused
 from memory_tui.core.formatting import plural
@@ -36,8 +37,7 @@ _PROMOTION = re.compile(r"<!--\s*openclaw-memory-promotion:([^\n]*?)\s*-->")
 _TITLES = {"diary": "dream diary", "deep": "deep sleep", "light": "light sleep", "rem": "REM sleep"}
 
 
-@dataclass(frozen=True, slots=True)
-class DreamBlock:
+class DreamBlock(Struct, frozen=True):
     """What OpenClaw wrote on lines `first` to `last` (from 1), markers included; `kind` is promotion or a phase."""
 
     kind: str
@@ -63,8 +63,7 @@ def dream_blocks(text: str) -> list[DreamBlock]:
     return sorted(found, key=lambda block: (block.first, block.last))
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """What OpenClaw wrote on lines `first` to `last` (from 1), and its `title` where it is not shown in full."""
 
     first: int
@@ -186,8 +185,7 @@ _CORPUS = re.compile(r"(?:^|/)memory/\.dreams/session-corpus/\d{4}-\d{2}-\d{2}\.
 _DREAMT = re.compile(r"(?:^|/)memory/dreaming/")
 
 
-@dataclass(frozen=True, slots=True)
-class Promotable:
+class Promotable(Struct, frozen=True):
     """A passage that was recalled: where it stands, its counts, its score by part, and which gate holds it.
 
     `held` is empty for what the next deep sleep promotes; `promoted` is the ISO time of its promotion, if any.
@@ -221,8 +219,7 @@ class Promotable:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Promotions:
+class Promotions(Struct, frozen=True):
     """Every passage that OpenClaw counts, those that come next first; `problem` is why its counts cannot be read."""
 
     passages: tuple[Promotable, ...] = ()

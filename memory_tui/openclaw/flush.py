@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from memory_tui.core.errors import Unreadable
 
@@ -49,8 +50,7 @@ _SKIPPED: dict[Skip, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FlushRules:
+class FlushRules(Struct, frozen=True):
     """The settings of `agents.defaults.compaction`; tokens and bytes, 0 bytes never forces."""
 
     enabled: bool = True
@@ -61,8 +61,7 @@ class FlushRules:
     system_prompt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """What is known of a session; None where something is not.
 
     `total_tokens` is the count that the host keeps, `fresh` whether it is of the last turn; `prompt_tokens` and
@@ -81,8 +80,7 @@ class Session:
     flushed_in: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRun:
+class AgentRun(Struct, frozen=True):
     """How the agent runs at the moment."""
 
     heartbeat: bool = False
@@ -90,8 +88,7 @@ class AgentRun:
     writable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FlushDecision:
+class FlushDecision(Struct, frozen=True):
     """Whether to flush, and why (not): `tokens` counted, None when unknown; `left` tokens until then."""
 
     flush: bool
@@ -172,8 +169,7 @@ _ONE_FILE = f"Do not create variants of the name such as {_DAY}-HHMM.md."
 _NOTHING = f"If there is nothing to store, reply with {SILENT}."
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """The turn to run: what the agent is asked and told, and the one file it may write."""
 
     prompt: str
@@ -214,8 +210,7 @@ _PROMPT = (
 _OUTPUT = ("output", "output_tokens")
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """The last usage that is not zero: tokens of the prompt, with what came from a cache, and of the answer."""
 
     prompt: int

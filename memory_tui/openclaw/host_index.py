@@ -9,11 +9,12 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.index import schema
 from memory_tui.openclaw import open_foreign
@@ -27,8 +28,7 @@ Key = tuple[str, str]
 """Source (memory or sessions) and stored path of a file."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostProblem:
+class HostProblem(Struct, frozen=True):
     """Why their index cannot be compared; an unknown schema is shown by the names of its `tables`."""
 
     path: str
@@ -38,8 +38,7 @@ class HostProblem:
     tables: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HostIdentity:
+class HostIdentity(Struct, frozen=True):
     """What they recorded to have made the index with; empty or None where they did not."""
 
     provider: str
@@ -83,8 +82,7 @@ class HostChunk(NamedTuple):
     said: Annotations | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostCounts:
+class HostCounts(Struct, frozen=True):
     """How much is in their index; None for a table that is not there.
 
     `sources` maps a source to its files, `embedded` counts chunks with an embedding, `vectors` rows of the vec0
@@ -101,8 +99,7 @@ class HostCounts:
     cached: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class HostIndex:
+class HostIndex(Struct, frozen=True):
     """Their whole index at one moment; `revision` counts its changes, where they count them."""
 
     path: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 
@@ -18,8 +19,7 @@ RECALL, STORE, FORGET = "memory_recall", "memory_store", "memory_forget"
 """The tools of the long-term memories."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpeningNote:
+class OpeningNote(Struct, frozen=True):
     """A note that a session starts with: its path and text, `cut` to what the host reads; no `day` for MEMORY.md."""
 
     path: str

@@ -15,10 +15,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 from memory_tui.config.model import Config
 from memory_tui.core import atomic, jsstring, locks
@@ -46,16 +47,14 @@ _LEAST_WORDS, _LEAST_CHARS = 4, 20
 """A recalled line with fewer of either may stand in any text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """What somebody said; `role` is user or assistant."""
 
     role: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class EndedSession:
+class EndedSession(Struct, frozen=True):
     """A session that ended: when (aware), and who it was; `reason` is what ended it."""
 
     at: dt.datetime

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from memory_tui.config.json5 import Node
 from memory_tui.config.model import Agent, Config
@@ -22,8 +23,7 @@ TABLE = state_db.Table("flush_marks", most=1000)
 _COMPACTION = "agents.defaults.compaction"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFacts:
+class SessionFacts(Struct, frozen=True):
     """What is kept of a session between two turns; `at` is the time of the last flush in seconds."""
 
     tokens: int | None = None
@@ -33,8 +33,7 @@ class SessionFacts:
     at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Nearness:
+class Nearness(Struct, frozen=True):
     """How near a session's flush is: the decision now, and when it was flushed last (seconds, None for never)."""
 
     session: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.workspace.annotations import Annotations
@@ -26,8 +27,7 @@ Outcome = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class CuratedEntry:
+class CuratedEntry(Struct, frozen=True):
     """A curated entry: where it stands, its text, its annotations, its search score (0 where search does not find it).
 
     `trusted` tells that it is the owner's or the agent's.
@@ -42,8 +42,7 @@ class CuratedEntry:
     trusted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Triggered:
+class Triggered(Struct, frozen=True):
     """A candidate: its best phrase and that score, the match that decides, and what becomes of it."""
 
     entry: CuratedEntry

@@ -17,11 +17,11 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import apsw
+from msgspec import Struct, field
 
 from memory_tui.approval import Approval, Approvals
 from memory_tui.config import places
@@ -59,8 +59,7 @@ _WORDS: Mapping[State, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
+class LedgerRow(Struct, frozen=True):
     """What the ledger has of one file: class, hash after OpenClaw's last write, and when that was (epoch seconds)."""
 
     origin: Literal["agent", "untrusted"]
@@ -68,8 +67,7 @@ class LedgerRow:
     observed_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class FileTrust:
+class FileTrust(Struct, frozen=True):
     """The trust of one file: its state, the words a person reads, since when (epoch seconds, 0: not known)."""
 
     path: str
@@ -78,8 +76,7 @@ class FileTrust:
     since: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Struct, frozen=True):
     """The ledger of one workspace at one moment; a row that cannot be read is None.
 
     `problem` is why it cannot be read, `next_step` what to do then; both are empty where it was. `absent` tells that
@@ -97,8 +94,7 @@ class Ledger:
     """The class of each file whose row can be read, by path."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrustReport:
+class TrustReport(Struct, frozen=True):
     """The trust of every covered file, by path; `approved` tells whether edits made here keep it."""
 
     ledger: str

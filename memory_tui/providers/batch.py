@@ -10,10 +10,10 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import tenacity
+from msgspec import Struct, field
 
 from memory_tui.core.jsstring import well_formed
 from memory_tui.providers.answer_vectors import Malformed, unit_vectors
@@ -235,8 +235,7 @@ _LONGEST = 4 << 20
 """A longer line is no vector."""
 
 
-@dataclass(slots=True)
-class ResultPart:
+class ResultPart(Struct):
     """Some lines of a result file: unit vectors and errors by the text's id; `broken` lines say nothing at all."""
 
     vectors: dict[str, Vectors] = field(default_factory=dict)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.providers.answer_vectors import Malformed
 
@@ -30,8 +31,7 @@ _PHASES: Mapping[str, Phase] = {
 """States in which a job has ended; in all others (validating, in_progress, finalizing ...) it runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobStatus:
+class JobStatus(Struct, frozen=True):
     """What a job was doing when it was polled: how many of its texts are `done` and `failed`, 0 where unknown.
 
     `files` are those that hold results or errors, once it has ended; `why` is the provider's reason for a bad end.
@@ -45,8 +45,7 @@ class JobStatus:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ResultLine:
+class ResultLine(Struct, frozen=True):
     """One line of a result file: the text's `id`, and its vector as it came or why there is none."""
 
     id: str
@@ -54,8 +53,7 @@ class ResultLine:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """How a file goes up."""
 
     path: str
@@ -63,8 +61,7 @@ class Upload:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class BatchFormat:
+class BatchFormat(Struct, frozen=True):
     """The wire format of one batch service. What reads an answer raises Malformed when it makes no sense.
 
     `line` writes the request for one text (id, text), `upload` a file of such lines (content, name), `create` path and

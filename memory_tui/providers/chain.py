@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Health, Identity, Provider
 
 
-@dataclass(frozen=True, slots=True)
-class Fallback:
+class Fallback(Struct, frozen=True):
     """That `to` with its own `model` took the place of `source`, the cause as a sentence, and when (epoch seconds).
 
     `source` is not asked again before `next_try` (epoch seconds; None: when somebody does something about it).

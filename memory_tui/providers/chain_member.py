@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers import registry
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 Role = Literal["chosen", "automatic", "fallback"]
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     """What a provider was given in some time: calls, how many failed, texts, their UTF-8 bytes, about their tokens."""
 
     calls: int = 0
@@ -43,8 +43,7 @@ class Traffic:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MemberState:
+class MemberState(Struct, frozen=True):
     """One provider of the chain for the screen.
 
     `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
@@ -76,8 +75,7 @@ class MemberState:
     """Whether it has answered this process, a test call included."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderPreview:
+class ProviderPreview(Struct, frozen=True):
     """What can be told of a provider before it is asked anything: which one, where, and the space of its vectors.
 
     `key` is empty for a local model, and `dims` 0 where only an answer tells. `elsewhere` says that text leaves this

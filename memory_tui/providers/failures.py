@@ -6,9 +6,10 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from memory_tui.core.errors import ProviderError
 
@@ -217,8 +218,7 @@ def _one_line(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class LastFailure:
+class LastFailure(Struct, frozen=True):
     """That the last index run got no vectors from `provider` at `host`: its own sentence, what to do, and when.
 
     `at` and `next_try` are in epoch seconds; `state` is a value of `Cause`.

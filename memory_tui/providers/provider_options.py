@@ -8,11 +8,14 @@ import json
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from memory_tui.core.discreet import Discreet
 from memory_tui.providers.failures import Cause, ProviderFailure
 
 HIDDEN = "[hidden]"
@@ -78,8 +81,7 @@ async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class RetryClock:
+class RetryClock(Struct, frozen=True):
     """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry."""
 
     now: Callable[[], float] = time.time
@@ -87,8 +89,7 @@ class RetryClock:
     sleep: Callable[[float], Awaitable[None]] = _sleep
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLimits:
+class RequestLimits(Struct, frozen=True):
     """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, seconds allowed, and the first and
     longest wait between attempts in seconds. Where bytes or seconds are None those of the provider count.
     """
@@ -102,8 +103,7 @@ class RequestLimits:
     longest_wait: float = 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
+class BatchOptions(Struct, frozen=True):
     """Whether many texts go to the provider's batch service, which is slow and cheap (`remote.batch`).
 
     `wait`: whether a command stays until the job is done. `concurrency` jobs at once, a look at each every
@@ -120,8 +120,7 @@ class BatchOptions:
     attempts: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadProgress:
+class DownloadProgress(Struct, frozen=True):
     """A model file on its way: bytes that are there, and bytes it will have (0 when unknown)."""
 
     name: str
@@ -140,14 +139,15 @@ def no_progress(progress: DownloadProgress) -> None:
     del progress
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Discreet, frozen=True):
     """Settings of one provider for all who use it: `logins` come before its variable, `spare_keys` after it."""
 
-    base_url: str = field(default="", repr=False)
+    HIDDEN = ("base_url", "headers")
+
+    base_url: str = ""
     logins: tuple[Secret, ...] = ()
     spare_keys: tuple[Secret, ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def nothing_shared(provider: str) -> Shared:
@@ -156,8 +156,7 @@ def nothing_shared(provider: str) -> Shared:
     return Shared()
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderSettings:
+class ProviderSettings(Discreet, frozen=True):
     """Everything that decides which vectors there are; keys as documented below `memorySearch`.
 
     `requested` is a provider's name, or auto. `model` is the requested provider's; a fallback has its own default.
@@ -167,14 +166,16 @@ class ProviderSettings:
     each call, and not about this machine.
     """
 
+    HIDDEN = ("base_url", "headers", "shared", "env", "may_send", "on_progress")
+
     requested: str = "auto"
     model: str = ""
     fallback: str = ""
-    base_url: str = field(default="", repr=False)
+    base_url: str = ""
     api_keys: tuple[Secret, ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
     spare_keys: tuple[Secret, ...] = ()
-    shared: Callable[[str], Shared] = field(default=nothing_shared, repr=False)
+    shared: Callable[[str], Shared] = nothing_shared
     output_dimensionality: int | None = None
     input_type: str = ""
     query_input_type: str = ""
@@ -185,9 +186,9 @@ class ProviderSettings:
     """Of a local model; 0 for their usual number."""
     batches: RequestLimits = RequestLimits()
     jobs: BatchOptions = BatchOptions()
-    env: Callable[[str], str | None] = field(default=os.environ.get, repr=False)
-    may_send: Callable[[str, str], bool] = field(default=nobody, repr=False)
-    on_progress: Callable[[DownloadProgress], None] = field(default=no_progress, repr=False)
+    env: Callable[[str], str | None] = os.environ.get
+    may_send: Callable[[str, str], bool] = nobody
+    on_progress: Callable[[DownloadProgress], None] = no_progress
     clock: RetryClock = RetryClock()
 
     @property
@@ -231,8 +232,7 @@ OTHERS_BYTES = 200_000
 """Bytes of a request to a server whose limits nobody documents; of one that is refused the halves are sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
+class Wire(Discreet, frozen=True):
     """How to ask: `request` makes path and body for some texts, `rows` finds the vectors in an answer (Malformed).
 
     `key` is the fingerprint of the space. `dims` is None where only an answer can tell. `auth` holds the headers of
@@ -240,17 +240,19 @@ class Wire:
     texts with `most_bytes` of UTF-8: a token is a byte at least, so that a limit in tokens holds too.
     """
 
+    HIDDEN = ("base_url", "headers", "auth")
+
     name: str
     label: str
     model: str
-    base_url: str = field(repr=False)
+    base_url: str
     key: str
     dims: int | None
     max_input_bytes: int
     request: Callable[[Sequence[str], Kind], tuple[str, Mapping[str, object]]]
     rows: Callable[[object], list[object]]
-    headers: Headers = field(default_factory=dict, repr=False)
-    auth: tuple[Headers, ...] = field(default=(), repr=False)
+    headers: Headers = field(default_factory=dict)
+    auth: tuple[Headers, ...] = ()
     most_items: int = 2048
     most_bytes: int = OTHERS_BYTES
     concurrency: int = 64

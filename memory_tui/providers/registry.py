@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from memory_tui.core.errors import ProviderError
 from memory_tui.providers.failures import Cause, ProviderFailure
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from memory_tui.providers.provider_protocol import Provider
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderRow:
+class ProviderRow(Struct, frozen=True):
     """One provider, without anything heavy to import.
 
     A provider that sends text elsewhere has `wire`, which reads settings, raises ProviderFailure for what they lack,

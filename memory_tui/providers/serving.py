@@ -6,8 +6,10 @@ The first line, the Cause pane, `status`, `provider`, `doctor`, `index`, `search
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.providers.chain import Fallback
 from memory_tui.providers.failures import Cause, LastFailure
@@ -37,8 +39,7 @@ ANSWERING: frozenset[Standing] = frozenset({"ok", "not asked", "fallback"})
 LOST = "Meaning-based recall is off"
 
 
-@dataclass(frozen=True, slots=True)
-class ServingProvider:
+class ServingProvider(Struct, frozen=True):
     """Who answers questions by meaning, and why it is not who was asked for.
 
     `requested` and `requested_model` are as chosen (auto: nobody chose), `answers` and `model` of the provider whose
@@ -222,8 +223,7 @@ class FallbackReason(NamedTuple):
     retry_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
+class _Maker(Struct, frozen=True):
     """Makes the record of what was `requested`; `mode` is that of questions which are answered by meaning."""
 
     requested: str

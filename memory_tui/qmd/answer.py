@@ -7,9 +7,11 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import jsstring
 from memory_tui.core.sanitize import one_line
@@ -24,8 +26,7 @@ _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MOST_BYTES = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class QmdHit:
+class QmdHit(Struct, frozen=True):
     """One hit, number `rank` of QMD's answer; lines are 1-based and inclusive, clamped to the file as it is.
 
     `score` is QMD's own number, which is not comparable with any other; `path` is the stored path of the note, or
@@ -62,8 +63,7 @@ class QmdHit:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where hits of a collection are: the collection, what its notes are called, and the folder of the workspace."""
 
     collection: Collection

@@ -6,9 +6,10 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import PathRefused, QueryError, Unreadable
@@ -46,8 +47,7 @@ APPROVED_AS = "qmd"
 Way = Literal["search", "vsearch", "query", "query vec", "server"]
 
 
-@dataclass(frozen=True, slots=True)
-class QmdAnswer:
+class QmdAnswer(Struct, frozen=True):
     """One answer of QMD, and how it was had.
 
     `empty` says why there is no hit, None where there is one; `remarks` what else a person should know of it. `ran` is
@@ -86,8 +86,7 @@ class QmdAnswer:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """That QMD can be asked: the program, the state of its index, what its collections are called."""
 
     program: Program
@@ -344,8 +343,7 @@ _DOTTED = re.compile(r"\w+(?:\.\w+)+\Z")
 _PART = re.compile(r'(-?)"([^"]*)"?|([^\s"]+)')
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A part of a question as QMD asks for it: its words, the full-text expression, and whether it must not match."""
 
     words: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, to_builtins
 
 from memory_tui.core import atomic
 from memory_tui.core.errors import MemoryTuiError
@@ -25,8 +26,7 @@ class QmdFailure(MemoryTuiError):
         self.kind = kind
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepState:
+class UpkeepState(Struct, frozen=True):
     """What upkeep remembers; times are epoch seconds, 0 for never. After `failures` in a row it waits until `again`."""
 
     updated: float = 0.0
@@ -36,8 +36,7 @@ class UpkeepState:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QmdFolder:
+class QmdFolder(Struct, frozen=True):
     """The folder of one agent's QMD."""
 
     folder: Path
@@ -94,7 +93,7 @@ class QmdFolder:
         """Let upkeep remember `found`. Raises QmdFailure."""
         try:
             atomic.make_folder(self.folder)
-            atomic.replace_file(self.record, json.dumps(asdict(found)).encode())
+            atomic.replace_file(self.record, json.dumps(to_builtins(found)).encode())
         except OSError as error:
             raise QmdFailure(
                 "index", f"{self.record} cannot be written: {error.strerror}.", "Make its folder writable."

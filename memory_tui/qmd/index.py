@@ -9,9 +9,10 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
+
+from msgspec import Struct, field
 
 from memory_tui.core.formatting import plural
 from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
@@ -31,16 +32,14 @@ Difference = Literal["missing", "stale", "ghost", ""]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(Struct, frozen=True):
     """A file as QMD has it: hexadecimal SHA-256 of its text, and when it was stored (ISO)."""
 
     hash: str
     stored: str
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
+class Collection(Struct, frozen=True):
     """A collection of QMD: folder, pattern, and its active documents by path below the folder."""
 
     name: str
@@ -49,8 +48,7 @@ class Collection:
     documents: Mapping[str, IndexedFile] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class QmdIndex:
+class QmdIndex(Struct, frozen=True):
     """One state of QMD's index; `vectors` counts embedded chunks."""
 
     file: str
@@ -138,8 +136,7 @@ def matching(file: Path, expressions: Sequence[str], collection: str, path: str)
 # --- the files on disk ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class DiskFile:
+class DiskFile(Struct, frozen=True):
     """A file that belongs to a collection, by its path below the collection's folder."""
 
     path: str
@@ -199,8 +196,7 @@ def _there(folder: str, paths: Iterable[str]) -> Iterator[DiskFile]:
             yield DiskFile(path, absolute, status.st_size, status.st_mtime)
 
 
-@dataclass(frozen=True, slots=True)
-class QmdFile:
+class QmdFile(Struct, frozen=True):
     """One file of a collection, on disk or in QMD's index; without a `difference` both have the same text."""
 
     collection: str
@@ -250,8 +246,7 @@ def _hash(found: DiskFile) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """How well the index covers the files of the wanted collections, seen without reading a file."""
 
     files: int

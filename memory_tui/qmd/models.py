@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.qmd.folder import QmdFailure, QmdFolder
 
@@ -34,8 +35,7 @@ _SECTION = re.compile(r"^models:[ \t]*\n((?:[ \t]+.*\n?)*)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class QmdModel:
+class QmdModel(Struct, frozen=True):
     """A model of QMD: what names it, its file on disk (None where it would be downloaded), what is wrong with it."""
 
     role: Role

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from memory_tui.config.keys import QMD
 from memory_tui.config.places import expand, state_folder
@@ -25,8 +26,7 @@ _DIRECT: Mapping[str, Any] = {
 """The documented scope where none is configured."""
 
 
-@dataclass(frozen=True, slots=True)
-class WantedCollection:
+class WantedCollection(Struct, frozen=True):
     """A collection that QMD should have: its name, an absolute folder, the pattern of its files."""
 
     name: str
@@ -35,8 +35,7 @@ class WantedCollection:
     source: str = "memory"
 
 
-@dataclass(frozen=True, slots=True)
-class QmdOptions:
+class QmdOptions(Struct, frozen=True):
     """Everything that decides how QMD is asked. Times are in seconds; `named_by` says who named the program."""
 
     agent: str

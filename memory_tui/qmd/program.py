@@ -18,9 +18,10 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec import Struct
 
 from memory_tui.core import atomic
 from memory_tui.core.cancel import Stop
@@ -41,8 +42,7 @@ _GOODBYE_SECONDS = 5.0
 _VERSION_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """What a run printed, its exit status, and how long it took in milliseconds."""
 
     stdout: str
@@ -51,8 +51,7 @@ class Output:
     ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """The words that start QMD, checked; `version` is what it says of itself."""
 
     words: tuple[str, ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from abc import abstractmethod
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.formatting import plural
@@ -23,10 +24,8 @@ _DEEPEST = 200
 # --- what can be known ---------------------------------------------------------------------------------------------
 
 
-class QmdReason(ABC):
+class QmdReason(Struct, frozen=True):
     """What can be known of a line in QMD's answer: a claim with its sentence."""
-
-    __slots__ = ()
 
     @property
     @abstractmethod
@@ -34,8 +33,7 @@ class QmdReason(ABC):
         """The claim as a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class QmdDenies(QmdReason):
+class QmdDenies(QmdReason, frozen=True):
     """Whoever asks in the chat `session_key` is not let in."""
 
     session_key: str
@@ -46,8 +44,7 @@ class QmdDenies(QmdReason):
         return OutOfScope(self.session_key).sentence
 
 
-@dataclass(frozen=True, slots=True)
-class QmdGives(QmdReason):
+class QmdGives(QmdReason, frozen=True):
     """The hit at `rank` is of the note `path` and holds its line `line`, any where that is 0."""
 
     path: str
@@ -60,8 +57,7 @@ class QmdGives(QmdReason):
         return f"QMD has it at rank {self.rank}."
 
 
-@dataclass(frozen=True, slots=True)
-class InNoCollection(QmdReason):
+class InNoCollection(QmdReason, frozen=True):
     """The note `path` belongs to none of the collections `names`."""
 
     path: str
@@ -73,8 +69,7 @@ class InNoCollection(QmdReason):
         return f"It is in no collection of QMD: {', '.join(self.names)}."
 
 
-@dataclass(frozen=True, slots=True)
-class NotYetInQmd(QmdReason):
+class NotYetInQmd(QmdReason, frozen=True):
     """QMD's index lacks the note `below` of `collection`, which is on disk."""
 
     collection: str
@@ -86,8 +81,7 @@ class NotYetInQmd(QmdReason):
         return "It changed since QMD's last update: QMD's index lacks the note. Run memory-tui qmd update."
 
 
-@dataclass(frozen=True, slots=True)
-class OlderInQmd(QmdReason):
+class OlderInQmd(QmdReason, frozen=True):
     """QMD's index holds the note `below` of `collection` as it was; `detail` is the difference, a sentence."""
 
     collection: str
@@ -100,8 +94,7 @@ class OlderInQmd(QmdReason):
         return f"It changed since QMD's last update: {self.detail} Run memory-tui qmd update."
 
 
-@dataclass(frozen=True, slots=True)
-class OtherPassage(QmdReason):
+class OtherPassage(QmdReason, frozen=True):
     """QMD gives one passage a note: of the note `path` lines `first` to `last`, at `rank`."""
 
     path: str
@@ -115,8 +108,7 @@ class OtherPassage(QmdReason):
         return f"QMD gives one passage a note, and of this one lines {self.first} to {self.last} (rank {self.rank})."
 
 
-@dataclass(frozen=True, slots=True)
-class NoWordForQmd(QmdReason):
+class NoWordForQmd(QmdReason, frozen=True):
     """The question `query` has no word that has to match."""
 
     query: str
@@ -127,8 +119,7 @@ class NoWordForQmd(QmdReason):
         return "The question has no word that QMD looks for, and QMD searches nothing then."
 
 
-@dataclass(frozen=True, slots=True)
-class QmdLacksWords(QmdReason):
+class QmdLacksWords(QmdReason, frozen=True):
     """The note `below` of `collection` holds none of `words`, each of which the question asks for."""
 
     collection: str
@@ -143,8 +134,7 @@ class QmdLacksWords(QmdReason):
         return f"The note lacks the word {first}{more}, and QMD gives only notes that hold every word of the question."
 
 
-@dataclass(frozen=True, slots=True)
-class RuledOut(QmdReason):
+class RuledOut(QmdReason, frozen=True):
     """The note `below` of `collection` holds `word`, which the question rules out."""
 
     collection: str
@@ -157,8 +147,7 @@ class RuledOut(QmdReason):
         return f"The note holds {self.word}, which the question rules out."
 
 
-@dataclass(frozen=True, slots=True)
-class BelowQmdsLimit(QmdReason):
+class BelowQmdsLimit(QmdReason, frozen=True):
     """QMD has the note `path` at `rank`, and gives `given` hits."""
 
     path: str
@@ -171,8 +160,7 @@ class BelowQmdsLimit(QmdReason):
         return f"QMD has the note at rank {self.rank}, and only {plural(self.given, 'hit')} are given."
 
 
-@dataclass(frozen=True, slots=True)
-class QmdDoesNotSay(QmdReason):
+class QmdDoesNotSay(QmdReason, frozen=True):
     """The note `path` is not among the first `ranked` of QMD, which gives no reason."""
 
     path: str

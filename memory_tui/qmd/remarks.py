@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from abc import abstractmethod
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core.formatting import plural
 
 
-class QmdRemark(ABC):
+class QmdRemark(Struct, frozen=True):
     """A claim about one answer of QMD, with its sentence."""
-
-    __slots__ = ()
 
     @property
     @abstractmethod
@@ -23,8 +22,7 @@ class QmdRemark(ABC):
 # --- why there is no hit -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BlankForQmd(QmdRemark):
+class BlankForQmd(QmdRemark, frozen=True):
     """The question is empty, or made of blanks."""
 
     @property
@@ -33,8 +31,7 @@ class BlankForQmd(QmdRemark):
         return "There is nothing to search for."
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfScope(QmdRemark):
+class OutOfScope(QmdRemark, frozen=True):
     """The rules of memory.qmd.scope keep the chat `session_key` out."""
 
     session_key: str
@@ -45,8 +42,7 @@ class OutOfScope(QmdRemark):
         return "memory.qmd.scope does not let this chat ask QMD."
 
 
-@dataclass(frozen=True, slots=True)
-class NothingOfSource(QmdRemark):
+class NothingOfSource(QmdRemark, frozen=True):
     """None of QMD's collections `names` holds notes of `source`, which alone was asked for."""
 
     source: str
@@ -58,8 +54,7 @@ class NothingOfSource(QmdRemark):
         return f"None of QMD's collections holds {self.source}, so QMD was not asked."
 
 
-@dataclass(frozen=True, slots=True)
-class NoRequiredWord(QmdRemark):
+class NoRequiredWord(QmdRemark, frozen=True):
     """The question `query` has no word that has to match."""
 
     query: str
@@ -70,8 +65,7 @@ class NoRequiredWord(QmdRemark):
         return "The question has no word that QMD looks for, and QMD searches nothing then."
 
 
-@dataclass(frozen=True, slots=True)
-class NoneHoldsEveryWord(QmdRemark):
+class NoneHoldsEveryWord(QmdRemark, frozen=True):
     """No note that QMD has of the collections `names` holds all of `words` and none of `ruled_out`."""
 
     names: tuple[str, ...]
@@ -89,8 +83,7 @@ class NoneHoldsEveryWord(QmdRemark):
         return "No note holds every word of the question, which QMD's search requires."
 
 
-@dataclass(frozen=True, slots=True)
-class NothingNear(QmdRemark):
+class NothingNear(QmdRemark, frozen=True):
     """QMD gave no row of the collections `names` for the question `query`, which was asked by meaning."""
 
     names: tuple[str, ...]
@@ -105,8 +98,7 @@ class NothingNear(QmdRemark):
 # --- what else there is to know ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class HitsLeftOut(QmdRemark):
+class HitsLeftOut(QmdRemark, frozen=True):
     """Of `found` hits `given` are within the bounds: `most` hits, `altogether` UTF-16 units of text."""
 
     given: int
@@ -120,8 +112,7 @@ class HitsLeftOut(QmdRemark):
         return f"{plural(self.found - self.given, 'hit')} left out by the bounds on hits and characters."
 
 
-@dataclass(frozen=True, slots=True)
-class AskedAsTyped(QmdRemark):
+class AskedAsTyped(QmdRemark, frozen=True):
     """The question went to QMD as one typed search, because its model named `model` is not on disk."""
 
     model: Literal["generate"]
@@ -132,8 +123,7 @@ class AskedAsTyped(QmdRemark):
         return "vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk."
 
 
-@dataclass(frozen=True, slots=True)
-class FilesChangedSince(QmdRemark):
+class FilesChangedSince(QmdRemark, frozen=True):
     """So many `files` differ from what QMD read in its update at `updated` (epoch seconds)."""
 
     files: int

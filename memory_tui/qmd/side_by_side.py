@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from memory_tui.qmd.answer import QmdHit
 
@@ -11,8 +12,7 @@ CUT = 6
 """Hits that recall is counted over, as many as an agent gets."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnHit:
+class OwnHit(Struct, frozen=True):
     """A hit of the built-in index, number `rank`; lines are 1-based and inclusive."""
 
     rank: int
@@ -23,8 +23,7 @@ class OwnHit:
     snippet: str
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRow:
+class SharedRow(Struct, frozen=True):
     """Lines that one answer or both hold: each hit, None with the reason where an answer lacks it."""
 
     builtin: OwnHit | None
@@ -57,8 +56,7 @@ def _overlap(one: OwnHit, other: QmdHit) -> bool:
     return one.path == other.path and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
+class Measures(Struct, frozen=True):
     """How one backend did over labelled questions: means of hit@1, recall@6 and reciprocal rank, and empty answers."""
 
     questions: int = 0
@@ -84,8 +82,7 @@ def _held(hit: OwnHit | QmdHit, right: Mapping[str, set[int]]) -> set[tuple[str,
     return {(hit.path, line) for line in lines or {0} if not line or hit.start_line <= line <= hit.end_line}
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """Sums over questions; `add` counts one answer."""
 
     labelled: int = 0

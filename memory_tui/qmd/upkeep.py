@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.config.places import state_folder
 from memory_tui.core import atomic, locks
@@ -30,8 +32,7 @@ _BOOT_PAUSE = 0.5
 _MOST_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepReport:
+class UpkeepReport(Struct, frozen=True):
     """What a run of upkeep did; `changes` are sentences about collections, `skipped` why nothing was to be done."""
 
     action: str

@@ -7,14 +7,15 @@ Several processes write: each under the lock of the file, a whole line at a time
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from memory_tui.core import jsstring
 from memory_tui.core.formatting import plural
@@ -30,8 +31,7 @@ _LINES_READ = re.compile(r"lines \d+ to \d+")
 """The outcome of a memory_get that read something."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedHit:
+class LoggedHit(Struct, frozen=True):
     """One hit as an agent got it: where it stood, its scores, and the id of its chunk, which changes with its text.
 
     `cut` tells that only the beginning of its snippet was delivered. `rank` is QMD's, 0 where QMD did not answer. A
@@ -49,8 +49,7 @@ class LoggedHit:
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RecallEntry:
+class RecallEntry(Struct, frozen=True):
     """One recall as it was delivered. `at` is in epoch seconds, `ms` how long it took.
 
     `settings` are the knobs that ranking read, `requested` those of them that the agent gave; ages were counted from
@@ -110,8 +109,7 @@ class RecallEntry:
         return plural(len(self.hits), "hit") + {"qmd": " of QMD", "builtin": " in QMD's place"}.get(self.backend, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """What a log holds, the oldest first, and how many lines of it could not be understood."""
 
     entries: tuple[RecallEntry, ...]
@@ -137,9 +135,7 @@ def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) 
 
     Raises OSError, and IndexUnavailable when another process holds the log for five seconds.
     """
-    kept = dataclasses.replace(
-        entry, id=secrets.token_hex(4), query=_shortened(entry.query), outcome=_shortened(entry.outcome)
-    )
+    kept = replace(entry, id=secrets.token_hex(4), query=_shortened(entry.query), outcome=_shortened(entry.outcome))
     line = json.dumps(as_item(kept), ensure_ascii=True).encode() + b"\n"
     line_log.append_line(path, line, most_bytes)
     return kept
@@ -166,10 +162,10 @@ def is_partial(query: str) -> bool:
 def as_item(entry: RecallEntry) -> dict[str, Any]:
     """`entry` as a line has it, JSON-ready."""
     return {
-        **{f.name: getattr(entry, f.name) for f in dataclasses.fields(entry)},
+        **asdict(entry),
         "settings": dict(entry.settings),
         "requested": dict(entry.requested),
-        "hits": [dataclasses.asdict(hit) for hit in entry.hits],
+        "hits": [asdict(hit) for hit in entry.hits],
     }
 
 
@@ -193,15 +189,14 @@ def from_item(item: dict[str, Any]) -> RecallEntry:
 _KINDS: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "float": (int, float), "bool": bool}
 
 
-def _checked(kind: type, item: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(kind: type[Struct], item: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of `item` that `kind` has. Raises TypeError when one is of another type."""
     return dict(_fields(kind, item))
 
 
-def _fields(kind: type, item: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for one in dataclasses.fields(kind):
-        if one.name in item:
-            wanted = _KINDS[str(one.type)]
-            if not isinstance(item[one.name], wanted):
-                raise TypeError(one.name)
-            yield one.name, item[one.name]
+def _fields(kind: type[Struct], item: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name in kind.__struct_fields__:
+        if name in item:
+            if not isinstance(item[name], _KINDS[kind.__annotations__[name]]):
+                raise TypeError(name)
+            yield name, item[name]

@@ -11,11 +11,12 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
+
+from msgspec import Struct, field
 
 from memory_tui.core import jsstring
 from memory_tui.core.formatting import plural
@@ -34,8 +35,7 @@ Span = tuple[str, int, int]
 """The stored path of a note, first and last line (from 1)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(Struct, frozen=True):
     """The lines that were recalled, note by note, when each note last was, and how many lines could not be read."""
 
     lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
@@ -288,8 +288,7 @@ def moment(at: float) -> str:
 WEEK = 7
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """On which days, and how often, each note was recalled; `since` is the first day that the records know of.
 
     `lines` are the lines (first and last, as they were counted then) that recalls gave of it, with how many did.

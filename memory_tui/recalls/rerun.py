@@ -6,10 +6,11 @@ logged knobs; where that does not give what was delivered, it cannot be rebuilt,
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import SettingError
 from memory_tui.core.secret_finder import MASK
@@ -31,8 +32,7 @@ _ROUNDING = 1e-9
 _QMD = "qmd"
 
 
-@dataclass(frozen=True, slots=True)
-class HitChange:
+class HitChange(Struct, frozen=True):
     """One hit then and now: its place (1-based, None where it is no hit), its score, and the causes of the change.
 
     A hit of QMD had no score that could be compared.
@@ -62,13 +62,11 @@ Obstacle = Literal[
 """What keeps the answer then from being made again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
+class Rebuilt(Struct, frozen=True):
     """The logged clock and knobs give the hits that were logged, in number and score."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotRebuilt:
+class NotRebuilt(Struct, frozen=True):
     """The answer then cannot be made again, for an `obstacle`: what was `then`, and what is `now` in its place."""
 
     obstacle: Obstacle
@@ -76,8 +74,7 @@ class NotRebuilt:
     now: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveredFewer:
+class DeliveredFewer(Struct, frozen=True):
     """Of `ranked` hits `delivered` went out, because of `most_characters` for snippets (0: no such bound)."""
 
     delivered: int
@@ -85,8 +82,7 @@ class DeliveredFewer:
     most_characters: int
 
 
-@dataclass(frozen=True, slots=True)
-class AnswersNow:
+class AnswersNow(Struct, frozen=True):
     """The answer now has the `same` hits in the same order, as far as they were delivered, or other ones.
 
     It is the answer of the index; `after_qmd` tells that QMD gave the one then.
@@ -96,8 +92,7 @@ class AnswersNow:
     after_qmd: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveredAs:
+class DeliveredAs(Struct, frozen=True):
     """By the log the line at `path` went out with the hit at `place`, `cut` short or whole; None: it did not."""
 
     path: str
@@ -106,8 +101,7 @@ class DeliveredAs:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GotThen:
+class GotThen(Struct, frozen=True):
     """Who asked got so many `hits`; of the question a secret is `masked`."""
 
     client: str
@@ -119,8 +113,7 @@ RecallClaim = Rebuilt | NotRebuilt | DeliveredFewer | AnswersNow | DeliveredAs |
 """Everything that is said of a logged recall."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rerun:
+class Rerun(Struct, frozen=True):
     """`entry` asked again over the index as it is.
 
     `evidence`, `trace` and `settings` are those of then as far as the index can give them: the logged clock, the logged
@@ -171,7 +164,7 @@ def with_trace(entry: RecallEntry, trace: Trace, delivered: int, *, is_cut: bool
         for place, hit in enumerate(trace.recalled[:delivered], 1)
     )
     values = trace.settings.values
-    return dataclasses.replace(
+    return replace(
         entry,
         settings={key: values[key].value for key in TUNE_KEYS},
         requested={key: values[key].value for key in TUNE_KEYS if values[key].origin == _AGENT},
@@ -319,7 +312,7 @@ def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
 
     entry, fate = found.entry, answer.fate
     if isinstance(found.remade, Rebuilt) and isinstance(fate, Recalled) and fate.place > len(entry.hits):
-        return dataclasses.replace(answer, fate=NotDelivered(fate.place, len(entry.hits), entry.most_characters))
+        return replace(answer, fate=NotDelivered(fate.place, len(entry.hits), entry.most_characters))
     return answer
 
 

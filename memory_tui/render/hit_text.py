@@ -7,7 +7,8 @@ import math
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
@@ -75,8 +76,7 @@ _FRAME = re.compile(r"[\s|:+-]*")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?|\s*>\s?")
 
 
-@dataclass(frozen=True, slots=True)
-class HitText:
+class HitText(Struct, frozen=True):
     """A hit in words, safe to show on one line; `marks` are where words of the query stand in `title` and `body`."""
 
     name: str

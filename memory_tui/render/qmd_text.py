@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
@@ -135,7 +136,7 @@ def their_index_data(value: QmdIndexComparison) -> dict[str, Any]:
         "documents": value.documents,
         "vectors": value.vectors,
         "summary": value.summary,
-        "files": [asdict(file) for file in value.files],
+        "files": [to_builtins(file) for file in value.files],
     }
 
 

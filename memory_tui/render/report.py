@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui import __version__
 from memory_tui.core import secret_finder
@@ -33,8 +34,7 @@ OLDEST = 365.0
 WIDTH, HEIGHT, EDGE = 640, 240, 40
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSection:
+class ReportSection(Struct, frozen=True):
     """A heading with rows below it: the first names the columns. `lines` are shown as they stand, `picture` is SVG."""
 
     title: str
@@ -43,8 +43,7 @@ class ReportSection:
     picture: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryReport:
+class QueryReport(Struct, frozen=True):
     """A report of one query: its head and its sections."""
 
     head: Sequence[str]

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core import profiles
 from memory_tui.core.formatting import plural
@@ -27,8 +28,7 @@ Kind = Literal["words", "words alone", "pairs", "pairs alone"]
 """What evidence is made of: words or pairs of characters, alone where meaning was not compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSignals:
+class AnswerSignals(Struct, frozen=True):
     """The best that any of the first candidates has, whichever that is.
 
     `coverage` is the share of the question's words that a chunk holds, weighed by idf; `line` and `window` are bm25
@@ -87,8 +87,7 @@ _TOUCHED = 0.2
 """The share of unrelated questions that notes about everything may answer: those that reach most are left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnrelatedEvidence:
+class UnrelatedEvidence(Struct, frozen=True):
     """What unrelated questions reach in some notes: the mean of their evidence.
 
     It was measured with so many `questions`, at a `generation` of the index, when that had so many `chunks`; 0
@@ -129,8 +128,7 @@ _BY: Mapping[Kind, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LevelBasis:
+class LevelBasis(Struct, frozen=True):
     """What the levels of answers of some notes are compared with: what was `measured` there, else the usual values.
 
     A `profile` that tells no levels compares nothing.
@@ -169,8 +167,7 @@ def is_cjk(query: str) -> bool:
     return 2 * sum(map(len, tokens.CJK_RUN.findall(query))) > sum(map(str.isalnum, query))
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerLevel:
+class AnswerLevel(Struct, frozen=True):
     """How an answer is to be taken: its `level`, by `likelihood` against two bounds, and what that was made of.
 
     From `doubt_below` on it is found; under `nothing_below` nothing, unless a window is as near in meaning as those of

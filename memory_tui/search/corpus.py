@@ -10,12 +10,12 @@ import mmap
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memory_tui.providers.provider_protocol import Identity, Vectors
 from memory_tui.source.protocol import ChunkSource, making_sense
@@ -76,8 +76,7 @@ _AT_ONCE = 4
 """Rows that BLAS multiplies at once; it takes two or one of the last rows where no more are left."""
 
 
-@dataclass(slots=True)
-class Block:
+class Block(Struct):
     """Rows in the order of their rowids, some of them dead; append-only, the first `used` ones are in use."""
 
     used: int
@@ -130,8 +129,7 @@ class Block:
         return other
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(Struct, frozen=True):
     """The notes of a corpus by file index: stored `paths`, `sources`, and modification times in nanoseconds.
 
     A note that was removed keeps its place until the corpus is loaded anew; no chunk points there.

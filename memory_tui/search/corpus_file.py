@@ -11,12 +11,12 @@ import errno
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import astuple
 
 from memory_tui.core import atomic
 from memory_tui.core.side_files import read_beside

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import ByKind
@@ -28,8 +30,7 @@ Integers = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Postings:
+class Postings(Struct, frozen=True):
     """What full-text search returned: corpus `rows` (a row can stand twice) and their `bm25`.
 
     The MOST_CANDIDATES best come first in their order, the others behind them as they stand in the corpus.
@@ -79,8 +80,7 @@ class Postings:
         return cls(np.empty(0, dtype=np.int64), np.empty(0))
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordSide:
+class KeywordSide(Struct, frozen=True):
     """Full-text search in one of the two ways: what was asked, and what came back."""
 
     plan: QueryPlan
@@ -91,16 +91,14 @@ class KeywordSide:
     """Whether all postings are candidates, because what they were merged from was cut already."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordSearch:
+class KeywordSearch(Struct, frozen=True):
     """Keywords looked for one by one: the `plan` of all of them together, and what `each` found alone."""
 
     plan: QueryPlan
     each: tuple[KeywordSide, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TermSearch:
+class TermSearch(Struct, frozen=True):
     """One search of the lexical side: for the whole question, or for one `term` of it.
 
     `matches` chunks hold its words; `bodies` of them and the files of `paths` came into the list.
@@ -114,8 +112,7 @@ class TermSearch:
     frequency: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Lexical:
+class Lexical(Struct, frozen=True):
     """The keyword side of OpenClaw 2026.9: its searches, the whole question first, and their `hits` as one list.
 
     `said` are the annotations of rows that have any; `active` are the keys of the projects that the agent works on.
@@ -161,8 +158,7 @@ class FileDates(Protocol):
         """What the age of a file is read from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Age:
+class Age(Struct, frozen=True):
     """How old notes are at `now` (epoch seconds), `more` days later."""
 
     dates: FileDates
@@ -201,8 +197,7 @@ class TextsLater(Mapping[int, str]):
         return len(self._known)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True, dict=True):
     """One query's findings. `row` means a position in the index as it was at `generation`.
 
     `cosine` has a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
@@ -268,8 +263,11 @@ class Evidence:
     """How much of such a question the table knows."""
     unrelated: ByKind = field(default_factory=dict)
     """What unrelated questions reach in these notes, as far as it was measured."""
-    kept: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
-    """What one ranking worked out and the next can use, because no knob changes it."""
+
+    @cached_property
+    def reusable(self) -> dict[object, Any]:
+        """What one ranking worked out and the next can use, because no knob changes it."""
+        return {}
 
     def texts_of(self, rows: Sequence[int]) -> list[str]:
         """The texts of chunks; where texts are read later, all of them at once."""

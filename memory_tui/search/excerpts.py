@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
+
+from msgspec import Struct, field
 
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import window
@@ -37,8 +38,7 @@ def repeats(words: frozenset[str], others: frozenset[str]) -> bool:
     return len(words & others) >= max(_FEWEST_WORDS, _REPEATED * len(words | others))
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """Lines `first` to `last` (1-based, inclusive) of the note of `hit`, the best candidate that holds any of them."""
 
     hit: Candidate
@@ -49,8 +49,7 @@ class Excerpt:
     """Other notes with a passage that says the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """A line of a note; the pieces of one long line share its number."""
 
     path: str
@@ -58,8 +57,7 @@ class _Line:
     text: str
 
 
-@dataclass
-class _Given:
+class _Given(Struct):
     """The lines that are given, each with the candidate that brought it, in the order in which they came."""
 
     room: int

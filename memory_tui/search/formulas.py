@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Floats = npt.NDArray[np.float64]
 
@@ -85,8 +85,7 @@ def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
     return np.where(np.isnan(age_days), 1.0, factor)
 
 
-@dataclass(frozen=True, slots=True)
-class MmrStep:
+class MmrStep(Struct, frozen=True):
     """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
 
     item: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.tokens import as_asked, left_out
@@ -30,8 +30,7 @@ from memory_tui.search.trace import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """Which candidates pass under each rule: arrays of (rules, candidates), or of (rules, 1)."""
 
     passed: Flags
@@ -86,8 +85,7 @@ def column_of_results(rules: Sequence[Rules]) -> Floats:
     return column([rule.results for rule in rules])
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedCandidates:
+class OrderedCandidates(Struct, frozen=True):
     """One rule's candidates in their final order, with what the gate made of them."""
 
     scores: Floats

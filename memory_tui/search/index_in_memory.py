@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core.cancel import Stop
 from memory_tui.search import corpus_file, postings_file
@@ -79,8 +79,7 @@ class AgedFrom:
         return self.names.of(file).basis
 
 
-@dataclass(frozen=True, slots=True)
-class Dates:
+class Dates(Struct, frozen=True):
     """What each file of a corpus is aged from, by each rule."""
 
     openclaw: AgedFrom
@@ -124,8 +123,7 @@ class Dates:
                 yield file, day
 
 
-@dataclass(frozen=True, slots=True)
-class IndexInMemory:
+class IndexInMemory(Struct, frozen=True):
     """What of an index stays in memory between queries, all of one generation.
 
     A command that asks `once` has no `lists`: it lets FTS5 weigh the matches, and need not read the chunks' lengths.

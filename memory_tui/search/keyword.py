@@ -10,10 +10,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.errors import ProviderError
@@ -35,8 +36,7 @@ _TRIGRAM = 3
 """Characters without which trigrams find nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(Struct, frozen=True):
     """Looks for words in the chunks of `corpus`, or in those of them that `kept` marks.
 
     `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through.

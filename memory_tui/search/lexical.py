@@ -7,10 +7,10 @@ Nothing here depends on a knob: the list of hits is evidence (sections 6.2 to 6.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct, field
 
 from memory_tui.core import tokens as core_tokens
 from memory_tui.search import formulas, rules_2026_9
@@ -35,8 +35,7 @@ from memory_tui.source.protocol import ChunkSource
 from memory_tui.workspace.annotations import Annotations
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalCache:
+class LexicalCache(Struct, frozen=True):
     """What of one corpus does not depend on the question: its paths, and what the annotations of rows say."""
 
     paths: PathIndex
@@ -92,8 +91,7 @@ def search(store: ChunkSource, matcher: Matcher, query: str, whole: KeywordSide)
     return found.all(whole), found.texts
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """What one search found: `every` row with its words, the best `rows` of them with bm25 and text score, and hits by
     `paths`.
     """
@@ -106,8 +104,7 @@ class _Found:
     paths: Sequence[Hit]
 
 
-@dataclass
-class _Search:
+class _Search(Struct, dict=True):
     """One question."""
 
     store: ChunkSource

@@ -11,11 +11,11 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memory_tui.core import tokens
 from memory_tui.core.spelling import ENGLISH, GERMAN
@@ -49,8 +49,7 @@ class TokenTable(Protocol):
         """The vectors of `ids`, float32 (n, dimensions)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(Struct, frozen=True):
     """A text cut into lines and windows of whole lines.
 
     `lines` holds the 0-based number of each line that is not blank. `stems` and `ids`, the tokens, stand line by line:
@@ -72,7 +71,7 @@ class Passages:
     @property
     def size(self) -> int:
         """Bytes that its arrays take."""
-        return sum(getattr(self, name).nbytes for name in self.__slots__)
+        return sum(getattr(self, name).nbytes for name in self.__struct_fields__)
 
 
 def stem_keys(stems: Sequence[str]) -> Ids:
@@ -116,8 +115,7 @@ def stems_of(word: str) -> list[str]:
     return [word] if tokens.is_cjk(word) else stems_in(word)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """What words are cut into, one word behind the other: word i has `values[ends[i]:ends[i + 1]]`."""
 
     values: Ids
@@ -139,8 +137,7 @@ _NOTHING = _Parts(np.zeros(0, np.int64), np.zeros(2, np.int64))
 """One word without parts."""
 
 
-@dataclass
-class _Vocabulary:
+class _Vocabulary(Struct):
     """The numbers of words, and the stems and tokens of all words in that order; a line end is word 0, of no parts."""
 
     numbers: dict[str, int] = field(default_factory=lambda: {"\n": 0})

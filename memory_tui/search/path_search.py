@@ -10,10 +10,10 @@ import math
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.search.corpus import Files, Indices
@@ -37,8 +37,7 @@ Plan = tuple[tuple[str, ...], tuple[str, ...]]
 """Words that are matched, in order, and words that only have to be contained."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathHit:
+class PathHit(Struct, frozen=True):
     """A file that a path search found: its place in the corpus, how exactly the question names it, and its score."""
 
     file: int

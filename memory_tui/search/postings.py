@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memory_tui.core.spelling import Vocabulary
 from memory_tui.core.tokens import and_query, or_query
@@ -45,8 +45,7 @@ _NEW_SHARE, _NEW_SPARE = 1 / 16, 256
 """So many chunks that came since a postings file was written, and more of them, are worth another file."""
 
 
-@dataclass(frozen=True)
-class _Chunks:
+class _Chunks(Struct, frozen=True, dict=True):
     """The chunks of one form by slot, in the order of their rowids; those that are not `alive` are gone."""
 
     rowids: RowIds
@@ -100,8 +99,7 @@ class _Word(NamedTuple):
     generation: int
 
 
-@dataclass
-class _Words:
+class _Words(Struct):
     """The words that were asked for, by form and FTS5 expression; those asked for last stand last."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -15,12 +15,12 @@ import contextlib
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from memory_tui.core.cancel import Stop
 from memory_tui.search.corpus import is_cut_short
@@ -70,8 +70,7 @@ class _Place(NamedTuple):
             at += size_of((length,), kind) + padding(size_of((length,), kind))
 
 
-@dataclass(frozen=True)
-class _Tables:
+class _Tables(Struct, frozen=True):
     """What is known of one form: its chunks, and of each word its letters, where it stands, checksum and widths."""
 
     rowids: npt.NDArray[np.int64]
@@ -96,8 +95,7 @@ class _Tables:
         return at if at < len(ends) and own(at) == wanted else None
 
 
-@dataclass
-class SavedPostings:
+class SavedPostings(Struct):
     """The words of an index as they were at `generation`. May be used by several threads at once."""
 
     uuid: str

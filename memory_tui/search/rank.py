@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import jsstring, profiles, tokens
 from memory_tui.core.profiles import OWN, Profile
@@ -81,8 +82,7 @@ LENGTH = 700
 """UTF-16 units of a snippet (OpenClaw)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Struct, frozen=True):
     """The text shown, and how many lines of the chunk stand before it."""
 
     text: str
@@ -175,7 +175,7 @@ def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
 
 def mmr_words(evidence: Evidence, profile: Profile) -> Callable[[int], frozenset[str]]:
     """What MMR compares of each row of `evidence`, kept for rankings and explanations of the same evidence."""
-    found: dict[int, frozenset[str]] = evidence.kept.setdefault(("mmr", profile.snippet, profile.exact_paths), {})
+    found: dict[int, frozenset[str]] = evidence.reusable.setdefault(("mmr", profile.snippet, profile.exact_paths), {})
 
     def of(row: int) -> frozenset[str]:
         if row not in found:
@@ -461,10 +461,10 @@ class _Ranking:
         """How like each other the candidates are, kept for rankings that have the same ones."""
         profile = self.rules.profile
         key = "similarity", profile.snippet, profile.exact_paths, self.numbers.rows.tobytes()
-        found = self.evidence.kept.get(key)
+        found = self.evidence.reusable.get(key)
         if not isinstance(found, Similarity):
             words = mmr_words(self.evidence, profile)
-            found = self.evidence.kept[key] = Similarity(len(rows), lambda i: words(rows[i]))
+            found = self.evidence.reusable[key] = Similarity(len(rows), lambda i: words(rows[i]))
         return found
 
     def keyword_rank(self, row: int) -> tuple[ChunkRef, float, float]:

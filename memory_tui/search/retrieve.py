@@ -7,9 +7,10 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.core import jsstring, tokens
 from memory_tui.core.errors import ProviderError, QueryError
@@ -52,8 +53,7 @@ _ROUNDING = 1e-6
 """More than single precision loses in a cosine."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchContext:
+class SearchContext(Struct, frozen=True):
     """What a query is searched in: a store, its chunks in memory, and what an answer has to say of both.
 
     `lists` are the postings in memory, of the generation of `corpus`, where they are kept.
@@ -81,8 +81,7 @@ class SearchContext:
     """Where texts are read when they are asked for, as long as the store is open, instead of all at once."""
 
 
-@dataclass(slots=True)
-class _Clock:
+class _Clock(Struct):
     """Milliseconds per stage."""
 
     timings: dict[str, float] = field(default_factory=dict)
@@ -94,8 +93,7 @@ class _Clock:
         self.since = now
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A query with its vector in the space `identity`, or why it has none.
 
     `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core import profiles, tokens
 from memory_tui.core.profiles import Profile, Term
@@ -23,8 +23,7 @@ from memory_tui.search.trace import ChunkRef, MeasurePart, Mode, SecondPart
 from memory_tui.workspace.annotations import NOTHING_SAID
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """A profile and its knobs, resolved for one ranking."""
 
     profile: Profile
@@ -92,8 +91,7 @@ class Rules:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Components:
+class Components(Struct, frozen=True):
     """What the candidates of one profile and limit bring along before any knob: arrays over `rows`, as proposed."""
 
     rows: Rows
@@ -125,8 +123,7 @@ class Components:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(Struct, frozen=True):
     """What the knobs make of components: arrays of (rules, candidates)."""
 
     hybrid: Floats
@@ -307,11 +304,11 @@ def _stages(
 
     def stage_of(asked: str, own: Callable[[str], bool]) -> SecondStage:
         key = "second stage", mode, reference.tobytes(), asked
-        found = evidence.kept.get(key)
+        found = evidence.reusable.get(key)
         if not isinstance(found, SecondStage):
             # A word of most chunks, which bm25 of FTS5 gives no weight, still tells one line from another.
             also = (word for word in plan.dropped if word in common or tokens.is_cjk(word))
-            found = evidence.kept[key] = SecondStage(
+            found = evidence.reusable[key] = SecondStage(
                 () if mode == "vectors only" else tuple(filter(own, (*plan.words, *also))),
                 side.frequency,
                 evidence.indexed,
@@ -331,7 +328,7 @@ def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
     """The second stage of the last ranking of `evidence` in `mode`; None where none ran."""
     stages = (
         one
-        for key, one in tuple(evidence.kept.items())
+        for key, one in tuple(evidence.reusable.items())
         if isinstance(one, SecondStage) and isinstance(key, tuple) and mode in key
     )
     return next(stages, None)

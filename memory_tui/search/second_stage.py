@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError
@@ -46,8 +46,7 @@ Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """One way of looking into a chunk: its name, its weight among the measures, and what it goes by."""
 
     name: str
@@ -64,8 +63,7 @@ MEASURES = (
 )
 
 
-@dataclass(frozen=True)
-class PassageQuery:
+class PassageQuery(Struct, frozen=True, dict=True):
     """What passages are measured by: `idf` of its stems and trigrams by their keys, and its direction.
 
     The idf of stems is by the chunks of the index, that of trigrams by the reference. `vector` is the unit vector of
@@ -121,8 +119,7 @@ class PassageQuery:
         return np.array(found, dtype=np.float64)[np.argsort(list(self.stems))]
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
+class Best(Struct, frozen=True):
     """What was measured in one chunk: `values` in the order of MEASURES; its best line and window, from line 0.
 
     `coverage` is the share of the question's words that the chunk holds, weighed by idf; `closeness` that of its best
@@ -251,8 +248,7 @@ def _rest(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A window of a chunk: its `first` and `last` line and the `line` of it that answers best, counted from 0.
 
     `share` is what its measures give beside those of the other windows, from 0 to 1.
@@ -326,8 +322,7 @@ def _words(asked: PassageQuery, chunks: Sequence[Passages], window_from: Rows) -
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Meaning:
+class _Meaning(Struct, frozen=True):
     """The cosine of every one of the `lines` and `windows` with the question, 0 for negative ones and without meaning.
 
     `like` gives the greatest cosine of any token of a window with each word of the question: (stems, windows).
@@ -517,8 +512,7 @@ def cut_references(stages: Sequence[SecondStage]) -> None:
         _memory.of([text for stage in own for text in stage._texts(stage.reference)], table)
 
 
-@dataclass(frozen=True, slots=True)
-class SecondScores:
+class SecondScores(Struct, frozen=True):
     """What the second stage gives candidates: arrays of (rules, candidates), `best` of (parts, rules, measures).
 
     `inside` are the first candidates, which alone were looked into; `score` runs from 0 to 1, of which `weight` (rules,

@@ -7,8 +7,9 @@ are closed unions, so that one without wording does not pass the type checker.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
+
+from msgspec import Struct
 
 from memory_tui.core.settings import Settings
 from memory_tui.notices import Notice
@@ -26,8 +27,7 @@ SQLITE_VEC: NearestBy = "sqlite-vec"
 NUMPY: NearestBy = "numpy"
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRef:
+class ChunkRef(Struct, frozen=True):
     """Where a chunk stands; `id` is the documented chunk id, `rowid` ours; lines are 1-based and inclusive."""
 
     rowid: int
@@ -46,8 +46,7 @@ class ChunkRef:
 # --- verdicts ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(Struct, frozen=True):
     """Given to the agent as hit number `place` (1-based); `relaxed` when it passed the relaxed floor only.
 
     One that is `rescued` is below minScore, and follows those over it because words found it and meaning did not.
@@ -58,8 +57,7 @@ class Recalled:
     rescued: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BelowMinScore:
+class BelowMinScore(Struct, frozen=True):
     """Its score is `margin` short of `floor`: of minScore, or of the `relaxed` floor for keyword hits."""
 
     floor: float
@@ -67,8 +65,7 @@ class BelowMinScore:
     relaxed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LoweredByDecay:
+class LoweredByDecay(Struct, frozen=True):
     """It passed `floor` before its age was counted and is `margin` short of it after.
 
     `relaxed` tells that this is the floor for keyword hits where nothing reaches minScore.
@@ -81,8 +78,7 @@ class LoweredByDecay:
     relaxed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DisplacedByMmr:
+class DisplacedByMmr(Struct, frozen=True):
     """Its score earned a place among the `limit`, but MMR chose others because it resembles `twin`."""
 
     twin: ChunkRef
@@ -91,8 +87,7 @@ class DisplacedByMmr:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class BeyondLimit:
+class BeyondLimit(Struct, frozen=True):
     """It passed every gate as number `place`, but only `limit` are given to the agent."""
 
     place: int
@@ -105,8 +100,7 @@ Verdict = Recalled | BelowMinScore | LoweredByDecay | DisplacedByMmr | BeyondLim
 # --- parts of a score ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class VectorPart:
+class VectorPart(Struct, frozen=True):
     """The meaning side: raw `cosine`, `rank` by cosine (1-based), the score made of it, and weight x score.
 
     `cosine` is None when the chunk has no vector; `in_pool` tells whether the vector side proposed the chunk.
@@ -120,8 +114,7 @@ class VectorPart:
     points: float
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(Struct, frozen=True):
     """The word side: FTS5's `bm25` (negative, smaller is better; None when not matched), rank, score and points."""
 
     bm25: float | None
@@ -132,8 +125,7 @@ class TextPart:
     points: float
 
 
-@dataclass(frozen=True, slots=True)
-class AgePart:
+class AgePart(Struct, frozen=True):
     """How age changed the score: `factor` multiplies (OpenClaw) or `points` are added (recommended).
 
     `age_days` is None for evergreen notes; `basis` is name, mtime, evergreen or off.
@@ -145,8 +137,7 @@ class AgePart:
     points: float
 
 
-@dataclass(frozen=True, slots=True)
-class MmrPart:
+class MmrPart(Struct, frozen=True):
     """One choice of maximal marginal relevance: lambda x relevance - (1 - lambda) x similarity to the nearest kept."""
 
     relevance: float
@@ -155,8 +146,7 @@ class MmrPart:
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurePart:
+class MeasurePart(Struct, frozen=True):
     """One measure of the second stage: `value` / `best` among the first candidates = `share`, x `weight` = `points`."""
 
     name: str
@@ -167,8 +157,7 @@ class MeasurePart:
     points: float
 
 
-@dataclass(frozen=True, slots=True)
-class SecondPart:
+class SecondPart(Struct, frozen=True):
     """What the second stage found inside a chunk; without `measures` it was not among those looked into.
 
     `score` is the sum of what the measures give, of which `weight` counts: `points`. It `lost` points because it
@@ -190,8 +179,7 @@ class SecondPart:
     """Whether it has the highest score of its part, and so comes before others."""
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalPart:
+class LexicalPart(Struct, frozen=True):
     """How words and paths found a chunk in OpenClaw 2026.9: which search gave the score, and what it is made of.
 
     `term` is the keyword that was looked for alone, empty for the whole question. text.score = min(1, text_score +
@@ -211,8 +199,7 @@ class LexicalPart:
     length: float
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+class Factor(Struct, frozen=True):
     """A term that multiplies the score beside age: `importance` or `project`, and what it was read from."""
 
     term: Literal["importance", "project"]
@@ -220,8 +207,7 @@ class Factor:
     said: str
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """Whom OpenClaw 2026.9 takes for the author of a chunk, in what kind of session, and when (epoch milliseconds)."""
 
     origin_class: str
@@ -229,8 +215,7 @@ class Provenance:
     observed_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One chunk that a side proposed, with every number that made its score.
 
     score = (vector.points + text.points) x age.factor x each factor; under `recommended` first_share x both sides +
@@ -316,8 +301,7 @@ class Losers(Lazy[Candidate]):
 # --- the whole -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Elsewhere(Struct, frozen=True):
     """Where words of a question stand that the index did not find.
 
     `uncut` stand in the text of indexed chunks, inside what the tokenizer takes for one word. `held` names for a
@@ -346,16 +330,14 @@ class Elsewhere:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionPart:
+class QuestionPart(Struct, frozen=True):
     """One of the questions that a query asks at once, and those of the words of the query that stand in it."""
 
     asked: str
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryPlan:
+class QueryPlan(Struct, frozen=True):
     """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
 
     `fts_query` is empty when no word is left. `time` is the days the query
@@ -401,8 +383,7 @@ class QueryPlan:
         return f"{notes} holds one of the words that count{common}{waits}"
 
 
-@dataclass(frozen=True, slots=True)
-class Funnel:
+class Funnel(Struct, frozen=True):
     """How many chunks were left after each stage."""
 
     chunks: int
@@ -418,8 +399,7 @@ class Funnel:
     recalled: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unsearchable:
+class Unsearchable(Struct, frozen=True):
     """A file that the answer cannot contain as it is on disk: its `state`, and why.
 
     One that is `patient` has not grown enough to be indexed by itself; `detail` says what it takes.
@@ -431,8 +411,7 @@ class Unsearchable:
     patient: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FoundByMeaningAlone(Notice):
+class FoundByMeaningAlone(Notice, frozen=True):
     """No chunk holds a word of `plan`: of the `hits` all are the nearest, `near` of them with a cosine above 0."""
 
     plan: QueryPlan
@@ -452,8 +431,7 @@ class FoundByMeaningAlone(Notice):
         return f"{unmatched[0].upper()}{unmatched[1:]}. {hits}, and may have nothing to do with it."
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingHolds(Notice):
+class WaitingHolds(Notice, frozen=True):
     """A note that waits to be indexed holds a word of the query that no indexed one holds."""
 
     elsewhere: Elsewhere
@@ -474,13 +452,11 @@ class WaitingHolds(Notice):
 # --- reasons for an empty answer -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BlankQuery:
+class BlankQuery(Struct, frozen=True):
     """Nothing was asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyIndex:
+class EmptyIndex(Struct, frozen=True):
     """No chunk is indexed; `files` notes have one, `pending` wait to be indexed and `unreadable` cannot be."""
 
     files: int
@@ -488,16 +464,14 @@ class EmptyIndex:
     unreadable: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NoUsableWord:
+class NoUsableWord(Struct, frozen=True):
     """The query has no word to search for and no vector to go by: none known to the model, if `pointless`."""
 
     dropped: tuple[str, ...]
     pointless: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NothingMatched:
+class NothingMatched(Struct, frozen=True):
     """No chunk holds the words (`missing` occur in none) and no vector was near; `elsewhere` is where they stand."""
 
     missing: tuple[str, ...]
@@ -505,8 +479,7 @@ class NothingMatched:
     elsewhere: Elsewhere = Elsewhere()
 
 
-@dataclass(frozen=True, slots=True)
-class AllBelowGate:
+class AllBelowGate(Struct, frozen=True):
     """`candidates` chunks were found, but the best scored `best`, below minScore, which is `floor`.
 
     Without their age `decayed` of them would reach it.
@@ -521,8 +494,7 @@ class AllBelowGate:
 EmptyReason = BlankQuery | EmptyIndex | NoUsableWord | NothingMatched | AllBelowGate
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """One search from question to answer. `recalled` is in the agent's order, `lost` by falling score.
 
     Everything is decided when it is made; only the records of losers are written out when they are looked at.

@@ -6,8 +6,9 @@ and the first index, wait for nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Self
+
+from msgspec import Struct
 
 from memory_tui.core.errors import Unreadable
 from memory_tui.core.files import unmoved
@@ -17,8 +18,7 @@ from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.scan import Found
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     """How many bytes or messages more make a transcript due; 0 or less means any."""
 
     bytes: int = 100_000
@@ -30,8 +30,7 @@ class Thresholds:
         return cls(settings.whole("sync.sessions.deltaBytes"), settings.whole("sync.sessions.deltaMessages"))
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """What came to a transcript since it was indexed; `messages` counts lines, 0 where bytes alone make it due."""
 
     bytes: int
@@ -78,8 +77,7 @@ Difference = Literal["", "new", "changed", "rebuild", "unsure", "failed"]
 State = Literal["pending", "failed", "changed while read", "missing root"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     """A note that is not searchable as it is on disk, and why.
 
     pending: the next sync indexes or forgets it (`detail` says new, changed, deleted, rebuild, ...). failed: it could

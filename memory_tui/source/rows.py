@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from memory_tui.providers.provider_protocol import Vectors
 
@@ -73,8 +73,7 @@ class NoteColumns(NamedTuple):
         return cls(*zip(*rows, strict=True)) if rows else cls()
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkPage:
+class ChunkPage(Struct, frozen=True):
     """Chunks without their repeats, in the order of their ids, one column a field.
 
     `notes` are the ids of their notes; `lines` has shape (2, n): first and last, from 1. `embedded` tells which of them
@@ -164,8 +163,7 @@ def check_units(vectors: Vectors) -> npt.NDArray[np.float32]:
     return square
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Struct, frozen=True):
     """What changed in a store since an earlier generation: `notes` and `chunks` as they are, rowids that are `gone`.
 
     A chunk is here when it is new, or when its vector came.
@@ -204,8 +202,7 @@ Form = Literal["plain", "stemmed"]
 note in words, the headings above it and its text, as stems, without repeats."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """A chunk that the provider made no vector of, why in its words, and when (epoch seconds)."""
 
     rowid: int
@@ -219,8 +216,7 @@ class Rejected:
         return f"refused by the provider: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
+class Withheld(Struct, frozen=True):
     """A chunk that is not sent to the provider, because it looks like a secret of that `kind`."""
 
     rowid: int
@@ -233,8 +229,7 @@ class Withheld:
         return f"withheld: looks like a secret ({self.kind})"
 
 
-@dataclass(frozen=True, slots=True)
-class TableSize:
+class TableSize(Struct, frozen=True):
     """A kind of table of a store: its `rows`, and the `bytes` of its pages with those of its indexes."""
 
     name: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from memory_tui.tui.key_meanings import MEANINGS, key_of, shown
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What decides whether an action can be done now; the screen fills it in."""
 
     ready: bool = False
@@ -142,8 +142,7 @@ def refusal(needs: Sequence[str], context: Context) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """One thing that keys do at `where`, a screen or pane: what their `meaning` (see key_meanings) comes to there.
 
     `meaning` is empty for what the palette alone offers, `hint` (its word in the key hints) for what help alone lists.

@@ -8,12 +8,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
 from textual import events, on
 from textual.app import ScreenStackError
 from textual.binding import BindingType

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.tui.workers import PostPart
 
@@ -31,8 +33,7 @@ OFTEN = 0.15
 """Seconds between two parts of a long list."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobProgress:
+class JobProgress(Struct, frozen=True):
     """`done` of `total`, and what is being done."""
 
     what: str
@@ -56,8 +57,7 @@ ANSWER = 120
 """Characters of a marked line that are kept, so that it is found again when it moved."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """The notebook, the evidence of its questions by text, and the last comparison with the baseline; immutable."""
 
     notebook: Notebook | None = None
@@ -274,8 +274,7 @@ def _ndcg(card: Scorecard, post: PostPart) -> float:
     return card.mean["ndcg@10"]
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(Struct, frozen=True):
     """The noise floor under some knobs, and the questions it was measured with, which serve for other knobs too."""
 
     floor: NoiseFloor
@@ -306,8 +305,7 @@ def measure_noise(
     return run
 
 
-@dataclass(frozen=True, slots=True)
-class Faded:
+class Faded(Struct, frozen=True):
     """What age takes, question by question, as far as it has been looked at."""
 
     found: tuple[Fading, ...]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.sanitize import one_line
 
@@ -18,8 +20,7 @@ def shown(key: str) -> str:
     return _SHOWN.get(key, key)
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Struct, frozen=True):
     """What `keys` mean wherever they work. A key of two letters is a prefix (see PREFIXES) with a second letter."""
 
     keys: tuple[str, ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from memory_tui.tui.key_meanings import key_of
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedView:
+class NumberedView(Struct, frozen=True):
     """A view with a tab and a mode of its own; `target` is its class, imported when it is first shown."""
 
     key: str
@@ -46,8 +46,7 @@ NUMBERED: Sequence[NumberedView] = (
 MODES = tuple(view.key for view in NUMBERED)
 
 
-@dataclass(frozen=True, slots=True)
-class Opener:
+class Opener(Struct, frozen=True):
     """What opens an overlay: `place` is where its keys work, `meaning` empty where only the palette has it.
 
     `hint` is its word in the key hints, `help` what it does where the overlay's own words do not say it.
@@ -59,8 +58,7 @@ class Opener:
     help: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayView:
+class OverlayView(Struct, frozen=True):
     """A view over another one: `target` is its class, which is given the view below.
 
     `group` is the place whose keys it is listed with, `needs` names what has to hold (see `action`),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.source.last_text import is_daily
@@ -79,8 +81,7 @@ def left_over(engine: Engine) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Carry:
+class Carry(Struct, frozen=True):
     """Lines `first` to `last` of the note `path` on their way to another note; `last` None means the whole item.
 
     The numbers are of the lines that were `seen`. Promote goes to the curated note, demote to the topic note `target`,
@@ -186,8 +187,7 @@ def step_or_plan(engine: Engine, kind: str, number: int | None, since: float) ->
     return change if entry.at < since or change.notes else step(engine, kind, entry.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A note as an editor begins with it: its bytes, how they are shown, what keeps the typing, what was left of it.
 
     `beginning` is what is proposed for a note that is not there.
@@ -243,8 +243,7 @@ def standing(engine: Engine, path: str, before: bytes | None, text: str) -> list
     return said
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideChange:
+class OutsideChange(Struct, frozen=True):
     """What another program did to a note meanwhile: a sentence, and the rows (from 0) of the text being typed where."""
 
     words: str = ""
@@ -279,8 +278,7 @@ def impact(engine: Engine, path: str, before: bytes | None, text: str, query: st
     return engine.queries.preview(engine.notes.curator.plan.edit(path, before, text), query)
 
 
-@dataclass(frozen=True, slots=True)
-class CuratedNote:
+class CuratedNote(Struct, frozen=True):
     """A note with its entries as they are annotated; `problem` is why annotations move no hit here."""
 
     path: str

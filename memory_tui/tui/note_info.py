@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.core.errors import EditRefused, MemoryTuiError
 from memory_tui.core.formatting import plural
@@ -33,8 +35,7 @@ Target = tuple[str, int]
 """A note and a line in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One statement: `label` and `words`; those about a link lead to `target`. `head` rows begin a section."""
 
     label: str
@@ -44,8 +45,7 @@ class Statement:
     head: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """What the reader marks and the pane beside it tells; `rules` stand above rows (from 0), `unread` is dimmed."""
 
     path: str
@@ -278,8 +278,7 @@ def _logged(place: str, _state: tuple[int, int]) -> tuple[RecallEntry, ...]:
     return recall_log.read(Path(place)).entries
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """The changes and commits of a note, newest first, and which changes can be taken back or made again.
 
     `trouble` is what git said where it could not be asked; `repository` whether the workspace is in one.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.sanitize import safe
 from memory_tui.tui.draw import Piece, chop, wrap
@@ -31,8 +33,7 @@ _WIDE_LEADS = bytes(range(0xE0, 0xF8))
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One note: `lines` are safe to show, `chunks` are (first, last) lines, 1-based and sorted.
 
     `widths` are upper bounds of terminal cells, exact for ASCII. `fences` are the rows (from 0) that open or close a
@@ -353,8 +354,7 @@ ABSENT = "absent"
 """State of a note that an agent looks for at the start of a session and does not find."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Files that belong together; `key` survives a refresh."""
 
     key: str

@@ -7,9 +7,11 @@ import math
 import os
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.core import profiles
 from memory_tui.core.events import Event, FileFailed, FileIndexed, FileRemoved, WatchChanged
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
     from memory_tui.source.note_state import FileState
 
 
-@dataclass(frozen=True, slots=True)
-class Aging:
+class Aging(Struct, frozen=True):
     """The rule in force: `rule` is multiply or add (see profiles), `half_life` in days; `now` in epoch seconds.
 
     `bonus` is the most that being recent adds, where the rule adds.
@@ -67,16 +68,14 @@ RATES, QUESTIONS = 60, 100
 """Rates of indexing and times of questions that are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How fast files are indexed (files a second, while they are) and questions are answered (milliseconds)."""
 
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=RATES))
     answered: deque[float] = field(default_factory=lambda: deque(maxlen=QUESTIONS))
 
 
-@dataclass(frozen=True, slots=True)
-class PartStatus:
+class PartStatus(Struct, frozen=True):
     """One part of the machinery: its name in words, whether it works, and why not."""
 
     words: str
@@ -84,8 +83,7 @@ class PartStatus:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The status, and what the screen adds to it: every note, how notes age, whether they can be written."""
 
     status: Status

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, Value, check, parse, show
@@ -42,8 +44,7 @@ DATE = Knob(
 """A knob of the screen alone: days from now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """What is compared with: `name` is a letter, `title` says what it is, `days` from now it is asked."""
 
     name: str
@@ -52,8 +53,7 @@ class Baseline:
     days: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
+class Stand(Struct, frozen=True):
     """Everything that a step changes and that can be undone: the knobs, the date as days from now, the baseline."""
 
     settings: Settings
@@ -61,8 +61,7 @@ class Stand:
     days: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """Knobs that were written into `target`: their `values`, the `files` to restore, what was as `opened` before."""
 
     target: str
@@ -72,8 +71,7 @@ class Write:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
+class Tuning(Struct, frozen=True):
     """Where the knobs are, where they were, and what they are compared with; immutable.
 
     `opened` is what the configuration says: as it was when the app was opened, or as it was written since (`writes`).
@@ -263,8 +261,7 @@ def stepped(knob: Knob, value: Scalar, direction: int, *, fine: bool = False) ->
     return kept if isinstance(knob.default, float) else int(kept)
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceChange:
+class PlaceChange(Struct, frozen=True):
     """How a chunk's place differs from the baseline: `mark` is =, +2, -1, new, out or empty."""
 
     mark: str
@@ -306,8 +303,7 @@ def dated(evidence: Evidence, days: int) -> Evidence:
     return later(evidence, days)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What was found, ranked under the knobs and under the baseline; `evidence` is as it was found, today."""
 
     evidence: Evidence
@@ -340,8 +336,7 @@ class Answer:
 TRACK, THUMB = "─", "●"
 
 
-@dataclass(frozen=True, slots=True)
-class Dial:
+class Dial(Struct, frozen=True):
     """One knob as the strip shows it; `ignored` says why it has no effect, or is empty.
 
     `counts` is what a weight comes to, of a pair that does not add up to 1; else empty.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from memory_tui.config import config_write, json5_edit, release
 from memory_tui.config import load as configuration
@@ -15,6 +16,7 @@ from memory_tui.config.keys import OWN
 from memory_tui.config.model import Config
 from memory_tui.config.places import own_path
 from memory_tui.core import profiles
+from memory_tui.core.discreet import Discreet
 from memory_tui.core.errors import ConfigError
 from memory_tui.core.secret_finder import redact
 from memory_tui.core.settings import BY_KEY, Scalar, Settings, Value, show
@@ -23,8 +25,7 @@ _OWN_KEYS = frozenset(key.path for key in OWN)
 _WITHOUT_A_PLACE = {"profile": "beside OpenClaw's configuration it is asked for at each start: --profile NAME"}
 
 
-@dataclass(frozen=True, slots=True)
-class KeyChange:
+class KeyChange(Struct, frozen=True):
     """One value: `before` is what holds without the patch, `place` where in the file it goes."""
 
     key: str
@@ -33,26 +34,28 @@ class KeyChange:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class FilePatch:
+class FilePatch(Discreet, frozen=True):
     """A whole file before (None: it is not there yet) and after; never shown by repr, it may hold keys."""
 
+    HIDDEN = ("before", "after")
+
     path: Path
-    before: bytes | None = field(repr=False)
-    after: bytes = field(repr=False)
+    before: bytes | None
+    after: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Discreet, frozen=True):
     """What would be written: `left` are tuned values that have no place there, each with the reason, and `notes`
     what a person should know before saying yes."""
+
+    HIDDEN = ("secrets",)
 
     target: Path
     changes: tuple[KeyChange, ...]
     files: tuple[FilePatch, ...]
     left: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    secrets: tuple[str, ...] = ()
 
     def diff(self) -> str:
         """A unified difference of every file, with keys masked; empty when nothing would change."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core import profiles
 from memory_tui.core.errors import LabelError
@@ -26,8 +26,7 @@ Progress = Callable[[int, int], None]
 _SAME = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A labelled question and what the index knows about it."""
 
     query: Query
@@ -45,8 +44,7 @@ class Case:
         return tuple(self.evidence.refs[row] for row in self.replay.recalled(settings))
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """One question's answer: its metrics and what was recalled."""
 
     query: Query
@@ -54,8 +52,7 @@ class Measured:
     hits: tuple[ChunkRef, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scorecard:
+class Scorecard(Struct, frozen=True):
     """All questions measured under one set of settings, and the means.
 
     `unjudged` questions have no labels to go by; labels of `absent` notes count as not found.
@@ -71,8 +68,7 @@ class Scorecard:
         return [row.scores[metric] for row in self.rows]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryChange:
+class QueryChange(Struct, frozen=True):
     """One question before and after."""
 
     text: str
@@ -94,8 +90,7 @@ class QueryChange:
         return self.difference("recall") > _SAME
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreComparison:
+class ScoreComparison(Struct, frozen=True):
     """Before and after over the questions that both have: means, gains with their intervals, and each question."""
 
     before: Scores
@@ -194,8 +189,7 @@ def restored(data: Any) -> dict[str, Scores]:  # noqa: ANN401 - JSON of unknown 
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Rival:
+class Rival(Struct, frozen=True):
     """A way of ranking beside that in force: its name, its means with their intervals, and what the one in force gains.
 
     Of each metric of the table; `gains` are question by question, those of the way in force itself are 0.
@@ -237,8 +231,7 @@ def plain_words(settings: Settings) -> Settings:
     return settings.update(nothing | {"query.hybrid.textWeight": 1.0, "query.hybrid.mmr.enabled": False}, "plain bm25")
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
+class Shortfall(Struct, frozen=True):
     """The mean of `metric` is `value`, below what was asked of it, `bound`; of noise and wrong: above."""
 
     metric: str
@@ -316,8 +309,7 @@ def mean(scores: Sequence[Scores]) -> Scores:
     return {name: sum(one[name] for one in scores) / len(scores) for name in NAMES} if scores else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(Struct, frozen=True):
     """A mean difference per question, and the 95 % interval of it by resampling the questions."""
 
     mean: float

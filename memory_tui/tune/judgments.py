@@ -15,10 +15,12 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.config.places import own_path
 from memory_tui.core import atomic, locks
@@ -30,8 +32,7 @@ WRONG, HELPS, ANSWERS = 0, 1, 2
 """Grades of a label."""
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """A judgement of one line: `grade` 0 wrong, 1 helps, 2 answers; by `answer`, a part of it, it is found again."""
 
     path: str
@@ -40,8 +41,7 @@ class Label:
     answer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A question that is kept, with its labels; `unanswerable` when the notes do not know, so that any hit is noise.
 
     `more` holds what else the file says of it.
@@ -84,8 +84,7 @@ class Query:
         return replace(self, labels=tuple(old for old in self.labels if (old.path, old.line) != (path, line)))
 
 
-@dataclass(frozen=True, slots=True)
-class Notebook:
+class Notebook(Struct, frozen=True):
     """All questions that are kept, in the order of the file."""
 
     queries: tuple[Query, ...] = ()

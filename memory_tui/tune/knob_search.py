@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core import profiles
 from memory_tui.core.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
@@ -43,8 +44,7 @@ Progress = Callable[[str], None]
 Reason = Literal["few labels", "nothing better", "within chance"]
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """One setting of minScore and results, with what it recalls and the noise that it costs, on the held-out half."""
 
     min_score: float
@@ -53,8 +53,7 @@ class Point:
     noise: float
 
 
-@dataclass(frozen=True, slots=True)
-class Better:
+class Better(Struct, frozen=True):
     """Settings that are better on held-out queries.
 
     `changes` are the knobs to turn; `held_out` is the gain there beyond chance, `before` and `after` the means.
@@ -70,8 +69,7 @@ class Better:
     front: tuple[Point, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NoEvidence:
+class NoEvidence(Struct, frozen=True):
     """Why nothing is recommended: of `needed` labelled questions there are `have`, or the gain may be chance.
 
     `changes` and `held_out` are those of the best that was found, if anything was. A gain under `missed` on held-out

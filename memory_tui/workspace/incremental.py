@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from memory_tui.workspace.roots import Roots, full_scan
 from memory_tui.workspace.scan import Rule, Scan, ScannedFolders, Settled, Walk, storable
@@ -22,8 +23,7 @@ _OF_MORE: frozenset[Rule] = frozenset({"unreadable", "duplicate", "missing root"
 """Rules by which a folder may have been left out, with everything below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FullScan:
+class FullScan(Struct, frozen=True):
     """What a full scan found, and which folders it visited."""
 
     scan: Scan

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import Unreadable
@@ -25,8 +26,7 @@ _LABELS: dict[Modality, str] = {"image": "Image file: ", "audio": "Audio file: "
 _MOST_BYTES = 10_485_760
 
 
-@dataclass(frozen=True, slots=True)
-class MediaRules:
+class MediaRules(Struct, frozen=True):
     """Which files are media: of these `modalities`, and of `most_bytes` at most."""
 
     modalities: tuple[Modality, ...] = ("image", "audio")
@@ -62,8 +62,7 @@ def hindrance(config: Config, provider: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class MediaDocument(Document):
+class MediaDocument(Document, frozen=True):
     """A media file at one moment: `text` is its label, `hash` the documented one of path, label, type and bytes."""
 
     mime: str

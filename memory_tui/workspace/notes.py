@@ -11,9 +11,10 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Literal
+
+from msgspec import Struct
 
 from memory_tui.core.errors import Unreadable
 from memory_tui.workspace.scan import MAX_BYTES, Found
@@ -42,8 +43,7 @@ class ChangedWhileRead(Unreadable):
     code = "changed_while_read"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A note's text with BOM and line ends kept; `hash` is the SHA-256 of the text, `size` and `mtime_ns` its stat.
 
     `replaced` counts the U+FFFD put in for bytes that are not UTF-8, `nul` tells whether there are NUL characters.
@@ -58,8 +58,7 @@ class Document:
     nul: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NoteDate:
+class NoteDate(Struct, frozen=True):
     """A note's age by name, by the file's modification time, or never (evergreen); `day` is set for names only."""
 
     day: date | None
@@ -217,8 +216,7 @@ def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
     return Document(path, text, digest, len(data), mtime_ns, replaced, "\0" in text)
 
 
-@dataclass(frozen=True, slots=True)
-class NoteLines:
+class NoteLines(Struct, frozen=True):
     """Lines of a note; `next_from` is where to go on when the bound was reached, None at the end.
 
     `cut_line` is a line that is longer than the bound and not shown whole, None when there is none.

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import FOLDER, WORKSPACE, Roots
@@ -17,8 +19,7 @@ from memory_tui.workspace.roots import FOLDER, WORKSPACE, Roots
 Standing = Literal["there", "gone", "unreadable", "another device", "watcher stalled"]
 
 
-@dataclass(frozen=True, slots=True)
-class RootState:
+class RootState(Struct, frozen=True):
     """One root: its stored path (`.` is the workspace), where it is, its state, and a sentence where that is not there.
 
     gone: nothing is at its path. unreadable: it may not be listed, or its file system does not answer. another device:

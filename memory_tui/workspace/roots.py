@@ -13,8 +13,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from memory_tui.config.places import ExtraPath
 from memory_tui.core import jsstring
@@ -74,8 +75,7 @@ class NoteMissing(PathRefused):
     code = "missing"
 
 
-@dataclass(frozen=True, slots=True)
-class Roots:
+class Roots(Struct, frozen=True):
     """An absolute workspace folder and absolute extra paths (notes or folders, wherever they are).
 
     `patterns` has an item for each entry of extraPaths when one of them names a pattern, which then chooses among the
@@ -142,8 +142,7 @@ class Roots:
             return storable(absolute)
 
 
-@dataclass(frozen=True, slots=True)
-class PathVerdict:
+class PathVerdict(Struct, frozen=True):
     """Whether a note is read, and why: `rule` is "included", "missing", "folder" or the rule that leaves it out.
 
     `path` is the path under which it is, or would be, stored; `detail` is a sentence for a person.

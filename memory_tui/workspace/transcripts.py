@@ -13,8 +13,9 @@ import json
 import os
 import re
 import stat
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from memory_tui.core import jsstring
 from memory_tui.core.errors import PathRefused
@@ -30,8 +31,7 @@ _SPACES = re.compile(f"[{re.escape(jsstring.WHITESPACE)}]+")
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript(Document):
+class Transcript(Document, frozen=True):
     """A conversation: `lines` has the JSONL line (1-based) of each line of `text`; `skipped` lines are not JSON.
 
     `hash` is the documented one, of text and line numbers.

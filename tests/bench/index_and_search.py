@@ -13,13 +13,13 @@ import resource
 import shutil
 import subprocess
 import tempfile
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import apsw
 from corpus import questions, write
 from measure import CHUNKS_A_NOTE, LARGE, Cost, begin, cost_of, middle, ratio, share, show
+from msgspec.structs import replace
 
 from memory_tui.core import tokens
 from memory_tui.engine.engine import Engine

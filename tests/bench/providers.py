@@ -195,7 +195,7 @@ def never(folder: Path, place: Path) -> None:
             except IndexUnavailable:  # Nothing is there yet.
                 time.sleep(0.005)
 
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     with Engine.open(replace(chosen, provider="none", index=str(alone / "none.sqlite"))) as engine:
         without = first_answer(engine)

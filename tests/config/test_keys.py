@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
@@ -234,7 +234,7 @@ def _engine(see: Callable[[Engine], object], *, synced: bool = True) -> Callable
 
 def _remote(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
     def go(house: House, options: Options) -> object:
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         return see(plan.settings(plan.choose(replace(options, provider="openai")), Approvals(house.workspace)))
 
@@ -285,7 +285,7 @@ def _kept_after_rewriting(house: House, options: Options) -> object:
 
 
 def _media(house: House, options: Options) -> object:
-    return plan.plan(dataclasses.replace(options, provider="")).roots.media
+    return plan.plan(replace(options, provider="")).roots.media
 
 
 def _debounce(house: House, options: Options) -> object:
@@ -499,7 +499,7 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house: House) -> 
     put(sessions, "old.jsonl.reset.2026-01-01T00-00-00Z", "gone.jsonl.deleted.2026-01-01", text=json.dumps(said) + "\n")
     talks = {(SEARCH, key): value for key, value in SESSIONS.items()}
     for asked, count in ((), 0), ((("sessions.archives", "true"),), 2):
-        options = dataclasses.replace(house.options(talks), changes=asked)
+        options = replace(house.options(talks), changes=asked)
         with Engine.open(options) as engine:
             engine.indexer.sync()
             archived = [row for row in engine.notes.files() if ".jsonl." in row.path and row.source == "sessions"]

@@ -80,7 +80,7 @@ def run(
 
 @pytest.mark.parametrize(
     ("words", "megabytes"),
-    [(("index", "--force"), 4), (("search", "vlan"), 20), (("remember", "text", "--yes"), 1)],
+    [(("index", "--force"), 4), (("search", "vlan"), 10), (("remember", "text", "--yes"), 1)],
     ids=["no thread", "no model", "no note"],
 )
 def test_too_little_memory_is_said_and_damages_nothing(notes: Path, words: tuple[str, ...], megabytes: int) -> None:

@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.cli.main import main

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.core.errors import Cancelled
 from memory_tui.curate import note_edits
@@ -108,8 +108,8 @@ def test_the_smallest_pair_is_given_where_no_single_edit_helps_and_is_one_step(w
     assert {edit.first for edit in pair.alone} == {None}
     report = Report()
     report.check(pair, case)
-    report.check(dataclasses.replace(pair, alone=()), case)
-    report.check(dataclasses.replace(pair, alone=(*pair.alone, pair.edit)), case)
+    report.check(replace(pair, alone=()), case)
+    report.check(replace(pair, alone=(*pair.alone, pair.edit)), case)
     assert len(report.untrue) == 2, report.untrue
     assert "none of 7 single edits that were tried gets the line recalled" in edit_text.claim(pair)
     curator, notes = world.engine.notes.curator, world.folder / "MEMORY.md"
@@ -143,9 +143,9 @@ def test_where_no_edit_helps_all_that_were_tried_are_named(world: World) -> None
     tried = NoEdit(tuple(one.edit for one in found.found)) if found.found else found.none
     assert tried is not None
     report = Report()
-    report.check(dataclasses.replace(tried, tried=()), case)
+    report.check(replace(tried, tried=()), case)
     for claim in found.claims:
-        false = dataclasses.replace(claim, place=claim.place + 1) if not isinstance(claim, NoEdit) else NoEdit(())
+        false = replace(claim, place=claim.place + 1) if not isinstance(claim, NoEdit) else NoEdit(())
         report.check(false, case)
     assert len(report.untrue) == 1 + len(found.claims), "untrue claims are caught"
     assert {type(claim) for claim in found.claims} <= edits.KINDS

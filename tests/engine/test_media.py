@@ -7,11 +7,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.core.errors import PathRefused
 from memory_tui.core.events import Event, FileIndexed

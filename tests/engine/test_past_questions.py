@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.core.errors import SettingError
 from memory_tui.engine import past_questions
@@ -167,7 +167,7 @@ def test_an_untrue_claim_about_past_questions_is_caught(world: World) -> None:
         StoppedTimes("limit", (recalled,)),
         OneChange("query.maxResults", 6, 7, ("nobody asked this",), lost, 0),
         NoOneChange((), lost + 1),
-        dataclasses.replace(one, outcome="mended"),
+        replace(one, outcome="mended"),
         past_questions.Unreached(7, 1, 0, (UnreachedLines("memory/long.md", 1, 1),)),
     ]
     report = Report()

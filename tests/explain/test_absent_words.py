@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.core.errors import IndexUnavailable, ProviderError
 from memory_tui.engine.engine import Engine

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import importlib.util
 import inspect
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 import memory_tui
 from memory_tui import notices
@@ -116,7 +117,7 @@ def test_every_kind_of_claim_has_a_checker() -> None:
     for found in pkgutil.walk_packages(memory_tui.__path__, "memory_tui."):
         spec = importlib.util.find_spec(found.name)
         source = Path(spec.origin).read_text() if spec is not None and spec.origin else ""
-        if "(Notice)" in source or "(InboxClaim)" in source:
+        if "(Notice," in source or "(InboxClaim," in source:
             importlib.import_module(found.name)
     said = kinds_below(notices.Notice) | kinds_below(findings.InboxClaim)
     assert said <= set(CHECKERS), "a sentence without a checker"
@@ -124,16 +125,14 @@ def test_every_kind_of_claim_has_a_checker() -> None:
         made = {
             kind
             for kind in vars(module).values()
-            if inspect.isclass(kind) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+            if inspect.isclass(kind) and issubclass(kind, Struct) and kind.__module__ == module.__name__
         }
-        assert made - PARTS <= set(CHECKERS), "a claim without a checker"
+        assert made - PARTS - {notices.Notice, findings.InboxClaim} <= set(CHECKERS), "a claim without a checker"
 
 
 def false_of(claim: Any) -> Any:
     """The same claim with other evidence in every field."""
-    return dataclasses.replace(
-        claim, **{one.name: other(getattr(claim, one.name)) for one in dataclasses.fields(claim) if one.init}
-    )
+    return replace(claim, **{name: other(getattr(claim, name)) for name in claim.__struct_fields__})
 
 
 def other(value: Any) -> Any:
@@ -146,7 +145,7 @@ def other(value: Any) -> Any:
         return "recommended" if value in profiles.PROFILES and value != "recommended" else value[::-1] or "otherwise"
     if isinstance(value, tuple):
         return tuple(map(other, value)) or ("otherwise",)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         return false_of(value)
     return True if value is None else value
 
@@ -172,10 +171,10 @@ def test_nothing_untrue_is_said_of_memories_with_a_fault(
         said.add(type(claim))
         if not is_true(claim, case):
             untrue.append(claim)
-        if dataclasses.fields(claim) and not is_true(false_of(claim), case):  # type: ignore[arg-type]
+        if claim.__struct_fields__ and not is_true(false_of(claim), case):  # type: ignore[arg-type]
             caught.add(type(claim))
     assert untrue == []
-    assert {kind for kind in said if dataclasses.fields(kind)} == caught, "a checker that cannot fail"
+    assert {kind for kind in said if kind.__struct_fields__} == caught, "a checker that cannot fail"
     assert said >= OF_SCENES[name]
 
 
@@ -280,7 +279,7 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
     flip = changes.found[0]
     small_set = next(iter(changes.sets), None)
     false: list[object] = [
-        *([] if small_set is None else [dataclasses.replace(small_set, place=small_set.place + 1)]),
+        *([] if small_set is None else [replace(small_set, place=small_set.place + 1)]),
         place,
         trace.BelowMinScore(0.99, 0.1),
         trace.LoweredByDecay(0.2, 0.1, 10, 0.5),
@@ -301,9 +300,9 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
         verdicts.NotMatched(("router",), ("router",), ("router",), "AND"),
         verdicts.NotDelivered(1, 2, 100),
         verdicts.NoSuchFile("x"),
-        dataclasses.replace(flip, place=(flip.place or 0) + 1),
-        dataclasses.replace(flip, comes_in=(lost.chunk,)),
-        dataclasses.replace(flip, accepted=(flip.accepted[0], flip.accepted[0])),
+        replace(flip, place=(flip.place or 0) + 1),
+        replace(flip, comes_in=(lost.chunk,)),
+        replace(flip, accepted=(flip.accepted[0], flip.accepted[0])),
         claims.NoPair((("query.maxResults", 50), ("query.minScore", 0.0))),
         claims.NoRephrasing(("giraffe",)),
         claims.NoRephrasing((), "router giraffe"),

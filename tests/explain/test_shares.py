@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
@@ -158,7 +158,7 @@ def test_a_provider_elsewhere_embeds_a_chunk_without_each_sentence_when_asked(el
     for claim in own.claims:
         report.check(claim, case)
     assert report.untrue == []
-    report.check(dataclasses.replace(own.without[0], points=own.without[0].points + 0.01), case)
+    report.check(replace(own.without[0], points=own.without[0].points + 0.01), case)
     assert len(report.untrue) == 1
     asked = len(play.asked)
     again, sentence = find_heat(answer.trace, best.candidate, engine, Stop())
@@ -196,8 +196,8 @@ def test_an_untrue_part_is_caught(opened: Opened) -> None:
     case = ShareCase(world, answer.evidence, settings, answer.trace, answer.row, shares=own, provider=Builtin())
     report = Report()
     for claim in (
-        dataclasses.replace(own.words[0], points=own.words[0].points + 0.01),
-        dataclasses.replace(own.tokens[0], times=99),
+        replace(own.words[0], points=own.words[0].points + 0.01),
+        replace(own.tokens[0], times=99),
         WithoutSentence("the router omada", ((3, 0, 16),), 0.9),
     ):
         report.check(claim, case)

@@ -6,10 +6,10 @@ import itertools
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.score_lines import ScoreLine, divided

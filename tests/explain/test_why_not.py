@@ -9,11 +9,12 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.core import tokens as core_tokens
 from memory_tui.core.settings import Settings

@@ -7,8 +7,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from memory_tui.curate.changes import Change
 from memory_tui.curate.note_edits import NoteEdit

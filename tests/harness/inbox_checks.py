@@ -7,8 +7,10 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from memory_tui.core import secret_finder
 from memory_tui.curate.journal import Journal

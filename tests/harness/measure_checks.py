@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+from msgspec.structs import replace
 
 from memory_tui.core import tokens
 from memory_tui.core.errors import ProviderError

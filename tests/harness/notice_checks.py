@@ -13,12 +13,13 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui import notices, plan, release_differences
 from memory_tui.config import places

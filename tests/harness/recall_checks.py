@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
+
+from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import SettingError

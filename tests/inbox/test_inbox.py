@@ -6,13 +6,13 @@ import datetime as dt
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memory_tui.cli import main
 from memory_tui.core.errors import Cancelled, EditRefused

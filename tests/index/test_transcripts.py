@@ -2,11 +2,11 @@
 
 import json
 import os
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memory_tui.core.errors import PathRefused
 from memory_tui.core.jsstring import sha256_hex

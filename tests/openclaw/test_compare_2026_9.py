@@ -7,12 +7,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.cli import main
 from memory_tui.core.errors import IndexUnavailable

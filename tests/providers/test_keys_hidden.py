@@ -6,11 +6,11 @@ import json
 import logging
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.cli import main

@@ -8,12 +8,12 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import certifi
 import pytest
+from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.engine.engine import Engine

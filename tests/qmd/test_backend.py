@@ -377,7 +377,7 @@ def test_the_scope_answers_before_qmd_is_started(
 
 
 def test_a_program_that_a_file_names_is_run_after_an_agreement(bench: Bench, tmp_path: Path) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     config = tmp_path / "openclaw.json"
     config.write_text(json.dumps({"memory": {"backend": "qmd", "qmd": {"command": str(bench.stub.program)}}}))

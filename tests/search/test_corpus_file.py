@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.cli.main import main
 from memory_tui.engine.engine import Engine

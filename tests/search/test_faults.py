@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui import manual, notices, release_differences
 from memory_tui.cli import main
@@ -48,7 +48,7 @@ def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options
 
 
 def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_would_do(options: Options) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     with Engine.open(replace(options, provider="none")) as engine:
         engine.indexer.sync()

@@ -1,11 +1,11 @@
 """Search without vectors in the OpenClaw profiles: each keyword is looked for alone, and the best score counts."""
 
 import re
-from dataclasses import replace
 
 import apsw
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.core.keywords import keywords
 from memory_tui.engine.engine import Engine

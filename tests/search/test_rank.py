@@ -1,11 +1,11 @@
 """Ranking: pools, gates and verdicts, and what must hold for any evidence and any settings."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memory_tui.core.settings import Settings
 from memory_tui.explain import why, why_not, wording

@@ -128,7 +128,7 @@ def test_a_table_that_nobody_asks_for_any_more_goes(notes: Path) -> None:
 
 
 def vars_of(options: Options) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in options.__dataclass_fields__}
+    return {name: getattr(options, name) for name in options.__struct_fields__}
 
 
 def test_the_command_names_who_found_the_nearest(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:

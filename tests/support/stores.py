@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from msgspec.structs import replace
 
 from memory_tui.core.jsstring import sha256_hex
 from memory_tui.index import embedding, index_write, rebuild

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.scrollbar import ScrollBar

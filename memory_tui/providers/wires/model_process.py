@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from memory_tui.core.cancel import Stop
 from memory_tui.core.errors import Cancelled
@@ -169,8 +169,7 @@ class ModelProcess:
         return f": {(asserted or telling)[-1][:300]}" if telling else "."
 
 
-@dataclass(frozen=True, slots=True)
-class ModelKind:
+class ModelKind(Struct, frozen=True):
     """What runs models of one kind: the `script` of the process, and what it needs to know of their files.
 
     `check` raises ProviderFailure for software or a file that is missing, `asked` is the model as it was named, `find`

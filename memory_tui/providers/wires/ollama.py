@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from memory_tui.providers.answer_vectors import Malformed, field
 from memory_tui.providers.provider_options import Kind, ProviderSettings, Wire, without_prefix

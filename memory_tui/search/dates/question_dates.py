@@ -14,8 +14,10 @@ import datetime as dt
 import itertools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.search.dates.day_spans import (
     Days,
@@ -51,8 +53,7 @@ from memory_tui.search.dates.day_spans import (
 Match = re.Match[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Time:
+class Time(Struct, frozen=True):
     """The days from `first` to `last`, as the words of the question from `start` to `end` name them.
 
     With `any_year` the question names a month and a day, and the day counts in every year.
@@ -160,8 +161,7 @@ def _chinese_month(found: Match, today: dt.date) -> Days:
 Reader = Callable[[Match, dt.date], Days]
 
 
-@dataclass(frozen=True)
-class Expression:
+class Expression(Struct, frozen=True, dict=True):
     """A way of naming a time; with `any_year` the match of a group called `year` decides whether the year is known."""
 
     spelled: str

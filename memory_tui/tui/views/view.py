@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from msgspec.structs import replace
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.content import Content
 from textual.widget import Widget
 
@@ -22,16 +22,14 @@ LEAST_ROWS = 5
 STYLES = ("$vector", "$words", "$added", "$mark")
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """A curve through `points`, whose x is a share of the axis; `sign` is a letter that is written on it."""
 
     points: Sequence[Point]
     sign: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """Some curves over one axis.
 
     `ticks` are shares of the axis with their words, `level` a height with its words, `here` a share and a height that

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual import on
 from textual.binding import BindingType

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.tui.key_meanings import key_of
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """What to do and why; it is done when all of the `deeds` were: told by who did them, not by who asked for them."""
 
     title: str
@@ -53,8 +54,7 @@ STEPS: Sequence[Step] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FirstSteps:
+class FirstSteps(Struct, frozen=True):
     """Where somebody stands: at step number `at` (from 0), of whose deeds some are `done`."""
 
     at: int = 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from memory_tui.recalls import recalled_lines
 from memory_tui.recalls.recalled_lines import Activity
@@ -50,8 +51,7 @@ _STEPS: Mapping[Layer, tuple[float, float, float]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryMap:
+class MemoryMap(Struct, frozen=True):
     """The notes of a memory by day, with how often each was recalled; `findings` are counted by path, None unknown.
 
     `promoted` are the logs that lines of MEMORY.md name as their source, `hits` the best place of each note that the

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from msgspec import Struct
 from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
@@ -224,8 +224,7 @@ def milliseconds(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
-@dataclass(frozen=True, slots=True)
-class FunnelPiece:
+class FunnelPiece(Struct, frozen=True):
     """A piece of the line; what was lost there, if it can be listed."""
 
     text: str

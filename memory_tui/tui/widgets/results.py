@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
@@ -53,8 +53,7 @@ GRADES = {2: ("✓", "good"), 1: ("½", "good"), 0: ("✗", "bad")}
 """How a judged hit is marked: it answers, helps, or is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class HitRow:
+class HitRow(Struct, frozen=True):
     """Number `place` of all candidates: the one at `index` among those recalled, or among the losers."""
 
     index: int
@@ -62,22 +61,19 @@ class HitRow:
     recalled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GateRow:
+class GateRow(Struct, frozen=True):
     """What stops the rows below it."""
 
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class MissingRow:
+class MissingRow(Struct, frozen=True):
     """A file that no search can find as it is on disk."""
 
     item: Unsearchable
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideRow:
+class OutsideRow(Struct, frozen=True):
     """A chunk that neither side proposed, with its cosine and text."""
 
     chunk: ChunkRef
@@ -85,15 +81,13 @@ class OutsideRow:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class QmdRow:
+class QmdRow(Struct, frozen=True):
     """A hit of QMD, which the agent gets in the place of those of the index."""
 
     hit: QmdHit
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceRow:
+class SentenceRow(Struct, frozen=True):
     """A sentence in place of hits, or what to do next."""
 
     text: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
@@ -25,8 +25,7 @@ from memory_tui.tui.state import Facts
 from memory_tui.tui.widgets.first_steps import FirstSteps
 
 
-@dataclass(frozen=True, slots=True)
-class BarStatement:
+class BarStatement(Struct, frozen=True):
     """A statement in a long and a short form; those of low `weight` are shortened, then dropped, first."""
 
     long: str
@@ -35,8 +34,7 @@ class BarStatement:
     style: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingProgress:
+class IndexingProgress(Struct, frozen=True):
     """How far a sync is; `rate` in files a second, `seconds_left` None before there is an estimate.
 
     `rebuilding` tells that the old index answers until the new one is whole. Of `lacking` chunks, which are found by

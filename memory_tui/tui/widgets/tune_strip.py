@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual import events
 from textual.binding import BindingType
@@ -30,8 +31,7 @@ PACKED_SLIDER = 21
 """Cells of the scale of the knob under the cursor, after a blank."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Knob number `at` stands in cells `start` to `end` of line `y`."""
 
     at: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import safe
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from memory_tui.hosts.wiring import Host, Scope
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionPlan:
+class ConnectionPlan(Struct, frozen=True):
     """What is to be written: how many files, the lines of the difference, what writes them."""
 
     files: int

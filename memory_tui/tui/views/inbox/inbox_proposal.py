@@ -6,10 +6,11 @@ import gc
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line, safe
@@ -70,8 +71,7 @@ READ = "read"
 """What enter does where no change is proposed: keeping something for good has a key of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A suggestion with what is known of its proposal: the change, or why there is none; `until` where it is put off.
 
     `refused` is why nothing can be done now, empty where it can.
@@ -216,8 +216,7 @@ def diff_lines(planned: Planned, width: int, path: str) -> Iterator[Line]:
 DAY_SECONDS = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """Everything that was found, until when (epoch seconds) some of it is put off by id, and the seconds it took."""
 
     found: tuple[Suggestion, ...] = ()
@@ -225,8 +224,7 @@ class Findings:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
+class DecisionRecord(Struct, frozen=True):
     """Until when (epoch seconds, infinite: ever, 0: not at all) suggestions are put off, decided at `at` as one."""
 
     until: Mapping[Suggestion, float]

@@ -5,10 +5,10 @@ each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual import on
 
 from memory_tui.core.formatting import plural
@@ -35,8 +35,7 @@ _NUMBERS = 23
 _CATEGORY = 11
 
 
-@dataclass(frozen=True, slots=True)
-class ShownMemories:
+class ShownMemories(Struct, frozen=True):
     """What a worker read: a page, or hits and misses of a query, or pairs."""
 
     place: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from textual import on
 
 from memory_tui.core.errors import MemoryTuiError
@@ -35,8 +35,7 @@ STATES: Mapping[str, tuple[str, str]] = {
 """Glyph and style of each state of a provider."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProvidersListing:
+class ProvidersListing(Struct, frozen=True):
     """What the view shows, gathered in one go."""
 
     status: Status

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui.core.sanitize import one_line
 from memory_tui.tui.draw import fit
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 _BAR = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Flushes:
+class Flushes(Struct, frozen=True):
     """What the view shows: sessions, the last used first, today's log and whether it is there."""
 
     sessions: tuple[Nearness, ...]

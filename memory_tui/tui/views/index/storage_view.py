@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from memory_tui.source.rows import TableSize
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(Struct, frozen=True):
     """What the view shows, gathered in one go."""
 
     status: Status

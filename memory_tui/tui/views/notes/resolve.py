@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -51,8 +51,7 @@ def _ended(first: tuple[bytes, ...], then: tuple[bytes, ...]) -> tuple[bytes, ..
     return first + then
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRow:
+class MergeRow(Struct, frozen=True):
     """One line of the view: who wrote it, its text, and the number of the conflict (from 0; -1 for none)."""
 
     who: str

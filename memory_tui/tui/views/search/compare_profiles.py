@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual import on
 from textual.widget import Widget
 
@@ -34,8 +34,7 @@ _MAKE = "make"
 """Key of the row that offers to make the other index."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRanking:
+class NamedRanking(Struct, frozen=True):
     """One ranking of some evidence under a name."""
 
     name: str
@@ -44,8 +43,7 @@ class NamedRanking:
     days: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """One chunk and what each side made of it; None where it was no candidate."""
 
     left: Candidate | None

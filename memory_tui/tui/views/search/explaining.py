@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.core.errors import MemoryTuiError, ProviderError
 from memory_tui.core.formatting import plural
@@ -29,8 +31,7 @@ MONTH = 30
 """Days of past questions that edits are measured on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inquiry:
+class Inquiry(Struct, frozen=True):
     """What is known so far of a line: the verdict, what would change it, and the words to add (None: not looked for).
 
     `working` names what is still being looked for, `problem` why something could not be.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual import on
 
 from memory_tui.core.errors import MemoryTuiError
@@ -100,8 +100,7 @@ class UnreachedView(View):
             self.listing.show()
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """The questions under both settings, where knobs were `turned`."""
 
     rows: tuple[Replayed, ...]
