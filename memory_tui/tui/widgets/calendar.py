@@ -166,7 +166,7 @@ class Calendar(Widget, can_focus=True):
         self.post_message(self.Opened(notes) if notes else self.Empty())
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the day under the mouse; the second click reads its note."""
+        """Go to the day under the mouse; the second click reads its note, the first says so where there is none."""
         at = event.get_content_offset(self)
         weeks, cell = weeks_in(self.size.width)
         if at is None or self.found is None or not 1 <= at.y <= 7 or not 6 <= at.x < 6 + weeks * cell:
@@ -174,6 +174,8 @@ class Calendar(Widget, can_focus=True):
         last = self._last
         monday = last - dt.timedelta(last.weekday())
         day = monday - dt.timedelta(7 * (weeks - 1 - (at.x - 6) // cell)) + dt.timedelta(at.y - 1)
-        if day == self.day:
-            self.do_open()
+        day = min(day, self.found.today)
+        opens = day == self.day or day not in self.found.days
         self._go(day)
+        if opens:
+            self.do_open()
