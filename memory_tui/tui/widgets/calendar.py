@@ -40,6 +40,9 @@ class Calendar(Widget, can_focus=True):
             super().__init__()
             self.notes = notes
 
+    class Moved(Message):
+        """The cursor stands on another day, or what is known of its month is new."""
+
     class Empty(Message):
         """No note stands on the day under the cursor."""
 
@@ -59,6 +62,7 @@ class Calendar(Widget, can_focus=True):
         self.on_resize()
         self.border_subtitle = LAYERS[layer]
         self.refresh()
+        self.post_message(self.Moved())
 
     def on_resize(self) -> None:
         """Say how many weeks there is room for."""
@@ -112,6 +116,7 @@ class Calendar(Widget, can_focus=True):
         if self.found is not None:
             self.day = min(day, self.found.today)
             self.refresh()
+            self.post_message(self.Moved())
 
     def _towards(self, target: dt.date, unit: Callable[[dt.date], tuple[int, ...]]) -> None:
         """Go to the day with a note nearest to `target`, in another `unit` of time on that side; none: stay."""
