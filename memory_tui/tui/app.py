@@ -304,6 +304,7 @@ class MemoryApp(GlobalActions):
             self.call_after_refresh(self.key_queue.type_early, self.typed_early)
         self.jobs.open()
         if self._query:
+            self.step_done("asked")
             self.switch_mode("search")
 
     def _look_for_terminal(self) -> None:

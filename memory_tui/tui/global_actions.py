@@ -395,13 +395,13 @@ class GlobalActions(App[int]):
         if self.current_mode != self.DEFAULT_MODE:
             self.switch_mode(self.DEFAULT_MODE)
             return
-        self.exit(0)
+        self.do_leave_app()
 
     def do_leave_app(self) -> None:
         """Quit; what was typed and not saved is asked about."""
         from memory_tui.tui.views.dialogs import Confirm
 
-        if any(getattr(screen, "unsaved", False) for screen in self.screen_stack):
+        if any(getattr(view, "unsaved", False) for view in self.views):
             Confirm(
                 "Quit without saving?",
                 f"Your text is not in the note yet. Press esc to go back, {key_of('save')} to save it.",

@@ -127,3 +127,14 @@ def test_the_ten_tasks_take_the_keys_that_the_manual_says(tmp_path: Path) -> Non
 
 
 NAMES = {"/": "slash", ":": "colon", "]": "right_square_bracket"}
+
+
+def test_a_question_given_at_the_start_counts(tmp_path: Path) -> None:
+    app = make_app(sample(tmp_path / "notes"), query="router")
+    app.do_first_steps()
+
+    async def steps(_pilot: Pilot[int]) -> None:
+        assert app.first_steps == FirstSteps(1)
+        assert "Step 2 of 5" in text_of(app)
+
+    drive(app, steps, SMALL)

@@ -15,7 +15,20 @@ from memory_tui.tui.views.map.map_view import MapView
 from memory_tui.tui.widgets.calendar import Calendar
 from memory_tui.tui.widgets.plane import FOCUS, Plane
 from memory_tui.tui.widgets.reader import Reader
-from tests.support.tui import LARGE, SMALL, ask, drive, make_app, matches_screens, press, said, sample, text_of, until
+from tests.support.tui import (
+    LARGE,
+    SMALL,
+    ask,
+    drive,
+    make_app,
+    matches_screens,
+    press,
+    said,
+    sample,
+    settled,
+    text_of,
+    until,
+)
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 
@@ -65,7 +78,13 @@ def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) ->
         await press(pilot, "escape")
         calendar.day = days[0] - dt.timedelta(1)
         await press(pilot, "enter")
-        assert "No note has this day" in said(app), "a click may go there"
+        assert "No note has this day" in said(app)
+        calendar.day = days[-1]
+        view.show_message("")
+        await pilot.click(calendar, offset=(7, 2))
+        await settled(pilot)
+        assert calendar.day not in days
+        assert "No note has this day" in said(app), "a click says where it lands"
 
         await press(pilot, "tab", "m")
         assert isinstance(app.screen, Preview), said(app) + "the log under the cursor is meant without a mark"

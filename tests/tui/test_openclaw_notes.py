@@ -137,7 +137,12 @@ def test_annotations_move_hits_before_they_are_written(size: tuple[int, int], wo
         assert entries.entry is not None
         assert entries.staged(entries.entry).importance == 10
         await press(pilot, "escape")
-        assert "Save what you changed first" in said(app)
+        assert "Leave without saving?" in text_of(app)
+        await press(pilot, "escape")
+        assert entries.staged(entries.entry).importance == 10, "nothing is lost by a second esc"
+        await press(pilot, "1", "ctrl+q")
+        assert "Quit without saving?" in text_of(app), "also from another view"
+        await press(pilot, "escape", "2")
         await press(pilot, "ctrl+s", "enter")
         assert "<!-- project: github.com/me/house --> <!-- importance: 10 -->" in (workspace / "MEMORY.md").read_text()
         await press(pilot, "u")

@@ -41,6 +41,9 @@ class Calendar(Widget, can_focus=True):
             super().__init__()
             self.notes = notes
 
+    class Moved(Message):
+        """The cursor stands on another day, or what is known of its month is new."""
+
     class Empty(Message):
         """No note stands on the day under the cursor."""
 
@@ -70,6 +73,7 @@ class Calendar(Widget, can_focus=True):
         self.on_resize()
         self.border_subtitle = LAYERS[layer]
         self.refresh()
+        self.post_message(self.Moved())
 
     def on_resize(self) -> None:
         """Say how many weeks there is room for."""
@@ -126,6 +130,7 @@ class Calendar(Widget, can_focus=True):
         if self.found is not None:
             self.day = min(day, self.found.today)
             self.refresh()
+            self.post_message(self.Moved())
 
     def _towards(self, target: dt.date, unit: Callable[[dt.date], tuple[int, ...]]) -> None:
         """Go to the day with a note nearest to `target`, in another `unit` of time on that side; none: stay."""
@@ -180,7 +185,7 @@ class Calendar(Widget, can_focus=True):
         self.post_message(self.Opened(notes) if notes else self.Empty())
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the day under the mouse; the second click reads its note."""
+        """Go to the day under the mouse; the second click reads its note, the first says so where there is none."""
         at = event.get_content_offset(self)
         weeks, cell = weeks_in(self.size.width)
         if at is None or self.found is None or not 1 <= at.y <= 7 or not 6 <= at.x < 6 + weeks * cell:
@@ -188,6 +193,8 @@ class Calendar(Widget, can_focus=True):
         last = self._last
         monday = last - dt.timedelta(last.weekday())
         day = monday - dt.timedelta(7 * (weeks - 1 - (at.x - 6) // cell)) + dt.timedelta(at.y - 1)
-        if day == self.day:
-            self.do_open()
+        day = min(day, self.found.today)
+        opens = day == self.day or day not in self.found.days
         self._go(day)
+        if opens:
+            self.do_open()

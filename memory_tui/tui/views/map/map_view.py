@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from rich.cells import cell_len
 from textual import on
+from textual.containers import Horizontal
 from textual.widget import Widget
 
 from memory_tui.core.errors import MemoryTuiError
@@ -60,7 +62,7 @@ class CandidateActions(Part):
 
 
 class MapView(View):
-    """The calendar above two lists of candidates, or the plane."""
+    """The calendar, with the notes of a month where there is room, above two lists of candidates; or the plane."""
 
     PLACE = "map"
     MORE_PLACES = ("candidates",)
@@ -72,13 +74,16 @@ class MapView(View):
         self.parts = (CandidateActions(self, changes), changes)
         self.forgotten = Rows(id="forgotten", places=("candidates", "list"), marks=True)
         self.often = Rows(id="often", places=("candidates", "list"), marks=True)
+        self.month = Rows(id="month")
         self.found: MemoryMap | None = None
         self._layer = "recalled"
         self._plane_of: tuple[int, str] | None = None
 
     def compose_view(self) -> Iterable[Widget]:
         """Both pictures, one of them hidden, and the lists."""
-        yield Calendar()
+        with Horizontal(id="days"):
+            yield Calendar()
+            yield self.month
         plane = Plane()
         plane.display = False
         yield plane
@@ -179,7 +184,8 @@ class MapView(View):
         """Calendar, or plane."""
         calendar, plane = self.query_one(Calendar), self.query_one(Plane)
         plane.display = calendar.display
-        calendar.display = self.query_one("#panes").display = not plane.display
+        for shown in (calendar, self.query_one("#days"), self.query_one("#panes")):
+            shown.display = not plane.display
         (plane if plane.display else calendar).focus()
         if plane.display:
             self._show_plane()
@@ -289,7 +295,36 @@ class MapView(View):
             self.show_message(f"No log is chosen: {key_of('mark')} marks one of “{title}”, {key_of('mark all')} all.")
         return chosen
 
-    @on(RowList.Chosen, "#forgotten, #often")
+    @on(Calendar.Moved)
+    def _list_month(self) -> None:
+        """List the notes of the month under the cursor, and go to the first one of its day."""
+        found, day = self.found, self.query_one(Calendar).day
+        if found is None or day is None:
+            return
+        days = sorted(each for each in found.days if (each.year, each.month) == (day.year, day.month))
+        notes = [(each, note) for each in days for note in found.days[each]]
+        self.month.show(partial(self._month_lines, notes, day), f"{day:%B %Y}: {plural(len(notes), 'note')}")
+        at = next((row for row, (each, _note) in enumerate(notes) if each == day), None)
+        if at is not None:
+            self.month.cursor = at
+
+    def _month_lines(self, notes: Sequence[tuple[dt.date, FileRow]], day: dt.date, width: int) -> list[Line]:
+        found = self.found
+        if found is None or not notes:
+            return text("No note has this month in its name.", width, "muted")
+        return [
+            (
+                [
+                    (f" {each:%a} {each.day:>2}  ", "strong" if each == day else "muted"),
+                    (fit(one_line(note.title) or safe(note.path), width - 29), "strong" if each == day else ""),
+                    (f" {plural(found.activity.count(note.path), 'recall'):>10} {note.size / 1000:>5.1f} KB", "muted"),
+                ],
+                note.path,
+            )
+            for each, note in notes
+        ]
+
+    @on(RowList.Chosen, "#forgotten, #often, #month")
     def _read_candidate(self, event: RowList.Chosen) -> None:
         if isinstance(event.rows.key, str):
             self.read_note(event.rows.key, (1, 1))

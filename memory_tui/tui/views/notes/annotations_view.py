@@ -18,7 +18,7 @@ from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.judging import REST
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.note_changes import CuratedNote
-from memory_tui.tui.views.dialogs import LineDialog
+from memory_tui.tui.views.dialogs import Confirm, LineDialog
 from memory_tui.tui.views.notes.edit import mark, summary
 from memory_tui.tui.views.notes.note_pane import NotePane
 from memory_tui.tui.views.proposals import Proposals
@@ -339,10 +339,14 @@ class AnnotationsView(View):
         self.do_triggers()
 
     def back(self) -> bool:
-        """Leave; what is staged is asked about by saving or undoing it first."""
+        """Drop the marks, then leave; what is staged is asked about."""
         if self._entries.marks.drop():
             return True
         if not self._wanted:
             return False
-        self.show_message("Save what you changed first: ctrl+s, or take it back: u.")
+        Confirm(
+            "Leave without saving?",
+            f"Your annotations are not in {self._path} yet. Press {key_of('save')} to save them.",
+            "Throw them away",
+        ).ask(self.app, lambda _yes: self.app.pop_screen())
         return True
