@@ -68,11 +68,10 @@ class RecallsView(View):
             return [*text("", width), *text("No recall is logged.", width, "strong"), *text(NONE, width, "muted")]
         empty = sum(_empty(entry) for entry in log.entries)
         written: list[Line] = []
-        if empty and not self._letters:
-            said = (
-                f"{empty:,} of {plural(len(log.entries), 'recall')} got nothing: {key_of('find')} {NOTHING} shows them."
-            )
-            written = text(said, width, "muted")
+        if not self._letters:
+            everyone = plural(len(log.entries), "recall")
+            in_vain = f"{empty:,} of {everyone} got nothing: {key_of('find')} {NOTHING} shows them."
+            written = text(in_vain if empty else f"{everyone}, none in vain.", width, "muted")
         for entry in self._shown(log):
             got, style = _got(entry)
             room, who = (26, 16) if width >= 100 else (12 if width >= 72 else 8, 11)
