@@ -180,8 +180,9 @@ NOTHING = "nothing"
 
 
 def _empty(entry: RecallEntry) -> bool:
-    """Whether the agent got nothing at all."""
-    return not entry.hits and not entry.delivered
+    """Whether the agent got nothing at all; of a note that was read, older logs do not say what came back."""
+    read = entry.tool == "memory_get" and not entry.outcome
+    return not (entry.hits or entry.delivered or read)
 
 
 def _who(entry: RecallEntry) -> str:
@@ -197,5 +198,5 @@ def _words(entry: RecallEntry) -> str:
 def _got(entry: RecallEntry) -> tuple[str, str]:
     """What came back, in a few words, and its style."""
     if entry.got:
-        return one_line(entry.got), "" if entry.hits else "warn"
+        return one_line(entry.got), "warn" if _empty(entry) else ""
     return ("read", "muted") if entry.tool == "memory_get" else ("no hit", "warn")
