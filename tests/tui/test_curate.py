@@ -377,7 +377,7 @@ def test_a_thought_is_appended_to_todays_log(app: MemoryApp, workspace: Path) ->
     async def steps(pilot: Pilot[int]) -> None:
         await remember(pilot, "the ladder is at Gareth's")
         assert (workspace / LOG).read_text("utf-8").rstrip().endswith("the ladder is at Gareth's")
-        assert said(app) == f"Kept in {LOG}."
+        assert said(app) == f"Kept in {LOG}. u in Notes undoes it."
         await press(pilot, "a")
         await enter(pilot, "password: Tr0ub4dor&3x")
         assert "looks like a secret" in text_of(app)

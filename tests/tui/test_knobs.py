@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from textual.events import MouseScrollUp
+from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
 from memory_tui.core.settings import TUNE_KEYS
@@ -120,6 +120,17 @@ def test_the_wheel_turns_the_knob_under_the_mouse(app: MemoryApp, size: tuple[in
         await pilot._post_mouse_events([MouseScrollUp], offset=offset)
         await settled(pilot)
         assert value_of(app, "query.maxResults") == 7
+        word = "hybrid on" if size == SMALL else "hybrid  "
+        lines = text_of(app).splitlines()
+        y = next((i for i in range(strip.region.y, strip.region.bottom) if word in lines[i]), -1)
+        assert y >= 0, text_of(app)
+        offset = (lines[y].index(word) + 1, y)
+        await pilot._post_mouse_events([MouseScrollDown], offset=offset)
+        await settled(pilot)
+        assert value_of(app, "query.hybrid.enabled") is True, "the wheel passes over a switch that is not in focus"
+        await pilot._post_mouse_events([MouseScrollDown], offset=offset)
+        await settled(pilot)
+        assert value_of(app, "query.hybrid.enabled") is False
 
     drive(app, steps, size)
 

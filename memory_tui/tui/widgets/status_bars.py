@@ -487,6 +487,12 @@ class WhichKey(Widget):
             lines.append(Content.assemble((f" {letter}  ", "$faint" if off else "bold $key"), words))
         return Content("\n").join(lines) if lines else Content(" nothing here")
 
+    def on_click(self, event: events.Click) -> None:
+        """Take the letter of the line that is clicked, as if it were typed."""
+        at, letters = event.get_content_offset(self), list(self._found)
+        if at is not None and at.y < len(letters):
+            self.app.post_message(events.Key(letters[at.y], letters[at.y]))
+
 
 STEP_STYLES = {"key": "bold $key", "": ""}
 LOW = 30

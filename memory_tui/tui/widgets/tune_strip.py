@@ -393,8 +393,12 @@ class TuneStrip(Widget, can_focus=True):
     def _wheel(self, event: events.MouseEvent, direction: int) -> None:
         event.stop()
         found = self._knob_at(event)
-        if found is not None:
-            self._select(found[0])
+        if found is None:
+            return
+        # Who scrolls past a switch or a choice does not mean to turn it, unless it is the one in focus.
+        chosen = self.has_focus and found[0] == self._at
+        self._select(found[0])
+        if chosen or self._dials[found[0]].slides:
             self._step(direction)
 
     # --- drawing -------------------------------------------------------------------------------------------------

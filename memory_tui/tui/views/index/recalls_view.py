@@ -68,11 +68,10 @@ class RecallsView(View):
             return [*text("", width), *text("No recall is logged.", width, "strong"), *text(NONE, width, "muted")]
         empty = sum(_empty(entry) for entry in log.entries)
         written: list[Line] = []
-        if empty and not self._letters:
-            said = (
-                f"{empty:,} of {plural(len(log.entries), 'recall')} got nothing: {key_of('find')} {NOTHING} shows them."
-            )
-            written = text(said, width, "muted")
+        if not self._letters:
+            everyone = plural(len(log.entries), "recall")
+            in_vain = f"{empty:,} of {everyone} got nothing: {key_of('find')} {NOTHING} shows them."
+            written = text(in_vain if empty else f"{everyone}, none in vain.", width, "muted")
         for entry in self._shown(log):
             got, style = _got(entry)
             room, who = (26, 16) if width >= 100 else (12 if width >= 72 else 8, 11)
@@ -181,8 +180,9 @@ NOTHING = "nothing"
 
 
 def _empty(entry: RecallEntry) -> bool:
-    """Whether the agent got nothing at all."""
-    return not entry.hits and not entry.delivered
+    """Whether the agent got nothing at all; of a note that was read, older logs do not say what came back."""
+    read = entry.tool == "memory_get" and not entry.outcome
+    return not (entry.hits or entry.delivered or read)
 
 
 def _who(entry: RecallEntry) -> str:
@@ -198,5 +198,5 @@ def _words(entry: RecallEntry) -> str:
 def _got(entry: RecallEntry) -> tuple[str, str]:
     """What came back, in a few words, and its style."""
     if entry.got:
-        return one_line(entry.got), "" if entry.hits else "warn"
+        return one_line(entry.got), "warn" if _empty(entry) else ""
     return ("read", "muted") if entry.tool == "memory_get" else ("no hit", "warn")

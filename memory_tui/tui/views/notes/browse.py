@@ -107,7 +107,8 @@ class BrowseView(View):
             self._gone is not None and self.pane.reader.page is not None and self.pane.reader.page.path == self._gone[0]
         ):
             self.pane.show_nothing(
-                f"There is no {self._gone[0]} any more.", f"{key_of('undo')} undoes the last change made here."
+                f"There is no {self._gone[0]} any more.",
+                f"Where that was done here, {key_of('undo')} undoes it; another program may have moved or deleted it.",
             )
             self._wanted = None
 
