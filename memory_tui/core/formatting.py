@@ -17,6 +17,12 @@ def number(value: float) -> str:
     return f"{value:.3f}"
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """A gain or loss with its sign: `+0.021`, `-0.004`; what rounds to nothing has none: `0.000`."""
+    text = f"{value:+z.{digits}f}"
+    return text if float(text) else text[1:]
+
+
 def camel(name: str) -> str:
     """`start_line` as `startLine`."""
     head, *rest = name.split("_")

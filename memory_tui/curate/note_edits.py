@@ -77,11 +77,8 @@ def pairs(wanted: EditedLine, current: Callable[[str], bytes | None]) -> list[No
     """
     made, found = _edits_of(wanted), []
     for alias in made.aliases() if made is not None else ():
-        after = _edits_of(replace(wanted, data=alias.change.files[0].after or b""))
-        if made is not None and after is not None:
-            # A heading and a name are of what the line says, not of what was just put behind it.
-            after.own = made.own
-            found += [_both(alias, then, wanted) for then in after.others(current)]
+        after = _behind(wanted, alias)
+        found += [_both(alias, then, wanted) for then in (after.others(current) if after else ())]
     return sorted(found, key=lambda one: one.size)
 
 
@@ -90,13 +87,32 @@ def is_part(small: NoteEdit, edit: NoteEdit) -> bool:
     return (small.kind, small.path) == (edit.kind, edit.path) and set(small.words) <= set(edit.words)
 
 
-def with_fewer_words(wanted: EditedLine, edit: NoteEdit) -> list[NoteEdit]:
-    """`edit` with one of the words left out that it puts behind the line or above it; none for a single word."""
-    made, words = _edits_of(wanted), edit.words
-    if made is None or edit.first is not None or len(words) < 2 or edit.kind not in ("alias", "heading"):
-        return []
-    fewer = [words[:at] + words[at + 1 :] for at in range(len(words))]
-    return [made._alias(one) if edit.kind == "alias" else made._heading(one, edit.words_at) for one in fewer]
+def with_fewer_words(wanted: EditedLine, edit: NoteEdit, current: Callable[[str], bytes | None]) -> list[NoteEdit]:
+    """`edit` with one of the words left out that it puts behind the line or above it.
+
+    An edit that loses its only word goes, so that of a pair the other one stays; none for a single word.
+    """
+    if edit.first is None:
+        made = _edits_of(wanted)
+        return made.fewer(edit) if made is not None else []
+    found = []
+    for first in (*with_fewer_words(wanted, edit.first, current), *((None,) if len(edit.first.words) == 1 else ())):
+        then = _behind(wanted, first)
+        found += [_both(first, one, wanted) if first else one for one in (then.like(edit, current) if then else [])]
+    then = _behind(wanted, edit.first)
+    found += [_both(edit.first, one, wanted) for one in (then.fewer(edit) if then else [])]
+    return [*found, edit.first] if edit.kind == "heading" and len(edit.words) == 1 else found
+
+
+def _behind(wanted: EditedLine, first: NoteEdit | None) -> _Edits | None:
+    """The edits of the note after `first`. They are of what the line says, not of what was just put behind it."""
+    made = _edits_of(wanted)
+    if first is None or made is None:
+        return made
+    after = _edits_of(replace(wanted, data=first.change.files[0].after or b""))
+    if after is not None:
+        after.own = made.own
+    return after
 
 
 def _both(first: NoteEdit, then: NoteEdit, wanted: EditedLine) -> NoteEdit:
@@ -139,6 +155,20 @@ class _Edits:
         lines[at - 1] = f"{body.rstrip()}{added}{end}"
         title = f"Add {added.strip()} to line {at} of {self.wanted.path}"
         return self._edit("alias", title, Lines(self.note.bom, tuple(lines)), at, words, 0, len(added))
+
+    def fewer(self, edit: NoteEdit) -> list[NoteEdit]:
+        """`edit`, of words behind the line or above it, with one of them left out; none for a single word."""
+        words = edit.words
+        if len(words) < 2 or edit.kind not in ("alias", "heading"):
+            return []
+        fewer = [words[:at] + words[at + 1 :] for at in range(len(words))]
+        return [self._alias(one) if edit.kind == "alias" else self._heading(one, edit.words_at) for one in fewer]
+
+    def like(self, edit: NoteEdit, current: Callable[[str], bytes | None]) -> list[NoteEdit]:
+        """The edit that does the same as `edit`, which was made of another text of the line."""
+        if edit.kind == "heading":
+            return [self._heading(edit.words, edit.words_at)]
+        return [one for one in self.others(current) if (one.kind, one.path) == (edit.kind, edit.path)]
 
     def others(self, current: Callable[[str], bytes | None]) -> list[NoteEdit]:
         """Every edit that leaves the words of the line as they are."""

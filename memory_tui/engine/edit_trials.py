@@ -24,6 +24,7 @@ from memory_tui.search.retrieve import Asked, SearchContext, gather, reading_lat
 
 if TYPE_CHECKING:
     from memory_tui.core.settings import Settings
+    from memory_tui.curate.curator import Curator
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.past_questions import PastQuestions, Progress
     from memory_tui.explain.why_not import WhyNot
@@ -174,7 +175,7 @@ def remedies(
 
         trials = _Trials(engine, store, known, [*own, *others], answer.evidence.now, ask_on)
         notebook = asked.notebook if asked else None
-        search = _Search(trials, answer.trace.settings, own, others, notebook, wanted, curator.plan.with_trust)
+        search = _Search(trials, answer.trace.settings, own, others, notebook, wanted, curator)
 
         def counted(edits: Sequence[NoteEdit]) -> Iterator[NoteEdit]:
             nonlocal done
@@ -187,7 +188,9 @@ def remedies(
         if not found:
             single, two = tuple(tried), note_edits.pairs(wanted, curator.read)
             tried += two
-            found = [replace(one, alone=single) for one in search.recalled_by(counted(two), 1)]
+            found = [
+                replace(one, alone=single if one.edit.first else ()) for one in search.recalled_by(counted(two), 1)
+            ]
     return EditsFound(tuple(found), None if found else NoEdit(tuple(tried)))
 
 
@@ -233,10 +236,10 @@ class _Search:
         others: Sequence[PastQuestion],
         notebook: Notebook | None,
         wanted: EditedLine,
-        with_trust: Callable[[Change], Change],
+        curator: Curator,
     ) -> None:
         self.trials, self.settings, self.notebook = trials, settings, notebook
-        self.wanted, self.with_trust = wanted, with_trust
+        self.wanted, self.curator = wanted, curator
         self.questions = [*own, *others]
         self.own, self.others = range(len(own)), range(len(own), len(self.questions))
 
@@ -261,13 +264,13 @@ class _Search:
 
     def smallest(self, remedy: EditRemedy) -> EditRemedy:
         """`remedy`, or what does with some of its words, none of which can go."""
-        tries = map(self.tried, note_edits.with_fewer_words(self.wanted, remedy.edit))
+        tries = map(self.tried, note_edits.with_fewer_words(self.wanted, remedy.edit, self.curator.read))
         less = next(filter(None, tries), None)
         return remedy if less is None else self.smallest(less)
 
     def tried(self, edit: NoteEdit) -> EditRemedy | None:
         """What `edit` does; None where the line is not recalled after it."""
-        edit = replace(edit, change=self.with_trust(edit.change))
+        edit = replace(edit, change=self.curator.plan.with_trust(edit.change))
         was, origin = edit.was, note_edits.origins(edit.change, edit)
         with self.trials.after(edit.change) as (ask, missing):
             after = ask(self.own, self.settings)

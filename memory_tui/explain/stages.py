@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
+from memory_tui.core.formatting import signed
 from memory_tui.explain.score_lines import fewest, rounded, same
 from memory_tui.explain.why import floor_of, is_named, words_off
 from memory_tui.explain.wording import against, label, number, ordinal, sentence
@@ -142,7 +143,7 @@ def _subtracted(own: float, other: float) -> str:
     """`0.832 - 0.811 = +0.021`, with as many decimals as it takes for the difference to be that of what is shown."""
     digits = fewest(3, lambda n: same(rounded(own, n) - rounded(other, n), own - other, n - 1))
     shown = rounded(own, digits) - rounded(other, digits)
-    return f"{own:.{digits}f} - {other:.{digits}f} = {shown:+.{digits}f}"
+    return f"{own:.{digits}f} - {other:.{digits}f} = {signed(shown, digits)}"
 
 
 def _mmr_stage(candidate: Candidate, trace: Trace) -> FunnelStage:

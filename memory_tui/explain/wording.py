@@ -254,7 +254,7 @@ def _file_sentence(fate: FileGate) -> str:
             return "The note is new and has not been indexed yet."
         case ChangedSinceIndexed():
             return "The note has changed since it was indexed, and this line is not in what was indexed."
-        case InNoChunk(line=None):
+        case InNoChunk() if fate.line is None or not fate.lines:
             return "The note holds no text."
         case InNoChunk() if fate.line is not None and 1 <= fate.line <= fate.lines:
             return f"Line {fate.line} is in no chunk: only blank lines are there."

@@ -47,10 +47,12 @@ def _words(edit: NoteEdit) -> Iterator[str]:
     """Whose words an edit adds; of a pair those behind the line, and those above it or of the name."""
     if edit.kind == "day" and edit.first is None:
         return
-    own = f"stand on line {edit.words_at:,} already" if edit.words_at else "are those of the question"
     if edit.first is None:
-        yield f"the words {own}"
+        one = len(edit.words) == 1
+        own, question = ("the word stands", "the word is") if one else ("the words stand", "the words are")
+        yield f"{own} on line {edit.words_at:,} already" if edit.words_at else f"{question} of the question"
         return
+    own = f"stand on line {edit.words_at:,} already" if edit.words_at else "are those of the question"
     if edit.kind == "heading" and not edit.words_at:
         yield "the words of both are those of the question"
         return

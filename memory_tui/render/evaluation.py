@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memory_tui.core.formatting import plural
+from memory_tui.core.formatting import plural, signed
 from memory_tui.core.sanitize import one_line
 from memory_tui.core.settings import TUNE_KEYS, Settings
 from memory_tui.explain.trace_json import plain
@@ -55,9 +55,9 @@ def comparison_lines(value: ScoreComparison) -> Iterator[str]:
     yield _row("", COLUMNS)
     yield _row("before", _numbers(value.before))
     yield _row("after", _numbers(value.after))
-    yield _row("gain", [f"{value.gains[name].mean:+.3f}" for name in COLUMNS])
-    yield _row("95% from", [f"{value.gains[name].low:+.3f}" for name in COLUMNS])
-    yield _row("to", [f"{value.gains[name].high:+.3f}" for name in COLUMNS])
+    yield _row("gain", [signed(value.gains[name].mean) for name in COLUMNS])
+    yield _row("95% from", [signed(value.gains[name].low) for name in COLUMNS])
+    yield _row("to", [signed(value.gains[name].high) for name in COLUMNS])
     for title, changes in (("Broke", value.broke), ("Mended", value.mended)):
         for change in changes:
             yield f"{title}: {_recall(change)}  {change.text}"
@@ -70,7 +70,7 @@ def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
         cells = []
         for metric in TABLE_METRICS:
             mean, gain = one.means[metric], one.gains[metric]
-            told = "" if one is value[0] else f"  gain {gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+            told = "" if one is value[0] else f"  gain {signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
             cells.append(f"{metric} {mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]{told}")
         yield f"{one.name:<18}{'   '.join(cells)}"
 
@@ -114,8 +114,8 @@ def verdict(value: Outcome) -> str:
     if value.held_out is None:
         return "No evidence: no settings are better on the half of the labelled queries that is searched."
     return (
-        f"No evidence: the best settings gain {value.held_out.mean:+.3f} on held-out queries, "
-        f"which may be chance (95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}). "
+        f"No evidence: the best settings gain {signed(value.held_out.mean)} on held-out queries, "
+        f"which may be chance (95 % from {signed(value.held_out.low)} to {signed(value.held_out.high)}). "
         f"With {plural(value.have, 'query')} a gain under {value.missed:.2f} may be missed; more labels find "
         "smaller gains."
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, assert_never
 
 from memory_tui.core import tokens
+from memory_tui.core.formatting import signed
 from memory_tui.core.sanitize import one_line
 from memory_tui.explain import trace_json
 from memory_tui.explain.shares import BoostShare, CosineShare, ShareClaim, Shares, WithoutSentence, WordShare
@@ -31,11 +32,11 @@ def share(said: ShareClaim) -> str:
             parts = ((said.asked, "asked"), (said.held, "share of its words"), (said.path, "in path"))
             return f"{said.word}  {said.points:.4f} = {' + '.join(f'{own:.4f} {name}' for own, name in parts if own)}"
         case CosineShare(line=0):
-            return f"{said.word}  {said.points:+z.4f}{f' ({said.times}x)' if said.times > 1 else ''}"
+            return f"{said.word}  {signed(said.points, 4)}{f' ({said.times}x)' if said.times > 1 else ''}"
         case CosineShare():
-            return f"line {said.line}  {said.points:+z.4f}"
+            return f"line {said.line}  {signed(said.points, 4)}"
         case WithoutSentence():
-            return f'without line {said.pieces[0][0]} "{one_line(said.text, 40)}"  {-said.points:+z.4f}'
+            return f'without line {said.pieces[0][0]} "{one_line(said.text, 40)}"  {signed(-said.points, 4)}'
         case _ as never:
             assert_never(never)
 

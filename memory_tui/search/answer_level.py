@@ -20,7 +20,7 @@ from typing import Literal
 from msgspec import Struct
 
 from memory_tui.core import profiles
-from memory_tui.core.formatting import plural
+from memory_tui.core.formatting import plural, signed
 from memory_tui.core.settings import Settings
 
 Level = Literal["found", "nearby only", "nothing holds these words"]
@@ -217,7 +217,7 @@ class AnswerLevel(Struct, frozen=True):
         return (
             f"evidence {found.evidence:.2f} = {_WINDOW:g} x window words {found.window:.3f} + {held} + "
             f"{_RAREST:g} x rarest word held {found.rarest:.3f}; unrelated questions reach {than.mean:.2f} "
-            f"({measured}): {self.above:+.2f} points, as likely as not at {found.apart:+.2f}; "
+            f"({measured}): {signed(self.above, 2)} points, as likely as not at {signed(found.apart, 2)}; "
             f"likelihood {self.likelihood:.2f}, found from {self.doubt_below:g}"
         )
 

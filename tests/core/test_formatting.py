@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_tui.core.formatting import camel, number, plural
+from memory_tui.core.formatting import camel, number, plural, signed
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,13 @@ def test_a_count_agrees_with_its_noun(count: int, noun: str, text: str) -> None:
 
 def test_a_score_has_three_digits() -> None:
     assert (number(0.35), number(1), number(0.99951)) == ("0.350", "1.000", "1.000")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0214, "+0.021"), (-0.5, "-0.500"), (0.0, "0.000"), (-0.0004, "0.000"), (0.0004, "0.000")]
+)
+def test_a_gain_has_its_sign_and_nothing_has_none(value: float, text: str) -> None:
+    assert signed(value) == text
 
 
 @pytest.mark.parametrize(("name", "text"), [("start_line", "startLine"), ("path", "path"), ("a_b_c", "aBC")])

@@ -77,6 +77,7 @@ def test_what_is_said_of_the_edits_of_a_note_holds_when_they_are_made(world: Wor
     assert found.found[0].drops_out, "a hit had to go"
     said = [edit_text.claim(claim) for claim in found.claims]
     assert all(sentence.endswith(".") for sentence in said)
+    assert "; the word is of the question;" in said[0]
     assert len(list(edit_text.lines(found))) > len(found.found)
     assert edit_text.data(found)["found"][0]["diff"]
 
@@ -120,6 +121,48 @@ def test_the_smallest_pair_is_given_where_no_single_edit_helps_and_is_one_step(w
     assert edits.place_of(hits, pair.edit.path, pair.edit.line) == pair.place
     curator.undo(done.entry.id)
     assert notes.read_bytes() == was
+
+
+def test_no_pair_adds_a_word_without_which_the_line_is_recalled_too(world: World) -> None:
+    found, case = found_for(world, "facts omada them lift", "memory/shopping.md", 4, past(), 1)
+    (pair,) = found.found
+    assert pair.edit.first is not None
+    assert pair.edit.first.words == ("omada", "lift")
+    edits.check_smallest(pair, case)
+    data = (world.folder / "memory/shopping.md").read_bytes()
+    wanted = EditedLine("memory/shopping.md", data, 4, ("facts", "omada", "lift"))
+    more = next(
+        one
+        for one in note_edits.pairs(wanted, world.engine.notes.curator.read)
+        if one.first and set(one.first.words) > set(pair.edit.first.words) and one.words == pair.edit.words
+    )
+    with pytest.raises(AssertionError, match="facts is not needed"):
+        edits.check_smallest(dataclasses.replace(pair, edit=more), case)
+
+
+def test_a_word_goes_from_either_side_of_a_pair_and_an_empty_side_goes_as_a_whole(world: World) -> None:
+    read = world.engine.notes.curator.read
+    wanted = EditedLine("MEMORY.md", read("MEMORY.md") or b"", 3, ("gateway", "modem"))
+    every = note_edits.pairs(wanted, read)
+
+    def fewer(words: tuple[str, ...], kind: str, of: tuple[str, ...]) -> set[tuple[tuple[str, ...], ...]]:
+        (pair,) = (one for one in every if one.first and (one.first.words, one.kind, one.words) == (words, kind, of))
+        less = note_edits.with_fewer_words(wanted, pair, read)
+        return {(one.first.words if one.first else (), one.words) for one in less}
+
+    two = ("gateway", "modem")
+    assert fewer(two, "heading", two) == {
+        *(((word,), two) for word in two),
+        *((two, (word,)) for word in two),
+    }
+    assert fewer(("gateway",), "heading", two) == {((), two), (("gateway",), ("gateway",)), (("gateway",), ("modem",))}
+    assert {own for own, _ in fewer(two, "own note", ("router", "Omada", "ER605"))} == {("gateway",), ("modem",)}
+    one_word = EditedLine("MEMORY.md", wanted.data, 3, ("gateway",))
+    (pair,) = (one for one in note_edits.pairs(one_word, read) if one.words == ("gateway",))
+    assert {(one.kind, one.first) for one in note_edits.with_fewer_words(one_word, pair, read)} == {
+        ("heading", None),
+        ("alias", None),
+    }
 
 
 def test_a_pair_also_moves_a_line_with_words_behind_it(world: World) -> None:

@@ -212,7 +212,7 @@ def test_the_words_show_sum_parts_and_heat(opened: Opened) -> None:
     assert any(line.startswith("Cosine by word, ") for line in lines)
     assert share_text.heat(1.0, 1.0) == "█"
     assert share_text.heat(-1.0, 1.0) == " "
-    assert share_text.share(CosineShare("the", 0, 1, -0.00001)) == "the  +0.0000"
+    assert share_text.share(CosineShare("the", 0, 1, -0.00001)) == "the  0.0000"
     data = share_text.share_data(own)
     assert len(data["cosineByWord"]) == len(own.tokens)
     assert data["words"][0]["points"] == own.words[0].points

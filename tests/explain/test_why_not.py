@@ -340,6 +340,7 @@ def test_file_gates_in_their_order(notes: tuple[Path, Callable[..., verdicts.Fat
     assert isinstance(fate("memory/nothing.md"), verdicts.NoSuchFile)
     assert fate("memory/new.md", 1) == verdicts.ChangedSinceIndexed("new")
     assert fate("MEMORY.md", 9) == verdicts.InNoChunk(9, 2)
+    assert wording.sentence(verdicts.InNoChunk(1, 0)) == "The note holds no text."
     for path in ("/etc/hostname", "memory/link.md", "memory/nothing.md", "memory/new.md", "memory"):
         assert wording.sentence(fate(path)).endswith(".")
 

@@ -79,27 +79,39 @@ def check_pair(claim: EditRemedy, case: EditCase) -> None:
     assert bool(claim.alone) == (first is not None)
     if first is not None:
         assert all(one.first is None for one in claim.alone)
-        assert first.change.title in {one.change.title for one in claim.alone}
+        assert first.kind in {one.kind for one in claim.alone}
         assert set(first.words) <= set(re.findall(r"\w+", case.evidence.query.lower()))
-        _none(NoEdit(claim.alone), case)
+        _none(NoEdit((*claim.alone, first)), case)
 
 
 def check_smallest(claim: EditRemedy, case: EditCase) -> None:
-    """Each word that is put behind the line or above it is needed."""
+    """Each word that is put behind the line or above it is needed, of a pair those of either edit."""
     edit = claim.edit
-    if edit.first is not None or edit.kind not in ("alias", "heading") or len(edit.words) < 2:
-        return
-    (file,) = edit.change.files
-    lines, between = (file.after or b"").decode().split("\n"), ", " if edit.kind == "alias" else " "
-    at = edit.line - 1
-    while between.join(edit.words) not in lines[at]:
-        at -= 1
-    for word in edit.words:
-        rest = between.join(one for one in edit.words if one != word)
-        fewer = [*lines[:at], lines[at].replace(between.join(edit.words), rest), *lines[at + 1 :]]
-        change = replace(edit.change, files=(replace(file, after="\n".join(fewer).encode()),))
-        (_, (hits,)) = case.answers([change], [case.evidence.query])
-        assert not place_of(hits, edit.path, edit.line), f"{word} is not needed"
+    (file,) = (one for one in edit.change.files if one.path == edit.path)
+    lines = (file.after or b"").decode().split("\n")
+    for words, form, between in _added(edit):
+        at = edit.line - 1
+        while form.format(between.join(words)) not in lines[at]:
+            at -= 1
+        for word in words:
+            rest = between.join(one for one in words if one != word)
+            less = lines[at].replace(form.format(between.join(words)), form.format(rest) if rest else "")
+            after = replace(file, after="\n".join([*lines[:at], less, *lines[at + 1 :]]).encode())
+            change = replace(edit.change, files=tuple(after if one is file else one for one in edit.change.files))
+            (_, (hits,)) = case.answers([change], [case.evidence.query])
+            assert not place_of(hits, edit.path, edit.line), f"{word} is not needed"
+
+
+def _added(edit: NoteEdit) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Words behind the line and above it, the form in which they stand there, and what stands between them.
+
+    Where a single edit adds one word, nothing can go; a heading of one word in a pair goes as a whole in `check_pair`.
+    """
+    alias = edit.first or (edit if edit.kind == "alias" and len(edit.words) > 1 else None)
+    if alias is not None:
+        yield alias.words, " ({})", ", "
+    if edit.kind == "heading" and len(edit.words) > 1:
+        yield edit.words, "# {}", " "
 
 
 @checks(EditRemedy)
