@@ -96,9 +96,8 @@ class WatchSwitch:
         if on and not self._ended:
             from memory_tui.index.watch import Watcher
 
-            self._watcher = Watcher(
-                self._plan.roots, self._plan.settings.whole("sync.watchDebounceMs") / 1000, self._changed, self._heard
-            )
+            quiet = self._plan.settings.whole("sync.watchDebounceMs") / 1000
+            self._watcher = Watcher(self._plan.roots, quiet, self._changed, self._heard, self._waits)
             self._watcher.start()
         # The watcher may have had something to say by now.
         self._news(self._working if on else "switched off")
@@ -113,6 +112,12 @@ class WatchSwitch:
             watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.stop()
+
+    def _waits(self) -> None:
+        """Notes are not as they were indexed, and will not be before whoever writes them rests."""
+        from memory_tui.core.events import NotesChanged
+
+        self._emit(NotesChanged(time.time()))
 
     def _heard(self, detail: str) -> None:
         self._working = detail

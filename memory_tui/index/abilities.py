@@ -59,9 +59,17 @@ def _because(name: str) -> str:
     return f"switched off by {SWITCH}" if switched_off(name) else ""
 
 
+def _in_memory() -> apsw.Connection:
+    """A database to try things out. Raises MemoryError, because that is nothing SQLite is not able to."""
+    try:
+        return apsw.Connection(":memory:")
+    except apsw.NoMemError as error:
+        raise MemoryError(str(error)) from error
+
+
 @functools.cache
 def _try(statement: str) -> str:
-    connection = apsw.Connection(":memory:")
+    connection = _in_memory()
     try:
         connection.execute(statement)
         connection.execute("INSERT INTO probe(rowid, body) VALUES (7, 'route 66')")
@@ -154,7 +162,7 @@ def _library() -> str | None:
 @functools.cache
 def _try_out(path: str) -> Vec0:
     step = "load"
-    connection = apsw.Connection(":memory:")
+    connection = _in_memory()
     try:
         connection.enable_load_extension(True)
         connection.load_extension(path, _ENTRY)

@@ -86,8 +86,9 @@ class Watcher:
     It hears the absolute paths of files and folders that changed; of single files (root notes, extra files) it is only
     told that something did. It hears None after the watcher began, after a root was replaced, and wherever it cannot be
     told what changed, because then everything has to be looked at.
+    While more keep coming, `on_wait` is called each time that as long has gone by.
     Where the system gives no events (no handles left, for instance) it lists the folders again and again instead;
-    `on_trouble` hears why. Both are called on the watcher's thread.
+    `on_trouble` hears why. All are called on the watcher's thread.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Watcher:
         quiet: float,
         on_change: Callable[[Named], None],
         on_trouble: Callable[[str], None],
+        on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self.armed = threading.Event()
         """Set while changes are seen; what is saved from then on is announced."""
@@ -105,13 +107,14 @@ class Watcher:
         self._quiet = quiet
         self._on_change = on_change
         self._on_trouble = on_trouble
+        self._on_wait = on_wait
         self._stop = Stop()
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
         self._trouble = ""
         self._failure = ""
         self._changed = False
         self._named: Named = frozenset()
-        self._first = self._last = 0.0
+        self._first = self._last = self._told = 0.0
         self._sign, self._patience = 0.0, _BUSY_SECONDS
 
     @property
@@ -222,7 +225,8 @@ class Watcher:
 
     def _note(self, named: Named) -> None:
         self._last = time.monotonic()
-        self._first = self._first if self._changed else self._last
+        if not self._changed:
+            self._first = self._told = self._last
         self._changed = True
         self._named = None if named is None or self._named is None else self._named | named
 
@@ -233,6 +237,9 @@ class Watcher:
             self._changed = False
             named, self._named = self._named, frozenset()
             self._on_change(named)
+        elif self._changed and now - self._told >= self._quiet:
+            self._told = now
+            self._on_wait()
 
 
 def _listing(roots: Roots) -> tuple[Found, ...]:

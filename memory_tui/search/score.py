@@ -419,7 +419,8 @@ def score(parts: Components, rules: Sequence[Rules]) -> Scores:
         second = _look_into(parts, rules, hybrid, share, recency + date)
         if second is None:
             return Scores(hybrid, share, factor, recency, date, merit, fresh, merit)
-        total = _both_stages(rules, share, hybrid, second.score) + recency + date - second.lost
+        # A sum of shares is off in the sixteenth digit, and what is best at everything has to reach 1.
+        total = (_both_stages(rules, share, hybrid, second.score) + recency + date - second.lost).round(12)
         # Where age only adds, it takes nothing from anybody.
         first = share * (1.0 - column([rule.second_weight for rule in rules]))
         return Scores(hybrid, first, factor, recency, date, total, total, total, second)

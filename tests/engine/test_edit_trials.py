@@ -137,7 +137,7 @@ def test_no_pair_adds_a_word_without_which_the_line_is_recalled_too(world: World
         if one.first and set(one.first.words) > set(pair.edit.first.words) and one.words == pair.edit.words
     )
     with pytest.raises(AssertionError, match="facts is not needed"):
-        edits.check_smallest(dataclasses.replace(pair, edit=more), case)
+        edits.check_smallest(replace(pair, edit=more), case)
 
 
 def test_a_word_goes_from_either_side_of_a_pair_and_an_empty_side_goes_as_a_whole(world: World) -> None:

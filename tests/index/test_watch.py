@@ -57,8 +57,12 @@ class Seen:
         self.calls: list[float] = []
         self.named: list[frozenset[str] | None] = []
         self.trouble: list[str] = []
+        self.waits: list[float] = []
         self._more = threading.Condition()
-        self.watcher = Watcher(Roots.open(folder, extra), quiet, self._call, self.trouble.append)
+        self.watcher = Watcher(Roots.open(folder, extra), quiet, self._call, self.trouble.append, self._wait)
+
+    def _wait(self):
+        self.waits.append(watch.time.monotonic())
 
     def _call(self, named):
         with self._more:
@@ -214,6 +218,7 @@ def test_a_note_that_never_rests_is_announced_all_the_same(folder, monkeypatch):
             hand.now += 0.125
         assert len(seen.calls) == 2
         assert hand.now - start >= 5 * 0.25
+        assert len(seen.waits) == 4, "each quarter of a second that something waits is told, and the last announced"
 
 
 def test_it_waits_for_the_quiet_time(folder, monkeypatch):

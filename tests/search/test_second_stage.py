@@ -252,6 +252,14 @@ def test_a_neighbour_of_a_better_chunk_loses_once_and_never_below_nothing() -> N
     assert of[0].tolist() == [-1, 0, 3, -1]
 
 
+@given(st.sampled_from([0.1, 0.3, 0.4, 0.6, 0.7]), st.sampled_from([0.1, 0.3, 0.6, 0.9]))
+def test_what_is_best_at_everything_reaches_a_minscore_of_1(vector: float, second: float) -> None:
+    found = one_note(["the zebra crossing is new"], [0.5], {0: -2.0}, ("zebra", "crossing"))
+    weights = {"hybrid.vectorWeight": vector, "hybrid.textWeight": 1 - vector, "secondStage.weight": second}
+    hits = rank(found, made.settings("recommended", minScore=1.0, **weights)).recalled
+    assert [hit.score for hit in hits] == [1.0]
+
+
 def test_equal_candidates_keep_their_order() -> None:
     found = one_note(["same"] * 5, [0.5] * 5, {}, ("same",))
     orders = {tuple(hit.chunk.rowid for hit in rank(found, made.settings("recommended")).recalled) for _ in range(3)}
