@@ -1,4 +1,4 @@
-"""The scatter view shows score against age for the question on screen; its lines turn minScore and the limit."""
+"""The scatter view shows score against age for the question on screen; its lines turn knobs."""
 
 from __future__ import annotations
 
