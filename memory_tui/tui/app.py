@@ -185,7 +185,7 @@ class MemoryApp(GlobalActions):
         self.events_signal: Signal[Sequence[Event]] = Signal(self, "events")
         self.started = time.time()
         self.recalled = Marking()
-        self.shares: dict[str, float] = {}
+        self.shares, self.typed = {}, {}
         self.pace = Pace()
         self.key_queue = KeyQueue(self, self._strike)
         self.garbage = Garbage(self.set_timer, lambda: self.jobs.busy)

@@ -52,6 +52,7 @@ class GlobalActions(App[int]):
     first_steps: FirstSteps | None = None
     """Where somebody new stands; None where nobody is led."""
     shares: dict[str, float]
+    typed: dict[tuple[str, str], str]
     _warmed: Engine | None = None
     """The engine that is ready for a first question, or is being made so."""
     _prefix = ""
@@ -162,7 +163,7 @@ class GlobalActions(App[int]):
 
     @task("shares", exclusive=False)
     async def keep_share(self, place: str) -> None:
-        """Write down the part of the width that the first pane of the view at `place` was given."""
+        """Write down the part of the width that a pane was given, by the name of its share."""
         from memory_tui.tui.widgets.panes import SCOPE, SHARES
 
         if self.engine is not None and self.engine.plan.read_only:
@@ -404,7 +405,7 @@ class GlobalActions(App[int]):
         if any(getattr(view, "unsaved", False) for view in self.views):
             Confirm(
                 "Quit without saving?",
-                f"Your text is not in the note yet. Press esc to go back, {key_of('save')} to save it.",
+                f"What you wrote is not in its note yet. Press esc to go back, {key_of('save')} to save it.",
                 "Throw it away",
             ).ask(self, lambda _yes: self.exit(0))
         else:

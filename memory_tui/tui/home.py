@@ -52,7 +52,9 @@ class Home(Protocol):
     pace: Pace
     """How fast files are indexed and questions are answered."""
     shares: dict[str, float]
-    """The part of the width that the first pane of a view was given, by the view's place."""
+    """The part of the width that panes were given, by the view's place for the first pane of a view."""
+    typed: dict[tuple[str, str], str]
+    """What was typed into a dialog of one line and not handed over, by its title and what stood there at first."""
     started: float
     """When the app was opened, in epoch seconds."""
 
@@ -76,7 +78,7 @@ class Home(Protocol):
         """Turn the knobs to `tuning`; every view that shows an answer follows."""
 
     def keep_share(self, place: str) -> None:
-        """Write down the part of the width that the first pane of the view at `place` was given."""
+        """Write down the part of the width that a pane was given, by the name of its share."""
 
     def show_message(self, sentence: str) -> None:
         """Show a sentence in the message line of the view in front."""

@@ -21,6 +21,7 @@ from memory_tui.tui.views.notes.history import Changes, HistoryView
 from memory_tui.tui.views.notes.resolve import Resolve
 from memory_tui.tui.widgets.edit_area import EditArea
 from memory_tui.tui.widgets.file_tree import FileTree
+from memory_tui.tui.widgets.query import Box
 from memory_tui.tui.widgets.reader import Reader
 from tests.support.tui import (
     LARGE,
@@ -684,6 +685,26 @@ def test_what_is_pasted_is_shown_and_not_obeyed(app: MemoryApp, workspace: Path)
         first, second = area.text.split("\n")[3:5]
         assert first == "one\u241b]52;c;aGk=\u2407"
         assert second.startswith(f"\ttwo<RLO>- {LINE}")
+
+    drive(app, steps)
+
+
+def test_a_line_that_is_not_handed_over_stands_there_the_next_time(app: MemoryApp, workspace: Path) -> None:
+    def typed() -> str:
+        return app.screen.query_one(Box).value
+
+    async def steps(pilot: Pilot[int]) -> None:
+        before = files(workspace)
+        await press(pilot, "a")
+        await enter(pilot, "half a thought")
+        await press(pilot, "escape")
+        assert said(app) == "“Remember this” keeps what you typed for the next time."
+        await press(pilot, "a")
+        assert typed() == "half a thought"
+        await press(pilot, "escape", "a", "enter")
+        assert files(workspace) != before
+        await press(pilot, "a")
+        assert typed() == "", "it was handed over"
 
     drive(app, steps)
 

@@ -44,7 +44,7 @@ def test_keys_and_mouse_move_the_rule_and_the_view_remembers_it(
         await pilot._post_mouse_events([events.MouseUp], offset=Offset(2, 10), button=1)
         await settled(pilot)
         assert _width(pilot) == FEWEST, "no pane goes away"
-        await press(pilot, "shift+tab", ">")
+        await press(pilot, ">")
         left.append(_width(pilot))
         await press(pilot, "3")
         await settled(pilot)
@@ -63,6 +63,36 @@ def test_keys_and_mouse_move_the_rule_and_the_view_remembers_it(
         assert _width(pilot) == 60, "panes above each other have the whole width"
 
     drive(make_app(workspace), again)
+
+
+def test_the_rule_before_the_last_of_three_panes_moves_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    async def drag(pilot: Pilot[int], at: int, to: int) -> None:
+        for kind, x in ((events.MouseDown, at), (events.MouseMove, to), (events.MouseUp, to)):
+            await pilot._post_mouse_events([kind], offset=Offset(x, 10), button=1)
+        await settled(pilot)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await pilot.resize_terminal(200, 50)
+        await settled(pilot)
+        files, reading, about = (child for child in pilot.app.screen.query_one(Panes).children if child.display)
+        was = files.region.width
+        for at in (about.region.x, about.region.x - 1):
+            await drag(pilot, at, 140)
+            assert (about.region.x, about.region.right) == (140, 200)
+            assert (files.region.width, reading.region.right) == (was, 140)
+        await drag(pilot, 140, 3)
+        assert (files.region.width, reading.region.width) == (was, FEWEST), "no pane goes away"
+        await drag(pilot, files.region.right, 120)
+        assert files.region.width == was, "nor does it take from the last"
+        await drag(pilot, about.region.x, 150)
+        about.query("*").first().focus() if not about.can_focus else about.focus()
+        await press(pilot, ">")
+        assert about.region.width == 50 + STEP
+
+    drive(make_app(sample(tmp_path)), steps)
+    assert read_shares().keys() == {"browse", "browse, last"}
 
 
 def test_a_state_that_makes_no_sense_moves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,18 @@ def test_the_picture_follows_the_knob_and_the_knob_the_line(tmp_path: Path, monk
         await press(pilot, "u")
         assert picture.trace.floor < floor
 
+        picture.at = len(picture.seen) - 1
+        within = picture._row(picture.trace.recalled[1].score)
+        at = Offset(12, picture._row(picture.trace.recalled[-1].score)) + picture.content_region.offset
+        goal = Offset(12, within) + picture.content_region.offset
+        for kind, place in ((events.MouseDown, at), (events.MouseMove, goal), (events.MouseUp, goal)):
+            await pilot._post_mouse_events([kind], offset=place, button=1)
+        await settled(pilot)
+        left = picture.trace.recalled
+        assert picture.trace.settings.whole("query.maxResults") == len(left) < 6, "the limit was dragged"
+        assert all(picture._row(hit.score) <= within for hit in left)
+        await press(pilot, "u")
+
         first = picture.hit
         await press(pilot, "j")
         assert first is not None

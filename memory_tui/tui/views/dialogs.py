@@ -44,9 +44,9 @@ def looks_secret(text: str) -> str:
 
 
 class LineDialog(Dialog[str]):
-    """Enter hands over what was typed; esc hands over None."""
+    """Enter hands over what was typed; esc hands over None, and what was typed stands there the next time."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close")]
 
     def __init__(self, title: str, explained: str, verb: str, *, value: str = "", remark: Remark | None = None) -> None:
         super().__init__()
@@ -67,8 +67,8 @@ class LineDialog(Dialog[str]):
     def on_mount(self) -> None:
         """Begin to type."""
         box = self.query_one(Box)
-        box.value = self._value
-        box.cursor_position = len(self._value)
+        box.value = home_of(self).typed.get(self._asked, self._value)
+        box.cursor_position = len(box.value)
         box.focus()
 
     @on(Input.Changed)
@@ -77,11 +77,34 @@ class LineDialog(Dialog[str]):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip())
+        self._hand_over(event.value)
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(self.query_one(Box).value.strip() if event.button.id == "yes" else None)
+        if event.button.id == "yes":
+            self._hand_over(self.query_one(Box).value)
+        else:
+            self.action_leave()
+
+    @property
+    def _asked(self) -> tuple[str, str]:
+        """What tells this question from others."""
+        return self._title, self._value
+
+    def _hand_over(self, typed: str) -> None:
+        home_of(self).typed.pop(self._asked, None)
+        self.dismiss(typed.strip())
+
+    def action_leave(self) -> None:
+        """Keep what was typed, and hand nothing over."""
+        home, typed = home_of(self), self.query_one(Box).value
+        self.dismiss(None)
+        if typed.strip() and typed != self._value:
+            home.typed[self._asked] = typed
+            # The view is in front again.
+            home.show_message(f"“{self._title}” keeps what you typed for the next time.")
+        else:
+            home.typed.pop(self._asked, None)
 
 
 class Confirm(Dialog[bool]):

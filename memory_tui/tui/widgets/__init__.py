@@ -9,7 +9,7 @@
 - index_lists: The lists of the index view. -> Statements
 - memory_map: The memory map counts day by day. -> MemoryMap
 - note_side: The panes beside a note. -> AboutPane
-- panes: Panes stand side by side; mouse, `<` or `>` move their divider, whose place each view remembers. -> Panes
+- panes: Panes stand side by side; mouse, `<` or `>` move their dividers, whose places each view remembers. -> Panes
 - plane: The plane shows chunks as points by their vectors, with the hits of a question lit up. -> Plane
 - query: The query box, with the funnel that counts the chunks left after each stage. -> QueryBox
 - quote: A quote shows lines of a note. -> quote_rows

@@ -1,4 +1,4 @@
-"""Panes stand side by side; mouse, `<` or `>` move their divider, whose place each view remembers."""
+"""Panes stand side by side; mouse, `<` or `>` move their dividers, whose places each view remembers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ def read_shares() -> dict[str, float]:
 
 
 class Panes(Horizontal):
-    """The panes of the view called `place`: the first has a share of the width, another one the rest."""
+    """The panes of the view called `place`: the first and the last of three have a share of the width, another one the
+    rest.
+    """
 
     def __init__(self, *children: Widget, place: str) -> None:
         super().__init__(*children, id="panes")
         self.place = place
-        self._dragging = False
+        self._dragged = ""
+        """The share that the mouse changes, empty when it holds no divider."""
 
     def on_mount(self) -> None:
         """Stand as they were left."""
@@ -46,43 +49,53 @@ class Panes(Horizontal):
         self.follow(home_of(self).shares)
 
     def follow(self, shares: Mapping[str, float]) -> None:
-        """Give the first pane its share of `shares`, the width that the style sheet says without one."""
-        first, share = self._first, shares.get(self.place)
-        if first is None:
-            return
-        if share is None or not self._side_by_side:
-            for rule in ("width", "max_width"):
-                first.styles.clear_rule(rule)
-        else:
-            first.styles.width = self._kept(round(share * self.size.width))
-            first.styles.max_width = "100%"
+        """Give panes their share of `shares`, the width that the style sheet says without one."""
+        named = {pane: name for name, pane in self._sized.items()}
+        left, others = self.size.width, len(self._shown) - 1
+        # The last pane first: what it leaves is for the others.
+        for child in reversed(self.children):
+            share = shares.get(named.get(child, ""))
+            if share is None or not self._side_by_side:
+                for rule in ("width", "max_width"):
+                    child.styles.clear_rule(rule)
+            else:
+                cells = max(FEWEST, min(round(share * self.size.width), left - FEWEST * others))
+                left, others = left - cells, others - 1
+                child.styles.width, child.styles.max_width = cells, "100%"
 
     @property
-    def _first(self) -> Widget | None:
-        return next((child for child in self.children if child.display), None)
+    def _shown(self) -> list[Widget]:
+        return [child for child in self.children if child.display]
+
+    @property
+    def _sized(self) -> dict[str, Widget]:
+        """The panes that can be given a width, by the name of their share."""
+        shown = self._shown
+        first = {self.place: shown[0]} if len(shown) > 1 else {}
+        return first | ({f"{self.place}, last": shown[-1]} if len(shown) > 2 else {})
 
     @property
     def _side_by_side(self) -> bool:
         return self.styles.layout is not None and self.styles.layout.name == "horizontal" and self.size.width > 0
 
-    def _kept(self, cells: int) -> int:
-        """As many cells as leave every pane some."""
-        return max(FEWEST, min(cells, self.size.width - FEWEST))
-
-    def _move(self, cells: int) -> None:
-        """Put the rule `cells` from the left edge."""
-        home = home_of(self)
-        home.shares[self.place] = self._kept(cells) / self.size.width
+    def _widen(self, share: str, cells: int) -> None:
+        """Give the pane of `share` so many cells; every other one keeps some."""
+        home, sized = home_of(self), self._sized
+        others = sum(pane.outer_size.width for name, pane in sized.items() if name != share)
+        room = self.size.width - others - FEWEST * (len(self._shown) - len(sized))
+        home.shares[share] = max(FEWEST, min(cells, room)) / self.size.width
         self.follow(home.shares)
 
     def _step(self, wider: int) -> None:
-        first, focused = self._first, self.screen.focused
-        if first is None or len([child for child in self.children if child.display]) < 2 or not self._side_by_side:
+        focused, sized = self.screen.focused, self._sized
+        if not sized or not self._side_by_side:
             home_of(self).show_message("The panes stand one above the other here, so none gets wider.")
             return
-        in_first = focused is not None and first in focused.ancestors_with_self
-        self._move(first.size.width + first.gutter.width + (wider if in_first else -wider) * STEP)
-        home_of(self).keep_share(self.place)
+        above = focused.ancestors_with_self if focused is not None else []
+        own = next((name for name, pane in sized.items() if pane in above), "")
+        share = own or self.place
+        self._widen(share, sized[share].outer_size.width + (wider if own else -wider) * STEP)
+        home_of(self).keep_share(share)
 
     def do_narrower(self) -> None:
         """The pane in focus gets narrower."""
@@ -92,25 +105,31 @@ class Panes(Horizontal):
         """The pane in focus gets wider."""
         self._step(1)
 
-    def _on_rule(self, at: Offset) -> bool:
-        first = self._first
-        return first is not None and self._side_by_side and at.x - first.region.right in (-1, 0)
+    def _rule_at(self, at: Offset) -> str:
+        """The share that the divider at a place of the screen changes, empty where there is none."""
+        if not self._side_by_side:
+            return ""
+        for name, pane in self._sized.items():
+            if at.x - (pane.region.right if name == self.place else pane.region.x) in (-1, 0):
+                return name
+        return ""
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the rule between the panes."""
-        if self._on_rule(event.screen_offset):
-            self._dragging = True
+        """Take hold of the rule between two panes."""
+        self._dragged = self._rule_at(event.screen_offset)
+        if self._dragged:
             self.capture_mouse()
             event.stop()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """The rule follows the mouse that holds it."""
-        if self._dragging:
-            self._move(event.screen_x - self.region.x)
+        if self._dragged:
+            first = self._dragged == self.place
+            self._widen(self._dragged, event.screen_x - self.region.x if first else self.region.right - event.screen_x)
 
     def on_mouse_up(self) -> None:
         """Let the rule go."""
-        if self._dragging:
-            self._dragging = False
+        if self._dragged:
             self.release_mouse()
-            home_of(self).keep_share(self.place)
+            home_of(self).keep_share(self._dragged)
+            self._dragged = ""

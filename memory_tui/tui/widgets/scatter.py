@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 RECALLED, LOST, FOCUS = "●", "○", "◉"
 COLOURS = {"Recalled": "$good", "BeyondLimit": "$words", "DisplacedByMmr": "$mark"}
 """By verdict; what minScore or age stopped is red."""
+FLOOR, LIMIT = "query.minScore", "query.maxResults"
 MOST = 400
 """Chunks that are drawn, the best first."""
 LEFT, TOLD = 7, 3
@@ -47,18 +48,19 @@ class Scatter(Widget, can_focus=True):
         """The chunk under the cursor is wanted."""
 
     class Dragged(Message):
-        """The line of minScore was dragged to a score."""
+        """A line was dragged: the knob `key` is to have `value`."""
 
-        def __init__(self, score: float) -> None:
+        def __init__(self, key: str, value: float) -> None:
             super().__init__()
-            self.score = score
+            self.key, self.value = key, value
 
     def __init__(self) -> None:
         super().__init__(id="scatter")
         self.trace: Trace | None = None
         self.seen: Sequence[Candidate] = ()
         self.at = 0
-        self._dragging = False
+        self._dragged = ""
+        """The knob whose line the mouse holds, empty without one."""
         self._top = self._oldest = 1.0
         """The score at the upper edge, and the age in days at the right one."""
 
@@ -119,6 +121,8 @@ class Scatter(Widget, can_focus=True):
             sign = RECALLED if isinstance(one.verdict, Recalled) else LOST
             place = self._column(self._age(one)), self._row(one.score)
             grid[place] = (sign, COLOURS.get(type(one.verdict).__name__, "$bad"))
+        # Above the points: a line whose name cannot be read tells nothing.
+        grid |= self._names(trace)
         if self.hit is not None:
             grid[self._column(self._age(self.hit)), self._row(self.hit.score)] = (FOCUS, "bold reverse")
         rows = []
@@ -143,19 +147,25 @@ class Scatter(Widget, can_focus=True):
                 score = best * share if multiplies else ageless + added * share
                 grid[x, self._row(score)] = ("·", "$added")
             self._label(grid, "decay", LEFT + right // 8, self._row(best * 0.5 if multiplies else ageless) + 1)
-        over = any(isinstance(one.verdict, BeyondLimit) for one in self.seen)
-        if trace.recalled and over:
-            limit = trace.settings.whole("query.maxResults")
-            self._line(grid, trace.recalled[-1].score, f"limit {limit}: {trace.recalled[-1].score:.2f}", "$words")
-        self._line(grid, trace.floor, f"minScore {trace.floor:.2f}", "$bad")
+        for _, score, _, style in self._limits(trace):
+            grid |= {(x, self._row(score)): ("╌", style) for x in range(LEFT, self.size.width)}
 
-    def _line(self, grid: dict[tuple[int, int], tuple[str, str]], score: float, label: str, style: str) -> None:
-        y = self._row(score)
-        right = self.size.width - NEVER
-        text = f" {label} "
-        for x in range(LEFT, self.size.width):
-            at = x - right + len(text) + 2
-            grid[x, y] = (text[at], style) if 0 <= at < len(text) else ("╌", style)
+    def _limits(self, trace: Trace) -> list[tuple[str, float, str, str]]:
+        """The lines across: the knob of each, its score, its name and its colour."""
+        found = [(FLOOR, trace.floor, f" minScore {trace.floor:.2f} ", "$bad")]
+        if trace.recalled and any(isinstance(one.verdict, BeyondLimit) for one in self.seen):
+            least = trace.recalled[-1].score
+            found.insert(0, (LIMIT, least, f" limit {trace.settings.whole(LIMIT)}: {least:.2f} ", "$words"))
+        return found
+
+    def _names(self, trace: Trace) -> dict[tuple[int, int], tuple[str, str]]:
+        """The names of the lines across, left of what never fades."""
+        end = self.size.width - NEVER - 2
+        return {
+            (end - len(name) + at, self._row(score)): (sign, style)
+            for _, score, name, style in self._limits(trace)
+            for at, sign in enumerate(name)
+        }
 
     def _label(self, grid: dict[tuple[int, int], tuple[str, str]], words: str, x: int, y: int) -> None:
         for at, sign in enumerate(words):
@@ -203,7 +213,7 @@ class Scatter(Widget, can_focus=True):
         self.post_message(self.Opened())
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the line of minScore, or put the cursor on the nearest point."""
+        """Take hold of a line across, or put the cursor on the nearest point."""
         at = event.get_content_offset(self)
         if at is None or self.trace is None:
             return
@@ -214,18 +224,26 @@ class Scatter(Widget, can_focus=True):
         distance, index = min(near, default=(99, 0))
         if distance <= 2:
             self._go(index)
-        elif abs(self._row(self.trace.floor) - at.y) <= 1:
-            self._dragging = True
-            self.capture_mouse()
+        else:
+            lines = ((abs(self._row(score) - at.y), key) for key, score, _, _ in self._limits(self.trace))
+            away, key = min(lines)
+            if away <= 1:
+                self._dragged = key
+                self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """The line follows the mouse that holds it."""
         at = event.get_content_offset(self)
-        if self._dragging and at is not None:
-            self.post_message(self.Dragged(round((1 - at.y / (self._height - 1)) * self._top, 2)))
+        if not self._dragged or at is None:
+            return
+        score = (1 - at.y / (self._height - 1)) * self._top
+        if self._dragged == LIMIT:
+            kept = [one for one in self.seen if isinstance(one.verdict, Recalled | BeyondLimit)]
+            score = max(1, sum(self._row(one.score) <= at.y for one in kept))
+        self.post_message(self.Dragged(self._dragged, round(score, 2)))
 
     def on_mouse_up(self) -> None:
         """Let the line go."""
-        if self._dragging:
-            self._dragging = False
+        if self._dragged:
+            self._dragged = ""
             self.release_mouse()

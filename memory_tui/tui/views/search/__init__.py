@@ -13,7 +13,7 @@
 - qmd_view: The answers of QMD beside those of the built-in index, row by row, with the reason where one lacks a hit. ->
   CompareQmdView
 - saved_queries: The saved queries with their judgments, measured under the knobs. -> SavedQueriesView
-- scatter_view: The scatter view shows score against age for the question on screen; its line turns minScore. ->
+- scatter_view: The scatter view shows score against age for the question on screen; its lines turn knobs. ->
   ScatterView
 - search_explain: The part of the search view that explains a hit or a missing line. -> Explainer
 - search_judge: The part of the search view that judges hits. -> Judge

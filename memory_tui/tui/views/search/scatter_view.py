@@ -1,4 +1,4 @@
-"""The scatter view shows score against age for the question on screen; its line turns minScore."""
+"""The scatter view shows score against age for the question on screen; its lines turn knobs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from textual.widget import Widget
 from memory_tui.core.settings import BY_KEY
 from memory_tui.tui.tuning import stepped
 from memory_tui.tui.views.view import KnobHistory, View
-from memory_tui.tui.widgets.scatter import Scatter
+from memory_tui.tui.widgets.scatter import FLOOR, Scatter
 
 if TYPE_CHECKING:
     from memory_tui.tui.views.search.search_view import SearchView
-
-FLOOR = BY_KEY["query.minScore"]
 
 
 class ScatterView(View):
@@ -54,16 +52,16 @@ class ScatterView(View):
             self.picture.show(self.search.shown.trace)
         self.update_hints()
 
-    def _set(self, value: float) -> None:
-        tuning = self.home.tuning
+    def _set(self, key: str, value: float) -> None:
+        tuning, knob = self.home.tuning, BY_KEY[key]
         if tuning is not None:
-            least, most = 0.0, 1.0
-            self.home.turn(tuning.set(FLOOR.key, min(max(value, least), most)))
+            self.home.turn(tuning.set(key, type(knob.default)(min(max(value, knob.low), knob.high))))
 
     def _step(self, direction: int) -> None:
         tuning = self.home.tuning
         if tuning is not None:
-            self._set(float(stepped(FLOOR, tuning.settings.values[FLOOR.key].value, direction, fine=True)))
+            now = tuning.settings.values[FLOOR].value
+            self._set(FLOOR, float(stepped(BY_KEY[FLOOR], now, direction, fine=True)))
 
     def do_less(self) -> None:
         """A lower minScore."""
@@ -75,7 +73,7 @@ class ScatterView(View):
 
     @on(Scatter.Dragged)
     def _dragged(self, event: Scatter.Dragged) -> None:
-        self._set(event.score)
+        self._set(event.key, event.value)
 
     @on(Scatter.Opened)
     def _read(self) -> None:
