@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from memory_tui.core import atomic
-from memory_tui.core.errors import ConfigError
+from memory_tui.core.errors import ConfigError, ConfigUnsaved
 
 
 class ConfigWrite(Struct, frozen=True):
@@ -61,7 +61,7 @@ def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
         _still(real, before)
         atomic.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else atomic.PRIVATE)
     except OSError as error:
-        raise ConfigError(
+        raise ConfigUnsaved(
             f"{real} cannot be written: {error.strerror or error}.",
             "Nothing was changed; check permissions and free space.",
         ) from error
@@ -105,13 +105,13 @@ def undo(done: ConfigWrite) -> None:
         else:
             atomic.remove_file(path)
     except OSError as error:
-        raise ConfigError(
+        raise ConfigUnsaved(
             f"{path} cannot be restored: {error.strerror or error}.", f"Its backup is {done.backup}."
         ) from error
     try:
         _note({"path": done.path, "undone": done.at})
     except OSError as error:
-        raise ConfigError(
+        raise ConfigUnsaved(
             f"{path} is as it was before, but that could not be noted: {error.strerror or error}.",
             f"Make room on the disk that holds {backups()}.",
         ) from error

@@ -5,10 +5,12 @@ MemoryTuiError
  +-- PathRefused         a path outside the roots, or one that is not a note
  +-- Unreadable          a note that is there but cannot be read or cut into chunks
  +-- ConfigError         a configuration file that cannot be understood; knows line and column
+ |    +-- ConfigUnsaved  one that the disk did not let be written
  +-- SettingError        a value that no knob accepts
  +-- QueryError          a question that cannot be asked
  +-- LabelError          labelled questions that cannot be read, written or used
  +-- EditRefused         a change of notes that is not made, and why
+ |    +-- EditFailed     the disk, not the reason of a person, is why
  +-- IndexUnavailable    the index file cannot be opened, written or trusted
  |    +-- IndexDamaged   what is in it makes no sense; it is moved aside and made again
  |    +-- IndexRefused   what lies in its place is not ours, and stays as it is
@@ -70,6 +72,12 @@ class ConfigError(MemoryTuiError):
         self.column = column
 
 
+class ConfigUnsaved(ConfigError):
+    """A configuration file that the disk did not let be written; it is as it was, unless the message says otherwise."""
+
+    exit_status = 1
+
+
 class SettingError(MemoryTuiError):
     """A value that the knob of that name does not accept, or a knob that does not exist."""
 
@@ -99,6 +107,12 @@ class EditRefused(MemoryTuiError):
 
     code = "edit_refused"
     exit_status = 2
+
+
+class EditFailed(EditRefused):
+    """A change of notes that the disk refused; nothing was written, or what was written is taken back."""
+
+    exit_status = 1
 
 
 class IndexUnavailable(MemoryTuiError):

@@ -23,7 +23,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import force_setattr, replace
 
 from memory_tui.core import atomic
-from memory_tui.core.errors import EditRefused, IndexUnavailable
+from memory_tui.core.errors import EditFailed, EditRefused, IndexUnavailable
 from memory_tui.core.locks import WriterLock
 from memory_tui.core.secret_finder import masked
 from memory_tui.curate.changes import Busy, Change, FileChange, ThreeWay
@@ -170,7 +170,7 @@ class Journal:
                     raise Busy("Another memory-tui is changing notes of this workspace.", "Try again in a moment.")
                 time.sleep(0.01)
         except IndexUnavailable as error:
-            raise EditRefused(error.message, "Check the folder of the journal.") from None
+            raise EditFailed(error.message, "Check the folder of the journal.") from None
         return lock
 
     def begin(
@@ -344,8 +344,8 @@ def text_name(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _broken(path: Path, error: OSError) -> EditRefused:
-    return EditRefused(
+def _broken(path: Path, error: OSError) -> EditFailed:
+    return EditFailed(
         f"The journal cannot be used: {path}: {error.strerror or error}.", "Check the folder and the space on its disk."
     )
 
@@ -430,7 +430,7 @@ class Typing:
                 atomic.make_folder(self._folder)
                 atomic.replace_file(self._file, json.dumps(line).encode("ascii"))
             except OSError as error:
-                raise EditRefused(
+                raise EditFailed(
                     f"Your typing is not protected against a crash: {error.strerror or error}.",
                     "Press ctrl+s to save the note.",
                 ) from None
@@ -444,7 +444,7 @@ class Typing:
                 for file in self._files:
                     atomic.remove_file(file)
             except OSError as error:
-                raise EditRefused(
+                raise EditFailed(
                     f"Your unsaved text is still stored: {error.strerror or error}.", f"Remove it from {self._folder}."
                 ) from None
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memory_tui.core import atomic
-from memory_tui.core.errors import EditRefused, PathRefused, Unreadable
+from memory_tui.core.errors import EditFailed, PathRefused, Unreadable
 from memory_tui.curate import lease
 from memory_tui.curate.changes import Busy, ReadOnly
 from memory_tui.curate.lease import WriterState
@@ -151,7 +151,7 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
         raise ReadOnly(f"The folder of {stored} may not be entered or made.", "Check its permissions.") from None
     except OSError as error:
         if error.errno not in _NO_FOLDER:
-            raise EditRefused(
+            raise EditFailed(
                 f"The folder of {stored} cannot be used: {error.strerror}.", "Check the disk and the space on it."
             ) from None
         raise PathRefused(

@@ -8,7 +8,7 @@ from collections import Counter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.core.errors import EditRefused
+from memory_tui.core.errors import EditFailed, EditRefused
 from memory_tui.curate import note_bytes
 from memory_tui.curate.changes import FileChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.curate.merge import Merge, common_head, merge
@@ -307,7 +307,7 @@ def _refused(error: OSError, path: str) -> EditRefused:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnly(f"{path} cannot be written: {error.strerror}.", "Check its file system and its permissions.")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return EditRefused(f"The disk that holds {path} is full.", "The note is as it was: make room and try again.")
+        return EditFailed(f"The disk that holds {path} is full.", "The note is as it was: make room and try again.")
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR):
         return EditRefused(f"{path} was replaced by a link or a folder.", "Only regular files are changed.")
-    return EditRefused(f"{path} cannot be written: {error.strerror or error}.", "Check the disk.")
+    return EditFailed(f"{path} cannot be written: {error.strerror or error}.", "Check the disk.")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from memory_tui.core import state_db
-from memory_tui.core.errors import EditRefused, StateUnavailable
+from memory_tui.core.errors import EditFailed, StateUnavailable
 from memory_tui.curate.changes import FENCE, HEADING, ITEM
 from memory_tui.inbox.findings import InboxClaim
 
@@ -199,13 +199,13 @@ class Decisions:
         try:
             return self._records.read()
         except StateUnavailable as error:
-            raise EditRefused(error.message, error.next_step) from error
+            raise EditFailed(error.message, error.next_step) from error
 
     def _set(self, identifier: str, value: str | float | None) -> bool:
         try:
             return self._records.change(identifier, lambda _: value) is not None
         except StateUnavailable as error:
-            raise EditRefused(error.message, error.next_step) from error
+            raise EditFailed(error.message, error.next_step) from error
 
 
 def _hidden(decision: object, now: float) -> bool:

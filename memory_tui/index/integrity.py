@@ -45,7 +45,7 @@ _UNIT = 0.01
 def problems(store: Store) -> list[str]:
     """What is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
     try:
-        found = [str(row[0]) for row in store.query("PRAGMA quick_check(5)") if row[0] != "ok"]
+        found = [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]
         return found or _counts(store) or _contents(store)
     except IndexUnavailable as error:
         return [error.message]

@@ -148,12 +148,30 @@ def look_up_all(sources: Sequence[ModelSource], settings: ProviderSettings) -> l
 
 
 def fetch_all(files: Sequence[FileToFetch], settings: ProviderSettings) -> tuple[Path, ...]:
-    """Fetch `files` in their order; each has to have the checksum that was told before. Raises ProviderFailure."""
+    """Fetch `files` in their order; each has to have the checksum that was told before. Raises ProviderFailure.
+
+    A file that is there stays where its size and checksum are those that were told; where neither was, it may have been
+    cut short, and another takes its place.
+    """
 
     async def ask() -> tuple[Path, ...]:
-        return tuple([await fetch(file.source._replace(sha256=file.sha256), settings) for file in files])
+        return tuple(
+            [
+                await fetch(file.source._replace(sha256=file.sha256), settings, anew=not await _is_whole(file))
+                for file in files
+            ]
+        )
 
     return _run(ask)
+
+
+async def _is_whole(file: FileToFetch) -> bool:
+    """Whether the file that is there is the one that the server told of."""
+    if not file.path.is_file() or not (file.size or file.sha256):
+        return False
+    if file.size and file.path.stat().st_size != file.size:
+        return False
+    return not file.sha256 or await _sha256(file.path) == file.sha256
 
 
 def _run(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -164,14 +182,16 @@ def _run(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
         background.close()
 
 
-async def fetch(source: ModelSource, settings: ProviderSettings) -> Path:
-    """The file of `source`, fetched into the cache folder unless it is there. Raises ProviderFailure.
+async def fetch(source: ModelSource, settings: ProviderSettings, *, anew: bool = False) -> Path:
+    """The file of `source`, fetched into the cache folder unless it is there; with `anew` also then, in its place.
+
+    Raises ProviderFailure.
 
     An interrupted fetch leaves its part, with which the next one goes on. `settings.on_progress` is told how far it is.
     """
     folder = cache_folder(settings)
     target = folder / source.name
-    if target.exists():
+    if target.exists() and not anew:
         return target
     attempts = tenacity.AsyncRetrying(
         sleep=settings.clock.sleep,
@@ -182,7 +202,7 @@ async def fetch(source: ModelSource, settings: ProviderSettings) -> Path:
     )
     try:
         atomic.make_folder(target.parent, 0o777)
-        await attempts(_Fetch(source, settings, folder).run)
+        await attempts(_Fetch(source, settings, folder, anew=anew).run)
     except OSError as error:
         failure = ProviderFailure(
             Cause.NO_FILE,
@@ -197,8 +217,8 @@ async def fetch(source: ModelSource, settings: ProviderSettings) -> Path:
 class _Fetch:
     """One attempt after the other at one file."""
 
-    def __init__(self, source: ModelSource, settings: ProviderSettings, folder: Path) -> None:
-        self._source, self._folder = source, folder
+    def __init__(self, source: ModelSource, settings: ProviderSettings, folder: Path, *, anew: bool = False) -> None:
+        self._source, self._folder, self._anew = source, folder, anew
         self._tell: Callable[[DownloadProgress], None] = settings.on_progress
         self._told = 0.0
         self._token = settings.env("HF_TOKEN") if "/resolve/" in source.url else None
@@ -332,6 +352,9 @@ class _Fetch:
             )
 
     def _publish(self, part: Path) -> None:
-        """Give the file its name, unless somebody else has put one there meanwhile."""
+        """Give the file its name, unless one is there that it is not to replace."""
         target = self._folder / self._source.name
-        atomic.publish_file(part, target)
+        if self._anew:
+            atomic.move_file(part, target)
+        else:
+            atomic.publish_file(part, target)

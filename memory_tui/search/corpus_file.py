@@ -1,7 +1,8 @@
 """A corpus file holds the chunks of an index as arrays that processes share by mapping it into memory.
 
 It lies beside the index, says of which uuid and generation it is, and can be removed at any time: what changed since is
-taken from the change log, and without it, or where anything in it does not fit, the index itself is read.
+taken from the change log, and without it, or where anything does not fit, the index itself is read. The header and
+what is behind it each have a checksum: a flipped bit could name another note, and still be a vector of length 1.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import errno
 import json
 import math
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,12 +25,12 @@ from memory_tui.core.side_files import read_beside
 from memory_tui.providers.provider_protocol import Identity
 from memory_tui.search.corpus import Block, ChunkIds, Corpus, Files
 from memory_tui.source.protocol import ChunkSource
-from memory_tui.source.rows import check_units
 
 LEAST = 1_000
 """Chunks from which a file is made: fewer are read from the index in some 50 ms."""
-_FORMAT = 1
+_FORMAT = 2
 PAGE = 4096
+_CHECK_BYTES = 4
 _MARK = b'{"format": '
 
 
@@ -59,14 +61,21 @@ def writing(path: Path, header: Mapping[str, Any]) -> Iterator[Write]:
     if path.exists() and not read_beside(path, PAGE, whole=False).startswith(_MARK):
         raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
     with atomic.replacing(path) as write:
-        write(json.dumps(header).encode().ljust(PAGE))
+        page = json.dumps(header).encode().ljust(PAGE - _CHECK_BYTES)
+        write(page + _check_of(page))
         yield write
 
 
+def _check_of(data: bytes | memoryview) -> bytes:
+    """The checksum of some bytes, as it stands behind them."""
+    return zlib.crc32(data).to_bytes(_CHECK_BYTES, "little")
+
+
 def header_of(path: Path) -> dict[str, Any]:
-    """The header of the file. Raises OSError, ValueError."""
-    found = json.loads(read_beside(path, PAGE, whole=False))
-    if not isinstance(found, dict):
+    """The header of the file, as it was written. Raises OSError, ValueError."""
+    page = read_beside(path, PAGE, whole=False)
+    found = json.loads(page[:-_CHECK_BYTES])
+    if not isinstance(found, dict) or page[-_CHECK_BYTES:] != _check_of(page[:-_CHECK_BYTES]):
         raise ValueError("a header that is none")
     return found
 
@@ -97,7 +106,7 @@ def path_of(index: Path) -> Path:
     return index.with_name(f"{index.name}.corpus")
 
 
-def _layout(header: dict[str, Any]) -> Iterator[tuple[str, int, tuple[int, ...], str]]:
+def _layout(header: Mapping[str, Any]) -> Iterator[tuple[str, int, tuple[int, ...], str]]:
     """Name, place in the file, shape and type of each array."""
     room, at = header["room"], PAGE
     for name, shape, kind in (
@@ -131,7 +140,7 @@ def save(path: Path, corpus: Corpus) -> None:
     numbers = np.full(len(corpus.files.paths), -1, np.int64)
     for number, at in corpus.files.index.items():
         numbers[at] = number
-    columns = {
+    columns: dict[str, Array] = {
         "rowids": corpus.rowids,
         "notes": numbers[corpus.file_of],
         "lines": np.stack([corpus.start_lines, corpus.end_lines]),
@@ -139,17 +148,27 @@ def save(path: Path, corpus: Corpus) -> None:
         "ids": ids,
     }
     with contextlib.suppress(OSError), writing(path, header) as write:
-        for name, _, shape, kind in _layout(header):
-            if name == "matrix":
-                each = max(1, _PIECE // (4 * corpus.dims))
-                for first in range(0, count, each):
-                    write(corpus.vectors(range(first, min(first + each, count))).tobytes())
-                write(bytes(4 * corpus.dims * (room - count)))
-            else:
-                whole = np.zeros(shape, kind)
-                whole[..., :count] = columns[name]
-                write(whole.tobytes())
-            write(bytes(padding(size_of(shape, kind))))
+        check = 0
+        for piece in _pieces(corpus, header, columns):
+            check = zlib.crc32(piece, check)
+            write(piece)
+        write(check.to_bytes(_CHECK_BYTES, "little"))
+
+
+def _pieces(corpus: Corpus, header: Mapping[str, Any], columns: Mapping[str, Array]) -> Iterator[bytes]:
+    """What stands between the header and the checksum of this."""
+    count, room = header["rows"], header["room"]
+    for name, _, shape, kind in _layout(header):
+        if name == "matrix":
+            each = max(1, _PIECE // (4 * corpus.dims))
+            for first in range(0, count, each):
+                yield corpus.vectors(range(first, min(first + each, count))).tobytes()
+            yield bytes(4 * corpus.dims * (room - count))
+        else:
+            whole = np.zeros(shape, kind)
+            whole[..., :count] = columns[name]
+            yield whole.tobytes()
+        yield bytes(padding(size_of(shape, kind)))
 
 
 def load(path: Path, store: ChunkSource) -> Corpus | None:
@@ -175,14 +194,14 @@ def load(path: Path, store: ChunkSource) -> Corpus | None:
 def _saved(path: Path, header: dict[str, Any], files: Files, identity: Identity) -> Corpus:
     """The corpus as it was written. Raises OSError, ValueError for what makes no sense."""
     rows = header["rows"]
+    end = max(at + size_of(shape, kind) + padding(size_of(shape, kind)) for _, at, shape, kind in _layout(header))
+    whole = mapped(path, 0, (end + _CHECK_BYTES,), "|u1")
+    if whole[end:].tobytes() != _check_of(whole[PAGE:end].data):
+        raise ValueError("arrays that are not as they were written")
     # Pages that are written, for chunks that come later, are of this process alone.
     arrays: dict[str, npt.NDArray[Any]] = {
         name: mapped(path, at, shape, kind, writable=True) for name, at, shape, kind in _layout(header)
     }
-    rowids, (first, last) = arrays["rowids"][:rows], arrays["lines"][:, :rows]
-    if not (len(rowids) == rows and np.all(np.diff(rowids) > 0) and np.all((first >= 1) & (first <= last))):
-        raise ValueError("numbers that cannot be")
-    check_units(arrays["matrix"][:rows])
     order = np.array(sorted(files.index), np.int64)
     places = np.array([files.index[number] for number in order.tolist()], np.int32)
     file_of = np.zeros(len(arrays["rowids"]), np.int32)

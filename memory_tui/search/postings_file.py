@@ -30,7 +30,7 @@ from memory_tui.source.rows import ChunkCounts, Form
 
 LEAST = 1_000
 """Chunks from which a file is made: of fewer FTS5 reads a word in a millisecond."""
-_FORMAT = 3
+_FORMAT = 4
 _KINDS = {1: "|u1", 2: "<u2", 4: "<i4"}
 _PIECE = 1 << 20
 

@@ -97,7 +97,7 @@ def test_too_little_memory_is_said_and_damages_nothing(notes: Path, words: tuple
 
 def test_a_limit_on_the_size_of_files_leaves_no_part_of_a_text(notes: Path) -> None:
     done = run(notes, "remember", "a line that does not fit into the file any more", "--yes", by=("-c", SHORT_FILES))
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert "cannot be written" in done.stderr
     assert "File too large" in done.stderr
     assert texts(notes) == NOTES
@@ -167,6 +167,6 @@ def test_without_a_home_notes_are_searched_and_changes_say_what_is_missing(notes
     assert "the vlan is 7" in found.stdout
     assert "cannot be written" in found.stderr
     refused = run(notes, "remember", "text", "--yes", home=nowhere)
-    assert refused.returncode == 2
+    assert refused.returncode == 1
     assert "The journal cannot be used: /proc/no-home" in refused.stderr
     assert texts(notes) == NOTES

@@ -119,3 +119,26 @@ def test_the_event_log_says_what_was_removed(index: Path, tmp_path: Path) -> Non
     [event] = [event for event in heard.events if isinstance(event, events.Noticed) and "was removed" in event.text]
     assert str(old[-1]) in event.text
     assert not old[-1].exists()
+
+
+def test_a_flipped_bit_in_an_index_of_a_table_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    for name in ("oaks", "roses"):
+        (tmp_path / "notes" / "memory" / f"{name}.md").write_text(f"All about {name}.\n")
+    index = tmp_path / "i.sqlite"
+    with Engine.open(Options(workspace=str(tmp_path / "notes"), index=str(index), provider="none")) as engine:
+        engine.indexer.sync()
+    connection = apsw.Connection(str(index))
+    ((page,),) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_files_1'")
+    ((size,),) = connection.execute("PRAGMA page_size")
+    connection.close()
+    data = bytearray(index.read_bytes())
+    # The row says roses, and who looks for that path no longer finds it.
+    at = data.find(b"roses", (page - 1) * size, page * size)
+    assert at >= 0
+    data[at] ^= 1
+    index.write_bytes(data)
+    store = Store.open(index)
+    found = integrity.problems(store)
+    store.close()
+    assert found

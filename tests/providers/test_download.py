@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memory_tui.core.errors import Cancelled
-from memory_tui.providers.download import cache_folder, fetch, hub, source_of
+from memory_tui.providers.download import FileToFetch, cache_folder, fetch, fetch_all, hub, source_of
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.http_client import Background
 from memory_tui.providers.provider_options import DownloadProgress, ProviderSettings
@@ -158,6 +158,19 @@ def test_foreign_files_stay_as_they_are(shelf: Shelf, background: Background, tm
     assert {name: (tmp_path / name).read_bytes() for name in foreign} == foreign
     (tmp_path / NAME).write_bytes(b"GGUF put there by somebody")
     assert get(background, URI, shelf, tmp_path).read_bytes() == b"GGUF put there by somebody"
+
+
+@pytest.mark.parametrize("told", ["nothing", "size", "checksum"])
+def test_a_file_that_is_not_what_was_told_is_fetched_again(shelf: Shelf, tmp_path: Path, told: str) -> None:
+    size, checksum = len(MODEL) * (told == "size"), hashlib.sha256(MODEL).hexdigest() * (told == "checksum")
+    chosen, path = settings(shelf, tmp_path), tmp_path / NAME
+    file = FileToFetch(source_of(URI, hub(chosen)), size, checksum, path)
+    path.write_bytes(MODEL[:-1])
+    assert fetch_all([file], chosen) == (path,)
+    assert (path.read_bytes(), os.listdir(tmp_path)) == (MODEL, [NAME])
+    asked = len(shelf.asked)
+    fetch_all([file], chosen)
+    assert (len(shelf.asked) > asked) == (told == "nothing"), "what is as it was told is not fetched again"
 
 
 def test_a_url_with_a_checksum(shelf: Shelf, background: Background, tmp_path: Path) -> None:

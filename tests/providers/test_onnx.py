@@ -291,6 +291,23 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(
     assert len(shelf.asked) == asked, "what is here asks nobody"
 
 
+def test_a_model_that_was_cut_short_says_so_and_the_next_fetch_replaces_it(
+    shelf: Shelf, options: Options, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fetch = ["provider", "--fetch", "--yes", "--workspace", str(options.workspace), "--config", str(options.config)]
+    assert main.main([*fetch, "--index", str(options.index)]) == 0
+    (model,) = (tmp_path / "models").rglob("*.onnx")
+    model.write_bytes(model_bytes()[:200])
+    with Engine.open(options) as engine:
+        tried = engine.providers.chain.try_out("")
+        assert tried["ok"] is False
+        assert "memory-tui provider --fetch --yes fetches it again" in tried["nextStep"]
+    assert main.main([*fetch, "--index", str(options.index)]) == 0
+    assert model.read_bytes() == model_bytes()
+    with Engine.open(options) as engine:
+        assert engine.providers.chain.try_out("")["ok"] is True
+
+
 def test_what_differs_from_what_was_told_is_not_kept(
     shelf: Shelf, options: Options, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -140,6 +140,26 @@ def test_a_file_that_does_not_fit_is_of_no_use(made: SqliteMade, tmp_path: Path,
         assert corpus_file.load(path, store) is None
 
 
+def test_no_flipped_bit_is_believed(made: SqliteMade, tmp_path: Path) -> None:
+    path, rng = tmp_path / "index.sqlite.corpus", random.Random(5)
+    for number in range(5):
+        write(made, f"n{number}", number)
+    with made.reader() as store:
+        corpus = Corpus.load(store)
+        corpus_file.save(path, corpus)
+        data = path.read_bytes()
+        assert corpus_file.load(path, store) is not None
+        # The sign of a number of a vector, the note of a chunk, the generation, and any other bit.
+        sign = data.rindex(corpus.vectors([0])[0].tobytes()) + 3
+        note = 2 * corpus_file.PAGE
+        generation = data.index(b'"generation": ') + len('"generation": ')
+        for at in (sign, note, generation, *(rng.randrange(len(data)) for _ in range(200))):
+            damaged = bytearray(data)
+            damaged[at] ^= 1 << 7 if at == sign else 1
+            path.write_bytes(damaged)
+            assert corpus_file.load(path, store) is None, at
+
+
 def test_a_file_of_another_program_stays(made: SqliteMade, tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite.corpus"
     path.write_bytes(b"letters of somebody else")

@@ -102,6 +102,13 @@ def fingerprint_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def remedy(source: str, other: str) -> str:
+    """What to do about the model `source` that does not work: `other`, and first to fetch one that was fetched."""
+    if not is_remote(source):
+        return other
+    return f"It may have been cut short: memory-tui provider --fetch --yes fetches it again. {other}"
+
+
 SCRIPT = Path(__file__).with_name("llama_worker.py")
 
 
@@ -117,7 +124,7 @@ def _make(settings: ProviderSettings) -> Provider:
             asked_model,
             find,
             fingerprint_of,
-            "Choose another GGUF file that makes embeddings.",
+            remedy(asked_model(settings), "Choose another GGUF file that makes embeddings."),
         ),
     )
 

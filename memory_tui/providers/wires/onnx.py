@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.provider_options import ProviderSettings
 from memory_tui.providers.registry import ProviderRow
-from memory_tui.providers.wires.local import DEFAULT_MODEL, fingerprint_of, is_remote
+from memory_tui.providers.wires.local import DEFAULT_MODEL, fingerprint_of, is_remote, remedy
 
 if TYPE_CHECKING:
     from memory_tui.providers.download import ModelSource
@@ -161,7 +161,10 @@ def _make(settings: ProviderSettings) -> Provider:
             asked_model,
             lambda settings, _: find(settings),
             fingerprint,
-            "Choose another ONNX model of sentence-transformers' kind, with its tokenizer.json.",
+            remedy(
+                asked_model(settings),
+                "Choose another ONNX model of sentence-transformers' kind, with its tokenizer.json.",
+            ),
             _TEXTS,
         ),
     )
