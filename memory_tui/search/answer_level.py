@@ -5,7 +5,8 @@ answers. What does: how much of the question's words stands together in one wind
 near that window is in meaning, and how rare the rarest word is that the notes hold: of a foreign question they hold
 those that everybody uses. How rare a word is in the language is told by the vocabulary of the table, also where no
 meaning is compared. Their weighted sum is compared with what unrelated questions reach in the same notes, because a
-language, a style and a length of notes each move it; no hit, no score, no knob of the ranking changes it.
+language, a style and a length of notes each move it; no hit, no score, no knob of the ranking changes it. What
+unrelated questions reach above the usual is followed in part: it moves more than what a person asks in vain reaches.
 
 `tests/bench/README.md` says how the weights were picked, and how well they hold on notes that they were not picked on.
 """
@@ -55,11 +56,6 @@ class AnswerSignals(Struct, frozen=True):
         return "pairs" if self.pairs else "words"
 
     @property
-    def apart(self) -> float:
-        """Points above unrelated questions at which an answer is as likely as not."""
-        return _APART[self.kind]
-
-    @property
     def steepness(self) -> float:
         """How much a point adds to the logarithm of the odds."""
         return _STEEPNESS_PAIRS if self.pairs else 1.0
@@ -80,9 +76,11 @@ _USUAL_COSINE = 0.5
 _NEAR_COSINE = 0.5
 """The cosine from which a window is near in meaning: between those of questions that are answered and of others."""
 _APART: Mapping[Kind, float] = MappingProxyType({"words": 7.8, "words alone": 6.5, "pairs": 1.85, "pairs alone": 1.85})
-"""Points above unrelated questions at which an answer is as likely as not; rare evidence needs fewer."""
+"""Points above the usual unrelated questions at which an answer is as likely as not; rare evidence needs fewer."""
 _STEEPNESS_PAIRS = 1.6
 """How much each point of pairs of characters counts: they meet too rarely for as many points as words."""
+_FOLLOWED = 0.6
+"""The part of what unrelated questions reach above the usual that an answer has to reach more, too."""
 _TOUCHED = 0.2
 """The share of unrelated questions that notes about everything may answer: those that reach most are left out."""
 
@@ -173,7 +171,7 @@ class AnswerLevel(Struct, frozen=True):
     From `doubt_below` on it is found; under `nothing_below` nothing, unless a window is as near in meaning as those of
     answered questions, or holds a word where meaning was not compared. In all other cases there are only notes nearby.
     The likelihood is the logistic of how many points the evidence is above that of `unrelated` questions, less
-    `signals.apart`, where each point counts `signals.steepness`.
+    `apart`, where each point counts `signals.steepness`.
     """
 
     level: Level
@@ -187,6 +185,11 @@ class AnswerLevel(Struct, frozen=True):
     def above(self) -> float:
         """How many points the evidence is above that of unrelated questions."""
         return self.signals.evidence - self.unrelated.mean
+
+    @property
+    def apart(self) -> float:
+        """How many points above unrelated questions an answer is as likely as not."""
+        return points_apart(self.signals.kind, self.unrelated)
 
     @property
     def sentence(self) -> str:
@@ -214,18 +217,27 @@ class AnswerLevel(Struct, frozen=True):
             )
         asked = f"{than.questions} asked here, over {plural(than.chunks, 'chunk')}"
         measured = asked if than.questions else "usual; memory-tui noise measures yours"
+        usual, rest = USUAL[found.kind].mean, round(1 - _FOLLOWED, 2)
+        because = (
+            f" = {_APART[found.kind]:g} - {rest:g} x ({than.mean:.2f} - {usual:g} as usual)" if than.questions else ""
+        )
         return (
             f"evidence {found.evidence:.2f} = {_WINDOW:g} x window words {found.window:.3f} + {held} + "
             f"{_RAREST:g} x rarest word held {found.rarest:.3f}; unrelated questions reach {than.mean:.2f} "
-            f"({measured}): {signed(self.above, 2)} points, as likely as not at {signed(found.apart, 2)}; "
+            f"({measured}): {signed(self.above, 2)} points, as likely as not at {signed(self.apart, 2)}{because}; "
             f"likelihood {self.likelihood:.2f}, found from {self.doubt_below:g}"
         )
 
 
+def points_apart(kind: Kind, unrelated: UnrelatedEvidence) -> float:
+    """How many points above `unrelated` questions an answer of a `kind` is as likely as not."""
+    return _APART[kind] - (1 - _FOLLOWED) * (unrelated.mean - USUAL[kind].mean)
+
+
 def likelihood(signals: AnswerSignals, unrelated: UnrelatedEvidence) -> float:
     """How likely it is that the notes answer, from 0 to 1."""
-    above = signals.evidence - unrelated.mean
-    return 1.0 / (1.0 + math.exp(min(700.0, signals.steepness * (signals.apart - above))))
+    missing = points_apart(signals.kind, unrelated) - (signals.evidence - unrelated.mean)
+    return 1.0 / (1.0 + math.exp(min(700.0, signals.steepness * missing)))
 
 
 def level_of(signals: AnswerSignals, settings: Settings, unrelated: ByKind) -> AnswerLevel:

@@ -27,6 +27,7 @@ from memory_tui.search.answer_level import (
     UnrelatedEvidence,
     level_of,
     likelihood,
+    points_apart,
 )
 from memory_tui.search.trace import Trace
 from tests.support.tui import NOW, sample
@@ -75,10 +76,24 @@ def test_a_few_unrelated_questions_that_the_notes_answer_move_nothing() -> None:
 
 def test_so_many_points_above_unrelated_questions_are_as_likely_as_not() -> None:
     asked = signals(0.3, 0.4, 0.5)
-    assert likelihood(asked, UnrelatedEvidence(asked.evidence - asked.apart)) == pytest.approx(0.5)
+    usual = USUAL[asked.kind]
+    for mean in (usual.mean, 3.0, 10.0):
+        here = UnrelatedEvidence(mean)
+        found = replace(asked, window=asked.window + (mean + points_apart(asked.kind, here) - asked.evidence) / 3)
+        assert likelihood(found, here) == pytest.approx(0.5)
     for one in (replace(asked, pairs=True), replace(asked, cosine=None)):
-        assert one.apart < asked.apart, "they reach fewer points"
-        assert USUAL[one.kind].mean < USUAL[asked.kind].mean
+        assert points_apart(one.kind, USUAL[one.kind]) < points_apart(asked.kind, usual), "they reach fewer points"
+        assert USUAL[one.kind].mean < usual.mean
+
+
+def test_what_unrelated_questions_reach_above_the_usual_is_followed_in_part() -> None:
+    asked, usual = signals(0.3, 0.4, 0.5), USUAL["words"]
+    more = UnrelatedEvidence(usual.mean + 2.1, 24, 1, 9)
+    assert points_apart("words", usual) == 7.8
+    assert more.mean + points_apart("words", more) == pytest.approx(usual.mean + 7.8 + 0.6 * 2.1)
+    said = level_of(asked, bounds(0.5, 0.1), {"words": more}).explanation
+    assert "as likely as not at +6.96 = 7.8 - 0.4 x (7.90 - 5.8 as usual); likelihood" in said
+    assert "as usual" not in level_of(asked, bounds(0.5, 0.1), {}).explanation
     said = level_of(asked, bounds(0.5, 0.1), {"words": UnrelatedEvidence(asked.evidence - 3)}).explanation
     assert "+3.00 points" in said
 
