@@ -79,7 +79,7 @@ class LanguageUnknown(Notice, frozen=True):
         if not self.known:
             return f"{self.pill}: the built-in table does not know {self.language}, so meaning does not count."
         share = f"{self.known:.0%} of this question"
-        return f"{self.pill}: the built-in table knows {share}, so meaning counts as much less."
+        return f"{self.pill}: the built-in table knows {share}, so meaning counts less in proportion."
 
     @property
     def next_step(self) -> str:

@@ -312,10 +312,9 @@ def _lacked(gate: NotMatched) -> str:
     """What a chunk lacks, and what it holds where its tokenizer cannot see it."""
     lacks = tuple(word for word in gate.absent if word not in gate.hidden)
     said = []
-    if lacks and gate.join == "OR":
-        said.append(f"none of {_listed(lacks)} stands in it")
-    elif lacks:
-        said.append(f"it lacks {_listed(lacks)}")
+    if lacks:
+        none = gate.join == "OR" and len(lacks) > 1
+        said.append(f"it {'holds none of' if none else 'lacks'} {_listed(lacks)}")
     if gate.hidden:
         inside = "inside a longer word" if len(gate.hidden) == 1 else "inside longer words"
         said.append(f"it holds {_listed(gate.hidden)} only {inside}, where this tokenizer cannot see it")

@@ -103,7 +103,7 @@ class RecallEntry(Struct, frozen=True):
     def got(self) -> str:
         """What came back, in a few words; empty where the log says nothing of it."""
         if not self.hits:
-            return self.outcome
+            return self.outcome or ("" if self.tool == GET else "no hit")
         if self.tool != SEARCH:
             return plural(len(self.hits), "memory")
         return plural(len(self.hits), "hit") + {"qmd": " of QMD", "builtin": " in QMD's place"}.get(self.backend, "")
