@@ -201,7 +201,8 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     if dropped := [left_out(one, _whole(one.words, trace)) for one in claims.left_out(trace.plan, trace.profile)]:
         parts.append(f"left out: {', '.join(dropped)}")
     if say_how and trace.plan.time:
-        parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
+        searched = "" if trace.plan.time_alone else ", not searched"
+        parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}{searched}')
     how = _how_matched(trace) if say_how else ""
     return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 

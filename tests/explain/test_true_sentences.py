@@ -316,3 +316,60 @@ def test_an_answer_without_hits_is_counted() -> None:
     assert RecallEntry(SEARCH, "last week", 0.0, hits=()).got == "no hit"
     assert RecallEntry(SEARCH, "last week", 0.0, hits=(), outcome="No provider.").got == "No provider."
     assert RecallEntry(GET, "MEMORY.md", 0.0, hits=()).got == ""
+
+
+# --- a question that names a day -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def diary(notes: Path) -> Path:
+    """Logs of three days, of which no line says a word of what is asked."""
+    for day in (16, 17, 19):
+        (notes / "memory" / f"2026-11-{day}.md").write_text(f"- The plumber mended tap number {day}.\n")
+    (notes / "MEMORY.md").write_text("The router is an Omada ER605.\n")
+    return notes
+
+
+def test_an_agent_gets_the_notes_of_the_day_that_it_asks_for(diary: Path, opened: Open) -> None:
+    """Its words stand in no note, but the day is that of a note: that is not nothing."""
+    del diary
+    engine = opened("recommended", "builtin")
+    for question in ("what happened yesterday", "yesterday"):
+        found = engine.queries.search(question)
+        assert found.recalled[0].chunk.path == "memory/2026-11-19.md"
+        assert found.level is not None
+        assert found.level.level == "nearby only"
+        answer = memory_search(engine, {"query": question}).answer
+        assert answer["results"][0]["path"] == "memory/2026-11-19.md"
+    unrelated = engine.queries.search("what happened on 2026-11-02")
+    assert unrelated.level is not None
+    assert unrelated.level.level == "nothing holds these words", "no note is of that day"
+
+
+def test_a_hit_that_came_by_its_day_is_not_said_to_be_near_in_meaning_alone(diary: Path, opened: Open) -> None:
+    del diary
+    engine = opened("recommended", "builtin")
+
+    def said(question: str) -> str:
+        notices = engine.queries.search(question).notices
+        return next(notice.message for notice in notices if notice.code == "meaning_alone")
+
+    assert said("what happened yesterday") == (
+        "No note holds one of the words that count. 1 hit is of the days that it names; the other 3 may have nothing "
+        "to do with it."
+    )
+    assert "near in meaning alone" in said("zeppelin")
+
+
+def test_words_of_a_time_are_said_to_be_searched_where_nothing_else_is_asked(diary: Path, opened: Open) -> None:
+    del diary
+    engine = opened("recommended", "builtin")
+    for question, searched in (("yesterday", True), ("the tap yesterday", False)):
+        found = engine.queries.search(question)
+        (read,) = (notice for notice in found.notices if notice.code == "question_time")
+        assert ("not searched" in read.message) != searched
+        assert read.next_step.startswith("To search its words alone" if searched else "To search its words: ")
+        terms = why.terms_line("tap", found).detail
+        assert '"yesterday" is read as 2026-11-19' in terms
+        assert ("not searched" in terms) != searched
+        assert ("yesterday" in found.plan.words) == searched
