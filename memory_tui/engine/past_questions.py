@@ -135,7 +135,8 @@ def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
     delivered: dict[str, set[int]] = defaultdict(set)
     for entry in asked.entries:
         for hit in entry.hits:
-            delivered[hit.path].update(range(hit.start_line, hit.end_line + 1))
+            first, last = hit.lines
+            delivered[hit.path].update(range(first, last + 1))
         if entry.tool == GET and entry.last_line:
             delivered[entry.query].update(range(entry.first_line, entry.last_line + 1))
     with engine.queries.reader() as store, engine.queries.state(store) as known:

@@ -204,8 +204,9 @@ def sentence(fate: Fate) -> str:
                 f"recall it: {fate.detail}"
             )
         case NotDelivered():
-            bound = f"fit in {fate.most_characters:,} characters" if fate.most_characters else "were delivered"
-            return f"It ranked {ordinal(fate.place)}, but only the first {plural(fate.delivered, 'hit')} {bound}."
+            bound = f" in {fate.most_characters:,} characters" if fate.most_characters else ""
+            came = plural(fate.delivered, "hit")
+            return f"It ranked {ordinal(fate.place)}, but was not among what was delivered: {came}{bound}."
         case _ as never:
             assert_never(never)
 
