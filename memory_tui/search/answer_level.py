@@ -199,7 +199,7 @@ class AnswerLevel(Struct, frozen=True):
             return f"Found: {held}{near}."
         if self.level == "nearby only":
             return f"Nearby only, which may not answer it: {held}{near}."
-        return f"Nothing holds these words: {held}{near}."
+        return f"Probably nothing answers it: {held}{near}."
 
     @property
     def explanation(self) -> str:

@@ -14,6 +14,8 @@ from memory_tui.core.settings import TUNE_KEYS
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why, wording
 from memory_tui.explain.counterfactuals import NotAlone, flips
+from memory_tui.explain.rephrase import Rephrased
+from memory_tui.explain.verdicts import NotMatched
 from memory_tui.explain.why_never import StoppedTimes
 from memory_tui.mcp.tools import memory_search
 from memory_tui.openclaw.prompt import GET, SEARCH
@@ -373,3 +375,41 @@ def test_words_of_a_time_are_said_to_be_searched_where_nothing_else_is_asked(dia
         assert '"yesterday" is read as 2026-11-19' in terms
         assert ("not searched" in terms) != searched
         assert ("yesterday" in found.plan.words) == searched
+
+
+# --- one, two, and many ----------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_words_and_chunks_have_their_grammar(notes: Path, opened: Open) -> None:
+    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
+    (notes / "memory" / "router.md").write_text("The router is in the closet of anna.\n")
+    engine = opened("openclaw-2026.9")
+    assert why_not_sentence(engine, "router closet").startswith(
+        'Both words are needed, and it lacks "router", "closet"'
+    )
+    assert why_not_sentence(engine, "router closet anna").startswith("All 3 words are needed, and it lacks ")
+    one = AllBelowGate(1, 0.482, 0.5, 0)
+    assert wording.empty(one, "recommended")[0] == "1 chunk found, but it has 0.482, below minScore 0.5."
+    two = replace(one, candidates=2)
+    assert wording.empty(two, "recommended")[0] == (
+        "2 chunks found, but all score below minScore 0.5; the best has 0.482."
+    )
+    hidden = NotMatched(("王芳", "生日"), ("王芳", "生日"), (), "AND", ("王芳", "生日"))
+    assert wording.sentence(hidden).startswith(
+        'Both words are needed, and it holds "王芳", "生日" only inside longer words'
+    )
+    assert "where this tokenizer cannot see them" in wording.sentence(hidden)
+
+
+def test_every_word_to_leave_out_is_named() -> None:
+    words = ("where", "is", "spare", "key", "who", "the")
+    said = wording.rephrased(Rephrased("plumber", "", words, 1))
+    assert said == 'leave out "where", "is", "spare", "key", "who", "the" (1st)'
+
+
+def test_a_level_of_nothing_does_not_deny_the_words_that_it_counts(notes: Path, opened: Open) -> None:
+    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
+    level = opened("recommended", "builtin").queries.search("memory/garden.md of the hovercraft").level
+    assert level is not None
+    said = replace(level, level="nothing holds these words").sentence
+    assert said.startswith("Probably nothing answers it: the best window holds ")

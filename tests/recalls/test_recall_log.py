@@ -287,7 +287,7 @@ def test_the_log_holds_what_was_delivered_after_the_cut(
     said = run("recall-log", logged.id, "--why", f"{path}:{line}")[1]
     assert "By the log it was not delivered." in said
     assert "NOT RECALLED (not delivered)" in said
-    assert f"ranked 6th, but was not among what was delivered: {len(logged.hits)} hits in " in said
+    assert f"ranked 6th, but was not among the {len(logged.hits)} hits delivered in " in said
     first = logged.hits[0]
     said = run("recall-log", logged.id, "--why", f"{first.path}:{first.start_line}", "--json")[1]
     log = json.loads(said)["log"]
@@ -481,7 +481,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: P
             CHECKERS[type(claim)](claim, case)
         copy = next(hit.chunk.path for hit in found.trace.recalled if hit.chunk.path not in {path for path, *_ in went})
         answered = rerun.as_delivered(found, engine.queries.why(found.evidence, copy, 1, found.settings))
-        assert "was not among what was delivered" in wording.sentence(answered.fate)
+        assert "was not among the " in wording.sentence(answered.fate)
         assert rerun.delivered_line(entry, copy, 1).place is None
         path, _, last = went[1]
         assert rerun.delivered_line(entry, path, last).place == 2
