@@ -571,8 +571,8 @@ def _next_word(said: Sequence[object]) -> str:
         return f"Use the profile {OWN}, or store.fts.tokenizer trigram."
     if kinds & {WaitingNoteHolds, NotLookedThrough}:
         return "Ask again when it is indexed, or run memory-tui index."
-    if AbsentWords in kinds:
-        return "Try another word for it."
+    if absent := next((one for one in said if isinstance(one, AbsentWords)), None):
+        return "Try another word for it." if len(absent.words) == 1 else "Try other words for them."
     if NoChunkHoldsAll in kinds:
         return f"Use fewer words, or the profile {OWN}, which accepts any of them."
     return "Try other words."

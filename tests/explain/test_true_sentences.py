@@ -401,6 +401,15 @@ def test_numbers_of_words_and_chunks_have_their_grammar(notes: Path, opened: Ope
     assert "where this tokenizer cannot see them" in wording.sentence(hidden)
 
 
+def test_the_next_step_counts_the_words_that_are_absent(notes: Path, opened: Open) -> None:
+    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
+    engine = opened("recommended")
+    for query, step in (("zeppelin", "Try another word for it."), ("zeppelin hovercraft", "Try other words for them.")):
+        found = engine.queries.search(query)
+        assert found.empty is not None
+        assert wording.empty(found.empty, found.profile)[1] == step
+
+
 def test_every_word_to_leave_out_is_named() -> None:
     words = ("where", "is", "spare", "key", "who", "the")
     said = wording.rephrased(Rephrased("plumber", "", words, 1))
