@@ -79,7 +79,7 @@ class LanguageUnknown(Notice, frozen=True):
         if not self.known:
             return f"{self.pill}: the built-in table does not know {self.language}, so meaning does not count."
         share = f"{self.known:.0%} of this question"
-        return f"{self.pill}: the built-in table knows {share}, so meaning counts as much less."
+        return f"{self.pill}: the built-in table knows {share}, so meaning counts less in proportion."
 
     @property
     def next_step(self) -> str:
@@ -113,7 +113,7 @@ class SearchedOtherwise(Notice, frozen=True):
     def message(self) -> str:
         """What was searched instead, or beside it."""
         one = self.correction
-        return f"Searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}."
+        return f'"{one.asked}" was searched {"also " if one.also else ""}as "{" ".join(one.searched)}".'
 
     @property
     def next_step(self) -> str:
@@ -139,21 +139,23 @@ class AskedInParts(Notice, frozen=True):
 
 
 class ReadAsTime(Notice, frozen=True):
-    """These `words` of the query were read as a time, and `days` says which."""
+    """These `words` of the query were read as a time, and `days` says which; `alone`: it asks nothing else."""
 
     words: str
     days: str
+    alone: bool = False
     code = "question_time"
 
     @property
     def message(self) -> str:
         """Which words, which days, and what follows."""
-        return f'Read "{self.words}" as {self.days}: notes of these days come first, its words are not searched.'
+        words = "" if self.alone else ", its words are not searched"
+        return f'Read "{self.words}" as {self.days}: notes of these days come first{words}.'
 
     @property
     def next_step(self) -> str:
         """How to search the words."""
-        return "To search its words: --set questionTime.enabled=off."
+        return f"To search its words{' alone' * self.alone}: --set questionTime.enabled=off."
 
 
 class LongQuestion(Notice, frozen=True):

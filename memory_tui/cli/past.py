@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.why_not import WhyNot
 
 MONTH, WEEK = 30, 7
-NO_EDIT = "No edit is looked for: name a line (PATH:LINE) that holds text and is not recalled."
+WITHOUT_EDITS = "No edit is looked for: "
 
 
 def _declare_why(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +102,7 @@ def _why(given: argparse.Namespace) -> int:
         found = shares_of(engine.queries.reader, chain.of_space, answer.best, answer.trace, send=send)
         edits = _edits(given, engine, answer)
         if hasattr(given, "apply"):
-            return _apply_edit(given, engine, edits)
+            return _apply_edit(given, engine, answer, edits)
     if hasattr(given, "json"):
         told = {**trace_json.why(answer, changes, questions), "shares": share_text.share_data(found)}
         told |= {"edits": edit_text.data(edits) if edits is not None else None} if hasattr(given, "edits") else {}
@@ -111,7 +111,7 @@ def _why(given: argparse.Namespace) -> int:
         as_text.print_lines([f"QMD: {theirs}", "The built-in index:"] if theirs else [])
         as_text.print_lines([*as_text.answer(answer, changes, questions), *share_text.share_lines(found)])
         as_text.print_lines(
-            edit_text.lines(edits) if edits is not None else [NO_EDIT] if hasattr(given, "edits") else []
+            edit_text.lines(edits) if edits is not None else [_no_edit(answer)] if hasattr(given, "edits") else []
         )
     return 0
 
@@ -125,10 +125,23 @@ def _edits(given: argparse.Namespace, engine: Engine, answer: WhyNot) -> EditsFo
     return edit_trials.remedies(engine, answer, past_questions.past_questions(engine, _now(given), MONTH))
 
 
-def _apply_edit(given: argparse.Namespace, engine: Engine, edits: EditsFound | None) -> int:
+def _no_edit(answer: WhyNot) -> str:
+    """Why no edit is looked for, and what to do where an edit might help."""
+    if answer.recalled:
+        return f"{WITHOUT_EDITS}the {'note' if answer.place.line is None else 'line'} is recalled already."
+    if answer.place.line is None:
+        return f"{WITHOUT_EDITS}name a line of the note (PATH:LINE)."
+    if answer.best is None:
+        return f"{WITHOUT_EDITS}no chunk of the index holds line {answer.place.line}."
+    return f"{WITHOUT_EDITS}line {answer.place.line} holds no text that can be edited."
+
+
+def _apply_edit(given: argparse.Namespace, engine: Engine, answer: WhyNot, edits: EditsFound | None) -> int:
     """Make one of the edits, shown first. Raises EditRefused."""
     from memory_tui.cli.curate import make
 
+    if edits is None:
+        raise EditRefused(_no_edit(answer), "")
     found = edits.found if edits is not None else ()
     if given.apply > len(found):
         raise EditRefused(f"There is no edit {given.apply}.", "The same command with --edits lists them.")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memory_tui.explain.counterfactuals import Saved
     from memory_tui.plan import Options
     from memory_tui.recalls.recall_log import RecallEntry
+    from memory_tui.search.corpus import Corpus
     from memory_tui.search.evidence import Evidence
     from memory_tui.tune.judgments import Notebook, Query
 
@@ -134,18 +135,32 @@ def unreached(engine: Engine, asked: PastQuestions) -> Unreached:
     delivered: dict[str, set[int]] = defaultdict(set)
     for entry in asked.entries:
         for hit in entry.hits:
-            delivered[hit.path].update(range(hit.start_line, hit.end_line + 1))
+            first, last = hit.lines
+            delivered[hit.path].update(range(first, last + 1))
         if entry.tool == GET and entry.last_line:
             delivered[entry.query].update(range(entry.first_line, entry.last_line + 1))
     with engine.queries.reader() as store, engine.queries.state(store) as known:
-        corpus = known.corpus
-    refs = [
-        ChunkRef(0, "", corpus.path(row), "", int(corpus.start_lines[row]), int(corpus.end_lines[row]))
-        for row in range(len(corpus))
-    ]
+        refs = _chunks(known.corpus)
+        lines = why_never.unreached(refs, delivered)
+        # Chunks count the empty line behind the last line end, which is none of the note.
+        ends = {(ref.path, ref.end_line): ref.rowid for ref in refs}
+        texts = store.texts([ends[one.path, one.last] for one in lines if (one.path, one.last) in ends])
+    lines = tuple(
+        one if not texts.get(ends.get((one.path, one.last), 0), "").endswith("\n") else replace(one, last=one.last - 1)
+        for one in lines
+    )
     searches = sum(entry.tool == SEARCH for entry in asked.entries)
     reads = sum(entry.tool == GET for entry in asked.entries)
-    return Unreached(asked.days, searches, reads, why_never.unreached(refs, delivered))
+    return Unreached(asked.days, searches, reads, tuple(one for one in lines if one.first <= one.last))
+
+
+def _chunks(corpus: Corpus) -> list[ChunkRef]:
+    """The lines of every chunk."""
+    starts, ends, rowids = corpus.start_lines, corpus.end_lines, corpus.rowids
+    return [
+        ChunkRef(int(rowids[row]), "", corpus.path(row), "", int(starts[row]), int(ends[row]))
+        for row in range(len(corpus))
+    ]
 
 
 def saved_effect(engine: Engine) -> Saved | None:
@@ -168,7 +183,8 @@ class Replayed(Struct, frozen=True):
     """One question before and after a change of settings: the hits that come, and those that go.
 
     Of a question with labels `right` are the right lines before and after: more is mended, fewer broken. Of another
-    one mended is a first hit, broken the loss of all. Else hits moved, or they are the same.
+    one mended is a first hit, broken the loss of all; of one that the notes do not answer it is the other way round.
+    Else hits moved, or they are the same.
     """
 
     question: PastQuestion
@@ -284,4 +300,6 @@ def outcome_of(
         count = len({(label.path, label.line) for label in saved.relevant})
         right = (round(measure(saved, before)["recall"] * count), round(measure(saved, after)["recall"] * count))
         gain = right[1] - right[0]
+    elif saved is not None and saved.unanswerable:
+        gain = -gain
     return ("mended" if gain > 0 else "broken" if gain < 0 else "unchanged"), right

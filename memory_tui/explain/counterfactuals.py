@@ -130,9 +130,9 @@ class NotAlone(Struct, frozen=True):
 class Flips(Struct, frozen=True):
     """What turns the verdict on `chunk`, least harm first (see _by_harm), and which knobs do not alone.
 
-    Knobs that have no effect on it are in neither list. `searched` are the values of each knob that were tried.
-    `sets` recall it by several changes: where no knob does alone, or with fewer steps or less harm than any. None of
-    the pairs of `no_pair` recalls it.
+    Knobs that have no effect on it, or only move it away, are in neither list. `searched` are the values of each knob
+    that were tried. `sets` recall it by several changes: where no knob does alone, or with fewer steps or less harm
+    than any. None of the pairs of `no_pair` recalls it.
     """
 
     chunk: ChunkRef
@@ -283,7 +283,7 @@ class _Search:
             merit = _merit(standing)
             if best is None or merit > best[0]:
                 best = merit, value, standing
-        if best is None or not moved:
+        if best is None or not moved or best[0] < _merit(self.now):
             return None
         _, value, standing = best
         settings = self._with(self.settings, knob, value)

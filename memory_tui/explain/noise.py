@@ -381,8 +381,8 @@ def _best_trade(curve: Sequence[Trade], *, labelled: bool) -> Trade:
     Without labels the lowest that keeps out 95 % of nonsense, for questions score less than lines out of the notes;
     where that loses too much, the one that tells best apart as well.
     """
-    lowest = next((trade for trade in curve if trade.nonsense <= _LET_THROUGH), curve[-1])
-    if not labelled and lowest.apart >= _APART:
+    lowest = next((trade for trade in curve if trade.nonsense <= _LET_THROUGH), None)
+    if not labelled and lowest is not None and lowest.apart >= _APART:
         return lowest
     top = max(trade.apart for trade in curve)
     best = [trade for trade in curve if trade.apart >= top - 1e-9]

@@ -133,8 +133,10 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         )
         for one in _counted(candidate)
     ]
-    if not candidate.hybrid and candidate.merit and not is_named(candidate):
-        lines.append(ScoreLine("order", f"0 points; its words alone place it, {candidate.merit:.3f}"))
+    ordered_by_words = profiles.get(trace.profile).exact_paths and not candidate.hybrid and candidate.merit
+    if ordered_by_words and not is_named(candidate):
+        how = f"its score is 0; among such chunks its words place it, with {candidate.merit:.3f}"
+        lines.append(ScoreLine("order", how))
     if candidate.date_points:
         day = f'"{trace.plan.time_words}" names {trace.plan.time}'
         lines.append(ScoreLine("day", day, "+", candidate.date_points, digits.total))
@@ -158,7 +160,10 @@ def _named(candidate: Candidate, digits: int) -> list[ScoreLine]:
     age = f" x {candidate.age.factor:.3f} age" if candidate.age.factor != 1.0 else ""
     middle = (1 + min(1.0, max(0.0, candidate.hybrid))) / 2
     return [
-        ScoreLine("order", f"among such notes by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}"),
+        ScoreLine(
+            "order",
+            f"among notes that the question names, by (1 + {candidate.hybrid:.3f})/2 = {middle:.3f}{age}{factors}",
+        ),
         ScoreLine("path", f"{how}: that raises its score to 1", "+", 1.0 - candidate.hybrid, digits),
     ]
 
@@ -196,7 +201,8 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     if dropped := [left_out(one, _whole(one.words, trace)) for one in claims.left_out(trace.plan, trace.profile)]:
         parts.append(f"left out: {', '.join(dropped)}")
     if say_how and trace.plan.time:
-        parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}, not searched')
+        searched = "" if trace.plan.time_alone else ", not searched"
+        parts.append(f'"{trace.plan.time_words}" is read as {trace.plan.time}{searched}')
     how = _how_matched(trace) if say_how else ""
     return ScoreLine("terms", ("; ".join(parts) or "no words to look for") + (how and f"  ({how})"))
 
@@ -301,11 +307,13 @@ def answered_by(trace: Trace) -> tuple[str, str]:
 
 def _unmatched(trace: Trace, join: str) -> str:
     """Why words gave a chunk nothing; a word that was left out may well stand in it."""
-    if not trace.plan.words:
+    plan = trace.plan
+    if not plan.words:
         return "no word to look for"
-    if join != "OR":
-        return "not all words matched"
-    return "no word that counts matched" if trace.plan.dropped else "no word matched"
+    if join == "OR" or " OR " in plan.fts_query:
+        return "no word that counts matched" if plan.dropped else "no word matched"
+    # Of Chinese, Japanese and Korean text one word may have been searched in pieces.
+    return "not all words matched" if len(tokens.as_asked(plan.words, trace.query)) > 1 else "the word did not match"
 
 
 def _text(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
@@ -343,6 +351,8 @@ def _lexical(candidate: Candidate, trace: Trace, digits: int) -> ScoreLine:
     score, weight = product_shown(part.score, part.weight, part.points, digits)
     term = [f'keyword "{found.term}" alone'] if found.term else []
     end = [_rank(part.rank, trace.funnel.text_pool), f"x {weight}"]
+    if not found.body and not found.level and not part.rank:
+        return ScoreLine("text", _unmatched(trace, profiles.get(trace.profile).join), "+", part.points, digits)
     if not found.body:
         steps = ["found by its path alone"] if found.level else [*term, f"words in its path {score}", *end]
         return ScoreLine("text", "  ".join(steps), "+", part.points, digits)

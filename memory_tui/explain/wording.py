@@ -204,8 +204,9 @@ def sentence(fate: Fate) -> str:
                 f"recall it: {fate.detail}"
             )
         case NotDelivered():
-            bound = f"fit in {fate.most_characters:,} characters" if fate.most_characters else "were delivered"
-            return f"It ranked {ordinal(fate.place)}, but only the first {plural(fate.delivered, 'hit')} {bound}."
+            bound = f" in {fate.most_characters:,} characters" if fate.most_characters else ""
+            went = f"{plural(fate.delivered, 'hit')} delivered{bound}"
+            return f"It ranked {ordinal(fate.place)}, but was not among the {went}."
         case _ as never:
             assert_never(never)
 
@@ -297,7 +298,7 @@ def _text(gate: TextGate) -> str:
         case NotMatched(join="OR"):
             return f"{_lacked(gate)}{_nowhere(gate)}"
         case NotMatched():
-            every = f"all {len(gate.words)} words are" if len(gate.words) > 1 else "the word is"
+            every = {1: "the word is", 2: "both words are"}.get(len(gate.words), f"all {len(gate.words)} words are")
             return f"{every} needed, and {_lacked(gate)}{_nowhere(gate)}"
         case OutsideTextPool():
             return (
@@ -312,13 +313,12 @@ def _lacked(gate: NotMatched) -> str:
     """What a chunk lacks, and what it holds where its tokenizer cannot see it."""
     lacks = tuple(word for word in gate.absent if word not in gate.hidden)
     said = []
-    if lacks and gate.join == "OR":
-        said.append(f"none of {_listed(lacks)} stands in it")
-    elif lacks:
-        said.append(f"it lacks {_listed(lacks)}")
+    if lacks:
+        none = gate.join == "OR" and len(lacks) > 1
+        said.append(f"it {'holds none of' if none else 'lacks'} {_listed(lacks)}")
     if gate.hidden:
-        inside = "inside a longer word" if len(gate.hidden) == 1 else "inside longer words"
-        said.append(f"it holds {_listed(gate.hidden)} only {inside}, where this tokenizer cannot see it")
+        inside, them = ("a longer word", "it") if len(gate.hidden) == 1 else ("longer words", "them")
+        said.append(f"it holds {_listed(gate.hidden)} only inside {inside}, where this tokenizer cannot see {them}")
     return "; ".join(said)
 
 
@@ -328,9 +328,9 @@ def _nowhere(gate: NotMatched) -> str:
     return f"; {_listed(gate.nowhere)} {'occurs' if len(gate.nowhere) == 1 else 'occur'} nowhere"
 
 
-def _listed(words: Sequence[str]) -> str:
-    shown = ", ".join(f'"{word}"' for word in words[:5])
-    return f"{shown} and {len(words) - 5} more" if len(words) > 5 else shown
+def _listed(words: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(f'"{word}"' for word in words[:most])
+    return f"{shown} and {len(words) - most} more" if len(words) > most else shown
 
 
 def turn(key: str, value: Scalar) -> str:
@@ -431,7 +431,7 @@ def none_alone(found: Sequence[NotAlone]) -> str:
 def rephrased(found: Rephrased) -> str:
     """A question that recalls a chunk: `add "garlic" of line 7 (2nd)`."""
     at = f" of line {found.line}" if found.line else ""
-    change = f'add "{found.word}"{at}' if found.word else f"leave out {_listed(found.left_out)}"
+    change = f'add "{found.word}"{at}' if found.word else f"leave out {_listed(found.left_out, len(found.left_out))}"
     return f"{change} ({ordinal(found.place)})"
 
 
@@ -504,11 +504,10 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
             return " ".join(word_claim(one) for one in said if isinstance(one, WordClaim)), _next_word(said)
         case AllBelowGate():
             fade = f" Without age {reason.decayed} of them would reach it." if reason.decayed else ""
-            return (
-                f"{plural(reason.candidates, 'chunk')} found, but all score below minScore {number(reason.floor)}; "
-                f"the best has {against(reason.best, reason.floor)}.{fade}",
-                "Lower minScore." if profile == OWN else f"Lower minScore, or try the profile {OWN}.",
-            )
+            floor, best = f"below minScore {number(reason.floor)}", against(reason.best, reason.floor)
+            every = f"all score {floor}; the best has {best}" if reason.candidates > 1 else f"it has {best}, {floor}"
+            lower = f"Lower minScore{'' if profile == OWN else f', or try the profile {OWN}'}."
+            return f"{plural(reason.candidates, 'chunk')} found, but {every}.{fade}", lower
         case _ as never:
             assert_never(never)
 
@@ -572,8 +571,8 @@ def _next_word(said: Sequence[object]) -> str:
         return f"Use the profile {OWN}, or store.fts.tokenizer trigram."
     if kinds & {WaitingNoteHolds, NotLookedThrough}:
         return "Ask again when it is indexed, or run memory-tui index."
-    if AbsentWords in kinds:
-        return "Try another word for it."
+    if absent := next((one for one in said if isinstance(one, AbsentWords)), None):
+        return "Try another word for it." if len(absent.words) == 1 else "Try other words for them."
     if NoChunkHoldsAll in kinds:
         return f"Use fewer words, or the profile {OWN}, which accepts any of them."
     return "Try other words."

@@ -444,7 +444,7 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted),
     InboxCheck("promotion", "promoted by OpenClaw", "hint", _PROMOTION, _promoted),
     InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
-    InboxCheck("bad date", "an invalid date", "warning", ("rename", *_LATER), _bad_dates),
+    InboxCheck("bad date", "an odd date in its name", "warning", ("rename", *_LATER), _bad_dates),
     InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
     InboxCheck("near duplicate", "said twice in similar words", "warning", ("merge", *_LATER), _near_duplicates),
     InboxCheck("paraphrase", "perhaps the same fact twice", "hint", ("keep", "merge", "snooze"), _paraphrases),

@@ -134,7 +134,7 @@ def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered
         backend=answer.get("backend", ""),
     )
     # Whoever asked has been given another answer when this one comes too late.
-    came = 0 if cancel.is_set() else len(answer["results"])
+    came = () if cancel.is_set() else found.delivered
     is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
     if found.trace is not None:
         entry = rerun.with_trace(entry, found.trace, came, is_cut=is_cut)

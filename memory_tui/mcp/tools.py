@@ -62,11 +62,21 @@ class AnswerRules(Struct, frozen=True):
     max_injected_chars: int = 0
 
 
+class DeliveredLines(NamedTuple):
+    """Lines `first` to `last` of the note of `hit`, which an agent is given."""
+
+    hit: Candidate
+    first: int
+    last: int
+
+
 class TracedAnswer(Struct, frozen=True):
     """An answer, and the trace it was made of; None where there was no search."""
 
     answer: SearchAnswer
     trace: Trace | None
+    delivered: tuple[DeliveredLines, ...] = ()
+    """What went out of `trace`, after every cut."""
 
 
 def memory_search(
@@ -125,7 +135,7 @@ def memory_search(
                 },
             }
         )
-    return TracedAnswer(found, trace)
+    return TracedAnswer(found, trace, _delivered(trace, passages, len(found["results"])))
 
 
 def _of_qmd(
@@ -322,6 +332,15 @@ def answer(
     if notices := [notice for notice in trace.notices if not notice.not_copied]:
         found["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return found
+
+
+def _delivered(trace: Trace, passages: Sequence[Excerpt], count: int) -> tuple[DeliveredLines, ...]:
+    """The first `count` of the passages, or else of the hits without those that repeat an earlier one."""
+    if passages:
+        return tuple(DeliveredLines(one.hit, one.first, one.last) for one in passages[:count])
+    copies = _copies(trace) if count else {}
+    own = [hit for place, hit in enumerate(trace.recalled) if place not in copies][:count]
+    return tuple(DeliveredLines(hit, hit.chunk.start_line, hit.last_line) for hit in own)
 
 
 def _hits(trace: Trace, with_source: bool) -> list[RecalledHit]:

@@ -34,8 +34,9 @@ _LINES_READ = re.compile(r"lines \d+ to \d+")
 class LoggedHit(Struct, frozen=True):
     """One hit as an agent got it: where it stood, its scores, and the id of its chunk, which changes with its text.
 
-    `cut` tells that only the beginning of its snippet was delivered. `rank` is QMD's, 0 where QMD did not answer. A
-    long-term memory has its id for a path.
+    Of the lines of its chunk `first_line` to `last_line` went out (0: by an older log, all). `cut` tells that only the
+    beginning of its snippet was delivered. `rank` is its place in the ranking, QMD's where that answered, 0 where the
+    log says nothing of it. A long-term memory has its id for a path.
     """
 
     path: str
@@ -47,6 +48,13 @@ class LoggedHit(Struct, frozen=True):
     chunk: str = ""
     cut: bool = False
     rank: int = 0
+    first_line: int = 0
+    last_line: int = 0
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The first and the last line that went out."""
+        return (self.first_line, self.last_line) if self.first_line else (self.start_line, self.end_line)
 
 
 class RecallEntry(Struct, frozen=True):
@@ -103,7 +111,7 @@ class RecallEntry(Struct, frozen=True):
     def got(self) -> str:
         """What came back, in a few words; empty where the log says nothing of it."""
         if not self.hits:
-            return self.outcome
+            return self.outcome or ("" if self.tool == GET else "no hit")
         if self.tool != SEARCH:
             return plural(len(self.hits), "memory")
         return plural(len(self.hits), "hit") + {"qmd": " of QMD", "builtin": " in QMD's place"}.get(self.backend, "")

@@ -267,7 +267,7 @@ def record(found: Rerun) -> Mapping[str, Any]:
 
 
 _CAUSES = {
-    "length": "did not fit",
+    "length": "kept back then",
     "notes": "notes changed",
     "index": "another index",
     "backend": "the index, not QMD",
@@ -330,7 +330,7 @@ def activity(workspace: Path) -> Activity:
         (at, {(path, span.start, span.stop - 1) for path, spans in notes.items() for span in spans})
         for at, notes in here
     ]
-    recalled += [(entry.at, {(hit.path, hit.start_line, hit.end_line) for hit in entry.hits}) for entry in log.entries]
+    recalled += [(entry.at, {(hit.path, *hit.lines) for hit in entry.hits}) for entry in log.entries]
     days: defaultdict[str, Counter[dt.date]] = defaultdict(Counter)
     lines: defaultdict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
     for at, places in recalled:

@@ -140,15 +140,19 @@ class Rerun(Struct, frozen=True):
     def claims(self) -> tuple[RecallClaim, ...]:
         """Everything that is said of the whole answer, and of each hit."""
         entry = self.entry
-        fewer = DeliveredFewer(len(entry.hits), entry.ranked, entry.most_characters)
-        bounded = (fewer,) if entry.ranked > len(entry.hits) else ()
+        came = {hit.rank or place for place, hit in enumerate(entry.hits, 1)}
+        fewer = DeliveredFewer(sum(place <= entry.ranked for place in came), entry.ranked, entry.most_characters)
+        bounded = (fewer,) if entry.ranked > fewer.delivered else ()
         return (*bounded, self.remade, AnswersNow(self.same, entry.backend == _QMD), *self.changes)
 
 
-def with_trace(entry: RecallEntry, trace: Trace, delivered: int, *, is_cut: bool = False) -> RecallEntry:
+def with_trace(
+    entry: RecallEntry, trace: Trace, delivered: Sequence[tuple[Candidate, int, int]], *, is_cut: bool = False
+) -> RecallEntry:
     """`entry` with what is to be logged of `trace`: what was searched, at which clock, by which knobs, and the hits.
 
-    Only the first `delivered` hits went out, the last of them shortened where it `is_cut`.
+    The candidates `delivered` went out, each with its first and last line, the last of them shortened where it
+    `is_cut`.
     """
     hits = tuple(
         LoggedHit(
@@ -159,9 +163,12 @@ def with_trace(entry: RecallEntry, trace: Trace, delivered: int, *, is_cut: bool
             hit.vector.score,
             hit.text.score,
             hit.chunk.id,
-            is_cut and place == delivered,
+            is_cut and count == len(delivered),
+            getattr(hit.verdict, "place", 0),
+            first,
+            last,
         )
-        for place, hit in enumerate(trace.recalled[:delivered], 1)
+        for count, (hit, first, last) in enumerate(delivered, 1)
     )
     values = trace.settings.values
     return replace(
@@ -231,11 +238,20 @@ def _is_rebuilt(entry: RecallEntry, trace: Trace) -> bool:
     """Whether `trace` recalls what was delivered: the same chunks with the same scores, of as many hits."""
     if len(trace.recalled) != (entry.ranked or len(entry.hits)):
         return False
-    return all(
-        (hit.path, hit.start_line, hit.end_line) == (now.chunk.path, now.chunk.start_line, now.chunk.end_line)
+    return all(_is_at(hit, hit.rank or place, trace) for place, hit in enumerate(entry.hits, 1))
+
+
+def _is_at(hit: LoggedHit, place: int, trace: Trace) -> bool:
+    """Whether `hit` stands at `place` of the ranking, with the score that was logged; behind the limit too."""
+    if place <= len(trace.recalled):
+        now: Candidate | None = trace.recalled[place - 1]
+    else:
+        now = next((one for one in trace.lost if getattr(one.verdict, "place", 0) == place), None)
+    return (
+        now is not None
+        and (hit.path, hit.start_line, hit.end_line) == (now.chunk.path, now.chunk.start_line, now.chunk.end_line)
         and hit.chunk in ("", now.chunk.id)
         and abs(hit.score - now.score) <= _ROUNDING
-        for hit, now in zip(entry.hits, trace.recalled, strict=False)
     )
 
 
@@ -270,10 +286,12 @@ def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> Rebuilt | 
 def _changes(entry: RecallEntry, rebuilt: Trace, aged: Trace, now: Trace, *, is_rebuilt: bool) -> tuple[HitChange, ...]:
     """Each hit of then or now, with the steps from then to now at which its place changed."""
     of_qmd = entry.backend == _QMD
-    old = {
-        (hit.path, hit.start_line, hit.end_line): (place, None if of_qmd else hit.score)
-        for place, hit in enumerate(entry.hits, 1)
-    }
+    # Of several passages of one chunk the first is that of its hit; one from behind the limit was no hit.
+    old: dict[tuple[str, int, int], tuple[int, float | None]] = {}
+    for place, hit in enumerate(entry.hits, 1):
+        if of_qmd or hit.rank <= (entry.ranked or hit.rank):
+            then = (place, None) if of_qmd else (hit.rank or place, hit.score)
+            old.setdefault((hit.path, hit.start_line, hit.end_line), then)
     steps = [_places(trace.recalled) for trace in (rebuilt, aged, now)]
     before: Cause = "backend" if of_qmd else "index" if _another_index(entry, rebuilt) else "notes"
     none: tuple[None, None] = (None, None)
@@ -311,7 +329,8 @@ def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
     from memory_tui.search.trace import Recalled
 
     entry, fate = found.entry, answer.fate
-    if isinstance(found.remade, Rebuilt) and isinstance(fate, Recalled) and fate.place > len(entry.hits):
+    gone = delivered_line(entry, answer.place.path, answer.place.line).place
+    if isinstance(found.remade, Rebuilt) and isinstance(fate, Recalled) and gone is None:
         return replace(answer, fate=NotDelivered(fate.place, len(entry.hits), entry.most_characters))
     return answer
 
@@ -319,7 +338,8 @@ def as_delivered(found: Rerun, answer: WhyNot) -> WhyNot:
 def delivered_line(entry: RecallEntry, path: str, line: int | None) -> DeliveredAs:
     """With which of the delivered hits `line` of a note (None: any line) went out first, by the log."""
     for place, hit in enumerate(entry.hits, 1):
-        if hit.path == path and (line is None or hit.start_line <= line <= hit.end_line):
+        first, last = hit.lines
+        if hit.path == path and (line is None or first <= line <= last):
             return DeliveredAs(path, line, place, hit.cut)
     return DeliveredAs(path, line, None)
 

@@ -49,14 +49,14 @@ def _words(edit: NoteEdit) -> Iterator[str]:
         return
     if edit.first is None:
         one = len(edit.words) == 1
-        own, question = ("the word stands", "the word is") if one else ("the words stand", "the words are")
-        yield f"{own} on line {edit.words_at:,} already" if edit.words_at else f"{question} of the question"
+        own, question = ("the word stands", "the word comes") if one else ("the words stand", "the words come")
+        yield f"{own} on line {edit.words_at:,} already" if edit.words_at else f"{question} from the question"
         return
-    own = f"stand on line {edit.words_at:,} already" if edit.words_at else "are those of the question"
+    own = f"stand on line {edit.words_at:,} already" if edit.words_at else "come from the question"
     if edit.kind == "heading" and not edit.words_at:
-        yield "the words of both are those of the question"
+        yield "the words of both come from the question"
         return
-    yield "the words behind the line are those of the question"
+    yield "the words behind the line come from the question"
     if edit.kind != "day":
         yield f"the words of the {'heading' if edit.kind == 'heading' else 'name'} {own}"
 

@@ -113,6 +113,8 @@ def verdict(value: Outcome) -> str:
         return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search starts at {value.needed}."
     if value.held_out is None:
         return "No evidence: no settings are better on the half of the labelled queries that is searched."
+    if not (value.held_out.low or value.held_out.high):
+        return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
     return (
         f"No evidence: the best settings gain {signed(value.held_out.mean)} on held-out queries, "
         f"which may be chance (95 % from {signed(value.held_out.low)} to {signed(value.held_out.high)}). "

@@ -31,7 +31,7 @@ def claim(said: NeverClaim) -> str:
         case Reached():
             return f"{plural(said.asked, 'question')} {_BY[said.asker]}: {said.recalled:,} recalled it."
         case StoppedTimes():
-            return f"{said.gate} stopped it {_times(len(said.questions))}: {_quoted(said.questions)}."
+            return f"{_stopped(said.gate)} {_times(len(said.questions))}: {_quoted(said.questions)}."
         case OneChange():
             others = f"{plural(said.moved, 'other hit')} would come or go" if said.moved else "no other hit moves"
             return (
@@ -45,6 +45,30 @@ def claim(said: NeverClaim) -> str:
             )
         case _ as never:
             assert_never(never)
+
+
+def _stopped(gate: str) -> str:
+    """What kept the line out at one gate, as the beginning of a sentence."""
+    rule = gate.removeprefix("excluded: ")
+    return _STOPPED.get(gate, f"Its note was left out ({rule})")
+
+
+_STOPPED = {
+    "minScore": "Its score was below minScore",
+    "decay": "Decay lowered its score too far",
+    "mmr": "MMR chose others before it",
+    "limit": "It ranked behind the limit of results",
+    "not a candidate": "It was not among the candidates",
+    "no match": "Words did not find it",
+    "no vector": "Meaning could not find it, and words did not",
+    "other model": "Its vector is of another model, and words did not find it",
+    "project marker": "Its project marker kept it out",
+    "outside the roots": "Its note lies outside the folders of the notes",
+    "no such file": "There was no such note",
+    "not indexed yet": "It was not indexed yet",
+    "in no chunk": "No chunk held it",
+}
+"""What each gate did to a line; the rules by which a note is left out name themselves."""
 
 
 def _times(count: int) -> str:

@@ -169,7 +169,8 @@ class AnswerLevel(Struct, frozen=True):
     """How an answer is to be taken: its `level`, by `likelihood` against two bounds, and what that was made of.
 
     From `doubt_below` on it is found; under `nothing_below` nothing, unless a window is as near in meaning as those of
-    answered questions, or holds a word where meaning was not compared. In all other cases there are only notes nearby.
+    answered questions, or holds a word where meaning was not compared, or a note is of the days that the question
+    names. In all other cases there are only notes nearby.
     The likelihood is the logistic of how many points the evidence is above that of `unrelated` questions, less
     `apart`, where each point counts `signals.steepness`.
     """
@@ -201,7 +202,7 @@ class AnswerLevel(Struct, frozen=True):
             return f"Found: {held}{near}."
         if self.level == "nearby only":
             return f"Nearby only, which may not answer it: {held}{near}."
-        return f"Nothing holds these words: {held}{near}."
+        return f"Probably nothing answers it: {held}{near}."
 
     @property
     def explanation(self) -> str:
@@ -240,8 +241,13 @@ def likelihood(signals: AnswerSignals, unrelated: UnrelatedEvidence) -> float:
     return 1.0 / (1.0 + math.exp(min(700.0, signals.steepness * missing)))
 
 
-def level_of(signals: AnswerSignals, settings: Settings, unrelated: ByKind) -> AnswerLevel:
-    """The level of an answer by its `signals`, beside what `unrelated` questions of its kind reach, else usually do."""
+def level_of(
+    signals: AnswerSignals, settings: Settings, unrelated: ByKind, *, of_its_days: bool = False
+) -> AnswerLevel:
+    """The level of an answer by its `signals`, beside what `unrelated` questions of its kind reach, else usually do.
+
+    `of_its_days` tells that a note is of the days which the question names: these words stand in no note.
+    """
     than = unrelated.get(signals.kind) or USUAL[signals.kind]
     doubt_below, nothing_below = (settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
     value = likelihood(signals, than)
@@ -249,6 +255,6 @@ def level_of(signals: AnswerSignals, settings: Settings, unrelated: ByKind) -> A
     # A question by a date shares no word with the line that answers it; of a question in signs that no word list cuts,
     # an answer holds one pair of many.
     near = signals.coverage > 0 if signals.cosine is None else signals.cosine >= _NEAR_COSINE
-    if value < min(nothing_below, doubt_below) and not near:
+    if value < min(nothing_below, doubt_below) and not near and not of_its_days:
         level = "nothing holds these words"
     return AnswerLevel(level, value, signals, doubt_below, nothing_below, than)

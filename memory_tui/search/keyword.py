@@ -89,6 +89,7 @@ class Matcher(Struct, frozen=True):
     def recommended(self, query: str, time: Time | None) -> KeywordSide:
         """Any of the words of `query` that say something, by their stems; the words of its `time` are not searched."""
         named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
+        alone = time is not None and without(query, time) == query
         query = without(query, time)
         frequency: dict[str, int] = {}
 
@@ -107,11 +108,11 @@ class Matcher(Struct, frozen=True):
         if not self.full_text:
             expression = " OR ".join(map(_like, terms.kept))
             plan = QueryPlan(terms.kept, dropped, expression, *named, inside=True, common=common, parts=parts)
-            return KeywordSide(plan, self._postings(self._weighed(terms.kept)), frequency)
+            return KeywordSide(replace(plan, time_alone=alone), self._postings(self._weighed(terms.kept)), frequency)
         expression = core_tokens.or_query(terms.kept)
         postings = self._postings(self._match(terms.kept, "stemmed", "any")) if terms.kept else Postings.none()
         plan = QueryPlan(terms.kept, dropped, expression, *named, common=common, corrections=corrected, parts=parts)
-        return KeywordSide(plan, postings, frequency)
+        return KeywordSide(replace(plan, time_alone=alone), postings, frequency)
 
     def _corrected(
         self, query: str, kept: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]]

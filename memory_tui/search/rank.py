@@ -256,7 +256,9 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
         who=replace(evidence.who, mode=mode) if evidence.who else None,
         uuid=evidence.uuid,
-        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated) if numbers.stages else None,
+        level=level_of(numbers.stages[0].signals, settings, evidence.unrelated, of_its_days=bool(numbers.named.any()))
+        if numbers.stages
+        else None,
     )
 
 
@@ -304,7 +306,7 @@ def _meaning_alone(
         return ()
     near = sum((hit.vector.cosine or 0.0) > 0 for hit in recalled)
     plan = replace(side.plan, elsewhere=ranking.evidence.elsewhere)
-    return (FoundByMeaningAlone(plan, len(recalled), near),)
+    return (FoundByMeaningAlone(plan, len(recalled), near, sum(hit.date_points > 0 for hit in recalled)),)
 
 
 def _waiting(evidence: Evidence, recalled: tuple[Candidate, ...]) -> tuple[Notice, ...]:

@@ -184,7 +184,7 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
         notices.append(LongQuestion(different, tokens.MOST_ALTERNATIVES, tokens.MOST_WORDS))
     theirs, ours = matcher.openclaw(asked), matcher.recommended(asked, time_asked)
     notices += map(SearchedOtherwise, ours.plan.corrections)
-    notices += [ReadAsTime(ours.plan.time_words, str(ours.plan.time))] if ours.plan.time else []
+    notices += [ReadAsTime(ours.plan.time_words, str(ours.plan.time), ours.plan.time_alone)] if ours.plan.time else []
     notices += [AskedInParts(tuple(one.asked for one in ours.plan.parts))] if ours.plan.parts else []
     single = matcher.keywords(asked) if vector is None else None
     chunking = context.store.chunking()

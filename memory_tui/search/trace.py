@@ -341,7 +341,8 @@ class QueryPlan(Struct, frozen=True):
     """What became of the words of a query: the `words` searched for, stop words dropped, and the FTS5 expression.
 
     `fts_query` is empty when no word is left. `time` is the days the query
-    speaks of, in figures, and `time_words` the words that name them, which are not searched.
+    speaks of, in figures, and `time_words` the words that name them, which are not searched unless the query asks
+    nothing but this time (`time_alone`).
     `inside` tells that words are found inside longer ones as well. `common` are those of the `dropped` that went
     because more than half of the chunks hold them.
     """
@@ -358,12 +359,13 @@ class QueryPlan(Struct, frozen=True):
     """Words that were searched otherwise than they were asked."""
     parts: tuple[QuestionPart, ...] = ()
     """What the query asks one by one; none where it asks one thing."""
+    time_alone: bool = False
 
     @property
     def readings(self) -> tuple[str, ...]:
         """What was searched otherwise than it was written, each as a clause."""
         words = (
-            f"searched {'also ' if one.also else ''}for {' '.join(one.searched)}, asked {one.asked}"
+            f'"{one.asked}" searched {"also " if one.also else ""}as "{" ".join(one.searched)}"'
             for one in self.corrections
         )
         time = [f'"{self.time_words}" read as {self.time}'] if self.time else []
@@ -411,24 +413,44 @@ class Unsearchable(Struct, frozen=True):
     patient: bool = False
 
 
+def _begun(clause: str) -> str:
+    """A clause as the beginning of a sentence."""
+    return f"{clause[0].upper()}{clause[1:]}"
+
+
 class FoundByMeaningAlone(Notice, frozen=True):
-    """No chunk holds a word of `plan`: of the `hits` all are the nearest, `near` of them with a cosine above 0."""
+    """No chunk holds a word of `plan`: of the `hits` all are the nearest, `near` of them with a cosine above 0.
+
+    But `dated` of them are of the days that the question names.
+    """
 
     plan: QueryPlan
     hits: int
     near: int
+    dated: int = 0
     code = "meaning_alone"
 
     @property
     def message(self) -> str:
         """Of which words and notes it is true, and how near the hits are."""
+        if self.dated:
+            return f"{_begun(self.plan.unmatched)}. {self._by_day}"
         if not self.near:
             hits = "These hits are not near in meaning either (cosine 0 or less)"
         else:
             hits = "These hits are near in meaning alone"
             hits += "" if self.near == self.hits else ", those with a cosine of 0 or less not even that"
-        unmatched = self.plan.unmatched
-        return f"{unmatched[0].upper()}{unmatched[1:]}. {hits}, and may have nothing to do with it."
+        return f"{_begun(self.plan.unmatched)}. {hits}, and may have nothing to do with it."
+
+    @property
+    def _by_day(self) -> str:
+        """Which hits are of the days that the question names."""
+        others = self.hits - self.dated
+        if not others:
+            return f"{'This hit is' if self.hits == 1 else 'These hits are'} of the days that it names."
+        rest = "the other one" if others == 1 else f"the other {others}"
+        one = "1 hit is" if self.dated == 1 else f"{self.dated} hits are"
+        return f"{one} of the days that it names; {rest} may have nothing to do with it."
 
 
 class WaitingHolds(Notice, frozen=True):

@@ -220,7 +220,7 @@ def _recalls(engine: Engine, page: Page) -> tuple[list[Statement], frozenset[int
         words = "nothing yet" if engine.plan.settings.on("recall.log") else "not logged (recall.log is off)"
         return [Statement("recalled", words)], frozenset()
     found = [(entry, hit) for entry in entries for hit in entry.hits if hit.path == page.path]
-    lines = frozenset(line for _, hit in found for line in range(hit.start_line, hit.end_line + 1))
+    lines = frozenset(line for _, hit in found for line in range(hit.lines[0], hit.lines[1] + 1))
     if not found:
         return [Statement("recalled", "never, as far as the log goes back")], lines
     times = len({entry.id for entry, _ in found})

@@ -141,7 +141,10 @@ def difference(before: Settings, after: Settings) -> dict[str, Scalar]:
 
 
 def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metric: str, seed: int) -> Gain:
-    """The gain per question less what it gains by the labels of other questions, which only chance can help."""
+    """The gain per question less what it gains by the labels of other questions, which only chance can help.
+
+    What others lose by it, as they do where fewer hits come, is no gain.
+    """
     count = len(cases)
     old, new = ([case.hits(one) for case in cases] for one in (before, after))
     baseline, reached = [], []
@@ -151,7 +154,8 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
         chance = sum(
             evaluate.measure(query, new[i])[metric] - evaluate.measure(query, old[i])[metric] for query in strangers
         ) / max(1, len(strangers))
-        baseline.append(evaluate.measure(case.query, old[i])[metric] + chance)
+        own = evaluate.measure(case.query, old[i])[metric]
+        baseline.append(own + (min(0.0, chance) if metric in evaluate.COSTS else max(0.0, chance)))
         reached.append(evaluate.measure(case.query, new[i])[metric])
     return evaluate.gain(baseline, reached, seed)
 

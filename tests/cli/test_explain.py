@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.cli.past import NO_EDIT
 from memory_tui.explain import wording
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import RecallEntry
@@ -192,7 +191,24 @@ def test_edits_of_the_note_are_listed_and_one_is_made_and_undone(
     code, _, err = run("why", *where, "--apply", "9", "--yes")
     assert code
     assert "There is no edit 9." in err
-    assert NO_EDIT in run("why", "omada router", "MEMORY.md:2", "--edits")[1]
+
+
+def test_without_edits_the_reason_is_that_of_the_line(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    (tmp_path / "notes" / "memory" / "gap.md").write_text("The shed\n\nThe gate\n")
+    none = "No edit is looked for: "
+    for place, reason in (
+        ("MEMORY.md:2", "the line is recalled already."),
+        ("MEMORY.md", "the note is recalled already."),
+        ("memory/2026-11-01.md", "name a line of the note (PATH:LINE)."),
+        ("memory/2026-11-01.md:9", "no chunk of the index holds line 9."),
+        ("memory/gap.md:2", "line 2 holds no text that can be edited."),
+    ):
+        shown = run("--set", "query.maxResults=1", "why", "omada router", place, "--edits")[1]
+        assert f"{none}{reason}" in shown, shown
+    code, _, err = run("why", "omada router", "MEMORY.md:2", "--apply", "1", "--yes")
+    assert code
+    assert f"{none}the line is recalled already." in err
+    assert "There is no edit" not in err, "none was looked for"
 
 
 def test_past_questions_are_replayed_with_another_text_and_another_model(

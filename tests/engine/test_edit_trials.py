@@ -77,7 +77,7 @@ def test_what_is_said_of_the_edits_of_a_note_holds_when_they_are_made(world: Wor
     assert found.found[0].drops_out, "a hit had to go"
     said = [edit_text.claim(claim) for claim in found.claims]
     assert all(sentence.endswith(".") for sentence in said)
-    assert "; the word is of the question;" in said[0]
+    assert "; the word comes from the question;" in said[0]
     assert len(list(edit_text.lines(found))) > len(found.found)
     assert edit_text.data(found)["found"][0]["diff"]
 

@@ -129,6 +129,23 @@ def test_the_same_week_under_other_settings_says_what_each_question_wins_and_los
     assert {"broken", "moved", "unchanged"} <= outcomes
 
 
+def test_of_a_question_without_an_answer_hits_that_go_are_mended(world: World) -> None:
+    world.saved = (*world.saved, Query("giraffe ticket7", unanswerable=True))
+    notebook = Notebook(world.saved)
+    asked = replace(asked_in(world, 7), notebook=notebook, questions=(PastQuestion("giraffe ticket7", "saved"),))
+    case = case_of(world, asked)
+    low, high = (case.settings.set("query.minScore", value, "test") for value in (0.0, 0.99))
+    report = Report()
+    for before, after, outcome in ((low, high, "mended"), (high, low, "broken")):
+        for key in ("query.minScore",):
+            world.engine.plan = replace(world.engine.plan, settings=before.set(key, before.number(key), "test"))
+        case.settings, case.after = before, after
+        (one,) = past_questions.replay_under(world.engine, asked, after)
+        assert one.outcome == outcome
+        report.check(one, case)
+    assert report.untrue == []
+
+
 def test_another_day_ages_the_notes(world: World) -> None:
     decays = {"query.hybrid.temporalDecay.enabled": True, "query.hybrid.temporalDecay.halfLifeDays": 5}
     after = world.engine.plan.settings.update(decays, "test")

@@ -298,7 +298,7 @@ def test_an_untrue_claim_is_caught(small: Callable[[str, str], World]) -> None:
         trace.NothingMatched((), "AND"),
         trace.AllBelowGate(1, 0.1, 0.2, 0),
         verdicts.NotMatched(("router",), ("router",), ("router",), "AND"),
-        verdicts.NotDelivered(1, 2, 100),
+        verdicts.NotDelivered(99, 2, 100),
         verdicts.NoSuchFile("x"),
         replace(flip, place=(flip.place or 0) + 1),
         replace(flip, comes_in=(lost.chunk,)),

@@ -171,6 +171,18 @@ def test_a_knob_that_does_not_do_it_alone_says_how_near_it_came() -> None:
     assert "query.hybrid.mmr.lambda" not in {n.key for n in answer.not_alone}, "MMR is off: the knob moves nothing"
 
 
+def test_a_knob_that_only_moves_a_chunk_away_is_no_way_to_it() -> None:
+    """Nothing is gained by raising minScore for a chunk that is over it, behind the limit."""
+    found = made([0.9 - i / 100 for i in range(8)] + [0.3], {})
+    answer = flips(found, chosen(OPENCLAW, minScore=0), 8, with_profile)
+    assert (answer.recalled, answer.found[0].key) == (False, "query.maxResults")
+    assert answer.not_alone
+    assert all(one.passes for one in answer.not_alone), "it is over minScore now"
+    # From 0 every other value of minScore is a higher one, and the first of them stops more.
+    lost = flips(made([0.9 - i / 100 for i in range(8)] + [0.005], {}), chosen(OPENCLAW, minScore=0), 8, with_profile)
+    assert "query.minScore" not in {one.key for one in lost.not_alone}
+
+
 def test_the_steps_go_outwards_on_the_grid() -> None:
     half = list(outwards(BY_KEY[HALF_LIFE], 30))
     assert half[:4] == [31, 29, 32, 28]

@@ -69,6 +69,14 @@ def test_where_keeping_nonsense_out_loses_too_much_the_best_trade_is_suggested()
     assert not any(isinstance(doubt, Inseparable) for doubt in floor.doubts)
 
 
+def test_where_no_minscore_keeps_nonsense_out_the_highest_is_not_suggested_for_it() -> None:
+    """Two of twenty unrelated questions score as high as can be: minScore 1 keeps them out no more than others do."""
+    floor = noise.measure(probes([0.0] * 18 + [1.0, 1.0], [1.0] * 10, labelled=False), by_cosine())
+    assert floor.suggested is not None
+    assert (floor.suggested.nonsense, floor.suggested.related) == (0.1, 1.0)
+    assert 0.3 <= floor.suggested.min_score <= 0.7, "the middle of those that do equally"
+
+
 def test_hits_by_words_alone_have_the_whole_score_where_there_are_no_vectors() -> None:
     nonsense = tuple(NoiseQuery(evidence(None, {0: -3.0})) for _ in range(3))
     asked = Probes(nonsense, (NoiseQuery(evidence(None, {0: -3.0}), frozenset([0])),), labelled=True)

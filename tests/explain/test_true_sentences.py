@@ -14,8 +14,13 @@ from memory_tui.core.settings import TUNE_KEYS
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why, wording
 from memory_tui.explain.counterfactuals import NotAlone, flips
+from memory_tui.explain.rephrase import Rephrased
+from memory_tui.explain.verdicts import NotMatched
+from memory_tui.explain.why_never import StoppedTimes
 from memory_tui.mcp.tools import memory_search
+from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
+from memory_tui.recalls.recall_log import RecallEntry
 from memory_tui.render import as_text, past_text
 from memory_tui.search.trace import AllBelowGate, Trace
 
@@ -239,3 +244,181 @@ def test_a_place_behind_the_candidates_is_not_said_to_be_one_of_them(notes: Path
         places += re.findall(r"(\d+)(?:st|nd|rd|th)(?: of|, beyond the) (\d+)( candidates)?", shown)
     assert {bool(beyond) for _, _, beyond in places} == {True, False}
     assert all((int(place) > int(count)) == bool(beyond) for place, count, beyond in places)
+
+
+# --- how many words, whose points, which gate ------------------------------------------------------------------------
+
+
+def line_of(engine: Engine, query: str, path: str, label: str) -> str:
+    """The detail of the line with this label in the arithmetic of a note's chunk; empty where there is none."""
+    found = engine.queries.why(engine.queries.gather(query), path)
+    assert found.best is not None
+    return next((line.detail for line in as_text.steps(found.best, found.trace) if line.label == label), "")
+
+
+@pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.9"])
+def test_of_one_word_it_is_not_said_that_not_all_matched(chinese: Path, opened: Open, profile: str) -> None:
+    (chinese / "memory" / "2026-11-17.md").write_text("giraffe\n")
+    engine = opened(profile, "builtin")
+    assert line_of(engine, "密码", "memory/2026-11-18.md", "text") == "the word did not match"
+    assert line_of(engine, "giraffe", "memory/2026-11-18.md", "text") == "the word did not match"
+    # Where no chunk holds all of them 2026.9 looks for each.
+    few = "giraffe WiFi" if profile == "openclaw-2026.3" else "giraffe zebra"
+    assert line_of(engine, few, "memory/2026-11-18.md", "text") == "not all words matched"
+    assert line_of(opened("recommended", "builtin"), "giraffe", "memory/2026-11-18.md", "text") == "no word matched"
+
+
+def test_words_in_the_path_are_counted_only_where_there_are_some(notes: Path, opened: Open) -> None:
+    (notes / "memory" / "garden.md").write_text("Garlic is planted in October.\n")
+    (notes / "memory" / "router.md").write_text("The router is in the closet.\n")
+    engine = opened("openclaw-2026.9")
+    assert line_of(engine, "router", "memory/garden.md", "text") == "the word did not match"
+    assert "words in path" in line_of(engine, "garden october", "memory/garden.md", "text")
+
+
+def test_only_where_words_alone_order_hits_they_are_said_to(notes: Path, opened: Open) -> None:
+    """Under other rankings a chunk without a word still has points of its letters and its age, which add up."""
+    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
+    (notes / "memory" / "router.md").write_text("The router is in the closet.\n")
+    for provider in ("none", "builtin"):
+        engine = opened("recommended", provider)
+        assert not line_of(engine, "router", "MEMORY.md", "order")
+    for profile, is_said in (("recommended", False), ("openclaw-2026.9", True)):
+        found = opened(profile).queries.search("closet")
+        looked_through = replace(found.recalled[0], hybrid=0.0, score=0.0, merit=0.25)
+        said = [line.detail for line in why.explain(looked_through, found) if line.label == "order"]
+        assert said == ["its score is 0; among such chunks its words place it, with 0.250"] * is_said
+
+
+def test_of_one_word_it_is_not_said_that_none_of_them_stands_in_it(notes: Path, opened: Open) -> None:
+    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
+    (notes / "memory" / "router.md").write_text("The router is in the closet.\n")
+    engine = opened("recommended")
+
+    def said(query: str) -> str:
+        return why_not_sentence(engine, query)
+
+    assert said("router").startswith('It lacks "router", and ')
+    assert said("router closet").startswith('It holds none of "router", "closet", and ')
+
+
+def why_not_sentence(engine: Engine, query: str) -> str:
+    return wording.sentence(engine.queries.why(engine.queries.gather(query), "MEMORY.md").fate)
+
+
+def test_what_each_gate_did_over_many_questions_is_a_sentence() -> None:
+    gates = ("minScore", "decay", "mmr", "limit", "not a candidate", "no match", "no vector", "in no chunk")
+    for gate in (*gates, "excluded: symlink", "too big"):
+        said = past_text.claim(StoppedTimes(gate, ("router", "vlan")))
+        assert re.match(r"(It|Its|Decay|MMR|Words|Meaning|No chunk)\b.* 2 times: \"router\", \"vlan\"\.$", said), said
+    assert past_text.claim(StoppedTimes("too big", ("router",))).startswith("Its note was left out (too big) once: ")
+
+
+def test_an_answer_without_hits_is_counted() -> None:
+    assert RecallEntry(SEARCH, "last week", 0.0, hits=()).got == "no hit"
+    assert RecallEntry(SEARCH, "last week", 0.0, hits=(), outcome="No provider.").got == "No provider."
+    assert RecallEntry(GET, "MEMORY.md", 0.0, hits=()).got == ""
+
+
+# --- a question that names a day -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def diary(notes: Path) -> Path:
+    """Logs of three days, of which no line says a word of what is asked."""
+    for day in (16, 17, 19):
+        (notes / "memory" / f"2026-11-{day}.md").write_text(f"- The plumber mended tap number {day}.\n")
+    (notes / "MEMORY.md").write_text("The router is an Omada ER605.\n")
+    return notes
+
+
+def test_an_agent_gets_the_notes_of_the_day_that_it_asks_for(diary: Path, opened: Open) -> None:
+    """Its words stand in no note, but the day is that of a note: that is not nothing."""
+    del diary
+    engine = opened("recommended", "builtin")
+    for question in ("what happened yesterday", "yesterday"):
+        found = engine.queries.search(question)
+        assert found.recalled[0].chunk.path == "memory/2026-11-19.md"
+        assert found.level is not None
+        assert found.level.level == "nearby only"
+        answer = memory_search(engine, {"query": question}).answer
+        assert answer["results"][0]["path"] == "memory/2026-11-19.md"
+    unrelated = engine.queries.search("what happened on 2026-11-02")
+    assert unrelated.level is not None
+    assert unrelated.level.level == "nothing holds these words", "no note is of that day"
+
+
+def test_a_hit_that_came_by_its_day_is_not_said_to_be_near_in_meaning_alone(diary: Path, opened: Open) -> None:
+    del diary
+    engine = opened("recommended", "builtin")
+
+    def said(question: str) -> str:
+        notices = engine.queries.search(question).notices
+        return next(notice.message for notice in notices if notice.code == "meaning_alone")
+
+    assert said("what happened yesterday") == (
+        "No note holds one of the words that count. 1 hit is of the days that it names; the other 3 may have nothing "
+        "to do with it."
+    )
+    assert "near in meaning alone" in said("zeppelin")
+
+
+def test_words_of_a_time_are_said_to_be_searched_where_nothing_else_is_asked(diary: Path, opened: Open) -> None:
+    del diary
+    engine = opened("recommended", "builtin")
+    for question, searched in (("yesterday", True), ("the tap yesterday", False)):
+        found = engine.queries.search(question)
+        (read,) = (notice for notice in found.notices if notice.code == "question_time")
+        assert ("not searched" in read.message) != searched
+        assert read.next_step.startswith("To search its words alone" if searched else "To search its words: ")
+        terms = why.terms_line("tap", found).detail
+        assert '"yesterday" is read as 2026-11-19' in terms
+        assert ("not searched" in terms) != searched
+        assert ("yesterday" in found.plan.words) == searched
+
+
+# --- one, two, and many ----------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_words_and_chunks_have_their_grammar(notes: Path, opened: Open) -> None:
+    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
+    (notes / "memory" / "router.md").write_text("The router is in the closet of anna.\n")
+    engine = opened("openclaw-2026.9")
+    assert why_not_sentence(engine, "router closet").startswith(
+        'Both words are needed, and it lacks "router", "closet"'
+    )
+    assert why_not_sentence(engine, "router closet anna").startswith("All 3 words are needed, and it lacks ")
+    one = AllBelowGate(1, 0.482, 0.5, 0)
+    assert wording.empty(one, "recommended")[0] == "1 chunk found, but it has 0.482, below minScore 0.5."
+    two = replace(one, candidates=2)
+    assert wording.empty(two, "recommended")[0] == (
+        "2 chunks found, but all score below minScore 0.5; the best has 0.482."
+    )
+    hidden = NotMatched(("王芳", "生日"), ("王芳", "生日"), (), "AND", ("王芳", "生日"))
+    assert wording.sentence(hidden).startswith(
+        'Both words are needed, and it holds "王芳", "生日" only inside longer words'
+    )
+    assert "where this tokenizer cannot see them" in wording.sentence(hidden)
+
+
+def test_the_next_step_counts_the_words_that_are_absent(notes: Path, opened: Open) -> None:
+    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
+    engine = opened("recommended")
+    for query, step in (("zeppelin", "Try another word for it."), ("zeppelin hovercraft", "Try other words for them.")):
+        found = engine.queries.search(query)
+        assert found.empty is not None
+        assert wording.empty(found.empty, found.profile)[1] == step
+
+
+def test_every_word_to_leave_out_is_named() -> None:
+    words = ("where", "is", "spare", "key", "who", "the")
+    said = wording.rephrased(Rephrased("plumber", "", words, 1))
+    assert said == 'leave out "where", "is", "spare", "key", "who", "the" (1st)'
+
+
+def test_a_level_of_nothing_does_not_deny_the_words_that_it_counts(notes: Path, opened: Open) -> None:
+    (notes / "MEMORY.md").write_text("The garlic stands in the garden.\n")
+    level = opened("recommended", "builtin").queries.search("memory/garden.md of the hovercraft").level
+    assert level is not None
+    said = replace(level, level="nothing holds these words").sentence
+    assert said.startswith("Probably nothing answers it: the best window holds ")

@@ -182,7 +182,10 @@ def _time(claim: notices.ReadAsTime, case: NoticeCase) -> None:
     assert claim.days == str(plan.time)
     days = [dt.date.fromisoformat(day) for day in re.findall(r"\d{4}-\d\d-\d\d", claim.days)]
     assert days == sorted(days)
-    assert not set(re.findall(r"\w+", claim.words.lower())) & set(plan.words)
+    searched = set(re.findall(r"\w+", claim.words.lower())) & set(plan.words)
+    rest = case.evidence.query.replace(claim.words, "")
+    assert claim.alone == (not re.search(r"\w", rest))
+    assert claim.alone or not searched
 
 
 @checks(notices.LongQuestion)
@@ -235,6 +238,7 @@ def _meaning_alone(claim: FoundByMeaningAlone, case: NoticeCase) -> None:
     recalled = case.trace.recalled
     assert claim.hits == len(recalled)
     assert claim.near == sum(hit.vector.cosine is not None and hit.vector.cosine > 0 for hit in recalled)
+    assert claim.dated == sum(hit.date_points > 0 for hit in recalled)
     assert claim.plan.words
     for word in set(claim.plan.words) - set(claim.plan.elsewhere.uncut):
         assert not any(is_held(text, word) for text in case.world.texts.values()), word

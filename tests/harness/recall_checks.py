@@ -39,6 +39,12 @@ class RecallCase:
     def delivered(self) -> list[Place]:
         return [(hit["path"], hit["start_line"], hit["end_line"]) for hit in self.raw["hits"]]
 
+    @property
+    def ranks(self) -> list[int]:
+        """The place of each delivered hit in the ranking; in an older log, and of QMD, that in which it went out."""
+        of_qmd = self.raw["backend"] == "qmd"
+        return [place if of_qmd else hit["rank"] or place for place, hit in enumerate(self.raw["hits"], 1)]
+
     def settings(self, logged: dict[str, Any]) -> Settings:
         found = self.engine.plan.settings
         for key in TUNE_KEYS:
@@ -74,10 +80,25 @@ class RecallCase:
         if len(found) != (self.raw["ranked"] or len(self.delivered)):
             return False
         scores = [hit["score"] for hit in self.raw["hits"]]
+        behind = self.behind
         return all(
-            place == wanted and abs(score - logged) < 1e-9
-            for (place, score), wanted, logged in zip(found, self.delivered, scores, strict=False)
+            at == wanted and abs(score - logged) < 1e-9
+            for place, wanted, logged in zip(self.ranks, self.delivered, scores, strict=True)
+            for at, score in [found[place - 1] if place <= len(found) else behind[place]]
         )
+
+    @cached_property
+    def behind(self) -> dict[int, tuple[Place, float]]:
+        """What ranked behind the limit then, by its place."""
+        evidence = self.engine.queries.gather(
+            self.raw["query"], by_words=self.raw["by_words"], now=self.raw["now"] or self.raw["at"]
+        )
+        lost = [
+            hit for hit in rank(evidence, self.settings(self.raw["settings"])).lost if hasattr(hit.verdict, "place")
+        ]
+        return {
+            hit.verdict.place: ((hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line), hit.score) for hit in lost
+        }
 
 
 @checks(rerun.Rebuilt)
@@ -111,7 +132,8 @@ def _not_rebuilt(claim: rerun.NotRebuilt, case: RecallCase) -> None:
 
 @checks(rerun.DeliveredFewer)
 def _fewer(claim: rerun.DeliveredFewer, case: RecallCase) -> None:
-    assert (claim.delivered, claim.ranked) == (len(case.delivered), case.raw["ranked"])
+    hits = {place for place in case.ranks if place <= case.raw["ranked"]}
+    assert (claim.delivered, claim.ranked) == (len(hits), case.raw["ranked"])
     assert claim.delivered < claim.ranked
     assert claim.most_characters == case.raw["most_characters"]
 
@@ -119,11 +141,13 @@ def _fewer(claim: rerun.DeliveredFewer, case: RecallCase) -> None:
 @checks(rerun.AnswersNow)
 def _now(claim: rerun.AnswersNow, case: RecallCase) -> None:
     now, then = ([place for place, _ in one] for one in (case.now, case.then))
-    delivered = case.delivered
-    more = now[len(delivered) :]
-    known = then[len(delivered) :] if case.rebuilds() and not claim.after_qmd else []
+    limit = case.raw["ranked"]
+    came = {hit: rank for hit, rank in zip(case.delivered, case.ranks, strict=True) if rank <= (limit or rank)}
+    known = {hit: place for place, hit in enumerate(then, 1)} if case.rebuilds() and not claim.after_qmd else {}
+    places = {hit: place for place, hit in enumerate(now, 1)}
     assert claim.after_qmd == (case.raw["backend"] == "qmd")
-    assert claim.same == (now[: len(delivered)] == delivered and more == known[: len(more)])
+    kept = all(places.get(hit) == rank for hit, rank in came.items())
+    assert claim.same == (kept and all(known.get(hit) == place for hit, place in places.items() if hit not in came))
 
 
 @checks(rerun.DeliveredAs)
@@ -152,11 +176,12 @@ def _change(claim: rerun.HitChange, case: RecallCase) -> None:
         return next((number for number, (one, _) in enumerate(hits, 1) if one == key), None)
 
     steps = [case.then, case.aged, case.now]
-    logged = place([(one, 0) for one in case.delivered])
+    came = next((number for number, one in enumerate(case.delivered) if one == key), None)
+    logged = None if came is None or case.ranks[came] > (case.raw["ranked"] or len(case.then)) else case.ranks[came]
     assert (claim.place_then, claim.place_now) == (logged, place(case.now))
     assert claim.score_now == dict(case.now).get(key)
     of_qmd = case.raw["backend"] == "qmd"
-    assert claim.score_then == (case.raw["hits"][logged - 1]["score"] if logged and not of_qmd else None)
+    assert claim.score_then == (case.raw["hits"][came]["score"] if logged and not of_qmd else None)
     assert of_qmd or "backend" not in claim.causes
     places = [logged, *map(place, steps)]
     moved = [was != then for was, then in itertools.pairwise(places)]

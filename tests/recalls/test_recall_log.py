@@ -18,11 +18,14 @@ from memory_tui.cli import main
 from memory_tui.core.cancel import Stop
 from memory_tui.core.settings import Settings
 from memory_tui.engine.engine import Engine
+from memory_tui.explain import wording
 from memory_tui.mcp.host import ServedMemory, ServerOptions
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
-from memory_tui.recalls import recall_log, recalled_lines, rerun
+from memory_tui.recalls import line_log, recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from tests.harness.claims import CHECKERS
+from tests.harness.recall_checks import RecallCase
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
 
@@ -186,7 +189,9 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: Serve
     assert logged.settings["query.maxResults"] == 1
     assert logged.settings["profile"] == "recommended"
     chunk = logged.hits[0].chunk
-    assert logged.hits == (LoggedHit("MEMORY.md", 1, 3, hit["score"], hit["vectorScore"], hit["textScore"], chunk),)
+    scores = hit["score"], hit["vectorScore"], hit["textScore"]
+    lines = hit["startLine"], hit["endLine"]
+    assert logged.hits == (LoggedHit("MEMORY.md", 1, 3, *scores, chunk, False, 1, *lines),)
     assert len(chunk) == 64
     assert logged.requested == {"query.maxResults": 1}
     assert (logged.ranked, logged.by_words) == (1, False)
@@ -282,7 +287,7 @@ def test_the_log_holds_what_was_delivered_after_the_cut(
     said = run("recall-log", logged.id, "--why", f"{path}:{line}")[1]
     assert "By the log it was not delivered." in said
     assert "NOT RECALLED (not delivered)" in said
-    assert f"ranked 6th, but only the first {len(logged.hits)}" in said
+    assert f"ranked 6th, but was not among the {len(logged.hits)} hits delivered in " in said
     first = logged.hits[0]
     said = run("recall-log", logged.id, "--why", f"{first.path}:{first.start_line}", "--json")[1]
     log = json.loads(said)["log"]
@@ -439,3 +444,45 @@ def test_the_command_lists_shows_explains_and_clears(
     assert run("recall-log", "--clear")[1] == "The recall log is deleted.\n"
     assert run("recall-log", "--clear")[1] == "There is no recall log.\n"
     assert not recall_log.recall_log_path(workspace).exists()
+
+
+@pytest.mark.parametrize("characters", ["0", "3000"])
+def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: Path, characters: str) -> None:
+    """Copies are one hit, and of passages some come from behind the limit; the log is not the ranking cut off."""
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    for number in range(4):
+        text = "The omada router of the house stands in the closet behind the coats and hats.\n"
+        (folder / "memory" / f"copy-{number}.md").write_text(text)
+    for number in range(9):
+        more = f"Router {number} was sold to neighbour {number}, with cable {number * 7} and box {number * 3}.\n"
+        (folder / "memory" / f"other-{number}.md").write_text(more + f"filler {number} words here and there\n" * 60)
+    changes = {"sync.watch": "false", "sync.onSearch": "false", "query.maxCharacters": characters}
+    options = Options(
+        workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="builtin", changes=tuple(changes.items())
+    )
+    with Engine.open(options) as engine:
+        engine.indexer.sync()
+    host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
+    answer = host.search({"query": "omada router closet"}, "", "a client", Stop())
+    host.close()
+    place = recall_log.recall_log_path(folder)
+    (entry,) = recall_log.read(place).entries
+    went = [(row["path"], row["startLine"], row["endLine"]) for row in answer["results"]]
+    assert [(hit.path, *hit.lines) for hit in entry.hits] == went
+    assert answer["results"][0]["copies"] == 3
+    with Engine.open(options) as engine:
+        found = rerun.replay(entry, engine.plan.settings, engine.queries.gather)
+        assert isinstance(found.remade, rerun.Rebuilt)
+        assert found.same
+        (raw,) = line_log.lines(place)
+        case = RecallCase(engine, found, json.loads(raw))
+        for claim in found.claims:
+            CHECKERS[type(claim)](claim, case)
+        copy = next(hit.chunk.path for hit in found.trace.recalled if hit.chunk.path not in {path for path, *_ in went})
+        answered = rerun.as_delivered(found, engine.queries.why(found.evidence, copy, 1, found.settings))
+        assert "was not among the " in wording.sentence(answered.fate)
+        assert rerun.delivered_line(entry, copy, 1).place is None
+        path, _, last = went[1]
+        assert rerun.delivered_line(entry, path, last).place == 2
+        assert last >= 60 or rerun.delivered_line(entry, path, last + 1).place is None, "that line never came"

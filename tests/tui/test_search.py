@@ -446,9 +446,9 @@ def test_what_a_question_was_read_as_is_shown_and_taken_back(app: MemoryApp) -> 
     async def steps(pilot: Pilot[int]) -> None:
         await ask(pilot, "omada routr last sunday")
         [spelling, time] = plan_of(app).readings
-        assert spelling == "searched for router, asked routr"
+        assert spelling == '"routr" searched as "router"'
         assert time.startswith('"last sunday" read as ')
-        assert "u takes back: searched for router" in text_of(app)
+        assert 'u takes back: "routr" searched as ' in text_of(app)
         await press(pilot, "u")
         await settled(pilot)
         assert not plan_of(app).readings

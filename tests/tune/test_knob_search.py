@@ -120,6 +120,21 @@ def test_more_hits_are_no_gain_beyond_chance() -> None:
     assert gained.low < 0 < gained.high
 
 
+def test_what_other_questions_lose_is_no_gain() -> None:
+    """Fewer hits hold fewer lines that are right for others; nobody finds more by that."""
+    cases = accidental(1)
+    wide = settings("openclaw-2026.2", minScore=0.0, vectorWeight=1, textWeight=0)
+    narrow = wide.set("query.minScore", 0.8, "test")
+    means = [evaluate.mean([evaluate.measure(case.query, case.hits(one)) for case in cases]) for one in (wide, narrow)]
+    gained = beyond_chance(cases, wide, narrow, "recall", 1)
+    assert gained.mean <= means[1]["recall"] - means[0]["recall"] + 1e-9 < 0
+
+
+def test_a_gain_of_nothing_at_all_is_not_said_to_be_chance() -> None:
+    found = NoEvidence("within chance", 45, 20, {}, evaluate.Gain(0.0, 0.0, 0.0), ())
+    assert evaluation.verdict(found).endswith("gain nothing on held-out queries.")
+
+
 def test_few_labels_give_no_evidence_however_good() -> None:
     now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3)
     found = tune([planted(number) for number in range(FEWEST - 1)], now)

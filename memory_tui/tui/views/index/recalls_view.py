@@ -199,4 +199,4 @@ def _got(entry: RecallEntry) -> tuple[str, str]:
     """What came back, in a few words, and its style."""
     if entry.got:
         return one_line(entry.got), "warn" if _empty(entry) else ""
-    return ("read", "muted") if entry.tool == "memory_get" else ("no hit", "warn")
+    return "read", "muted"
