@@ -264,7 +264,7 @@ def test_a_search_that_the_keeper_cannot_answer_answers_by_itself(kept: Engine, 
 def test_the_keeper_takes_limits_of_an_answer_and_no_other_knob(kept: Engine, workspace: Path) -> None:
     limited = client(workspace).search(SearchCommand("router", limits=(("query.maxResults", "1"),)))
     assert limited is not None
-    for limits in ((("query.vectorWeight", "0.1"),), (("query.maxResults", "many"),)):
+    for limits in ((("query.hybrid.vectorWeight", "0.1"),), (("query.maxResults", "many"),)):
         with pytest.raises(MemoryTuiError):
             client(workspace).search(SearchCommand("router", limits=limits))
     for malformed in ("many", [["query.maxResults"]], [["query.maxResults", 1]]):
