@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from memory_tui.approval import Approvals
 
 DEFAULT_PROVIDER = "auto"
+_LIMITS = frozenset({"query.maxResults", "query.maxCharacters", "query.minScore"})
+"""Knobs that say how much of a ranking is delivered; nothing but that depends on them."""
 _ASKED_OTHERWISE = {
     "provider": "Use --provider NAME.",
     "extraPaths": "Use --extra PATH.",
@@ -137,6 +139,25 @@ class Choices(Struct, frozen=True):
         """The settings under profile `name` (auto included), keeping what was explicitly chosen."""
         return _compose(name, self.config, self.own, self.chosen)
 
+    @property
+    def limits(self) -> tuple[tuple[str, str], ...]:
+        """The limits of an answer that were asked for now, as they were typed."""
+        return tuple((name, text) for name, text in self.asked.changes if _is_limit(name))
+
+    def limited(self, limits: Iterable[tuple[str, str]]) -> Self:
+        """These choices with `limits` in place of those that were asked for now.
+
+        Raises SettingError for a knob that limits nothing, and for a value that its knob does not take.
+        """
+        chosen = {key: value for key, value in self.chosen.items() if key not in _LIMITS}
+        for name, text in limits:
+            if not _is_limit(name):
+                raise SettingError(f"{name} limits no answer.", f"Limits are {', '.join(sorted(_LIMITS))}.")
+            knob = _knob(name)
+            chosen[knob.key] = _typed(knob, text)
+        settings = _compose(_profile_asked(chosen, self.config), self.config, self.own, chosen)
+        return replace(self, chosen=chosen, settings=settings)
+
     def as_written(self) -> Settings:
         """What holds under the profile in force without anything that was only asked for now."""
         return _compose(self.settings.word("profile"), self.config, self.own, {})
@@ -225,18 +246,17 @@ def choose(options: Options) -> Choices:
             backend_values[key.path] = configuration.typed(key, text)
             continue
         knob = _knob(name)
-        chosen[knob.key] = Value(parse(knob, text), "the command line")
+        chosen[knob.key] = _typed(knob, text)
     if options.backend:
         backend_values[keys.BACKEND] = configuration.typed(keys.BY_PATH[keys.BACKEND], options.backend)
     own = _own_rules(config)
-    asked = chosen.get("profile") or config.values.get("profile")
     provider = options.provider or config.provider
     automatic = provider in ("", "auto")
     if options.provider and not automatic and provider not in registry.NAMES:
         raise SettingError(f"There is no provider {provider!r}.", f"Choose one of auto, {', '.join(registry.NAMES)}.")
     origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
     workspace = given or config.agent.workspace
-    settings = _compose(str(asked.value) if asked else "auto", config, own, chosen)
+    settings = _compose(_profile_asked(chosen, config), config, own, chosen)
     return Choices(
         asked=options,
         config=config,
@@ -257,6 +277,22 @@ def choose(options: Options) -> Choices:
         ),
         backend_values=backend_values,
     )
+
+
+def _profile_asked(chosen: Mapping[str, Value], config: Config) -> str:
+    """The name of the profile that was asked for, now or by a configuration."""
+    asked = chosen.get("profile") or config.values.get("profile")
+    return str(asked.value) if asked else "auto"
+
+
+def _typed(knob: Knob, text: str) -> Value:
+    """The value of `knob` that was typed. Raises SettingError."""
+    return Value(parse(knob, text), "the command line")
+
+
+def _is_limit(name: str) -> bool:
+    """Whether the setting `name` limits what is delivered of a ranking."""
+    return keys.of_backend(name) is None and _knob(name).key in _LIMITS
 
 
 def _knob(name: str) -> Knob:

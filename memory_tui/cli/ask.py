@@ -153,6 +153,7 @@ def _search(given: argparse.Namespace) -> int:
         explain=hasattr(given, "explain"),
         characters=getattr(given, "max_characters", 0),
         full=hasattr(given, "full"),
+        limits=plan.limits,
         terminal=as_text.terminal_here(),
     )
     if (written := _by_keeper(plan, asked)) is not None:
@@ -177,7 +178,7 @@ def _by_keeper(plan: Plan, asked: SearchCommand) -> Sequence[Written] | None:
         return None
     from memory_tui.mcp.keeper import KeeperClient
 
-    return KeeperClient(plan).search(asked)
+    return KeeperClient(plan.limited(())).search(asked)
 
 
 def _questions(lines: Iterator[str] | Sequence[str]) -> Iterator[StdinQuery]:

@@ -23,7 +23,6 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from memory_tui.core.errors import EditRefused
-from memory_tui.core.secret_finder import masked
 
 _SECONDS = 20.0
 _FORMAT = "%H%x00%at%x00%an%x00%s%x00"
@@ -54,6 +53,9 @@ class Commit(Struct, frozen=True):
     subject: str
 
     def __post_init__(self) -> None:
+        # Its patterns take ten milliseconds, which a first frame without commits need not wait for.
+        from memory_tui.core.secret_finder import masked
+
         force_setattr(self, "subject", masked(self.subject))
 
 

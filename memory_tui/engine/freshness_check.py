@@ -83,7 +83,8 @@ class FreshnessCheck:
         """Whether the provider that an index would be made with does not answer."""
         self._at = 0.0
         self._cost = 0.0
-        self._comparing = threading.Lock()
+        self.comparing = threading.Lock()
+        """Held while disk and index are compared: a search takes what a sync finds instead of scanning too."""
 
     @property
     def age(self) -> float:
@@ -141,8 +142,10 @@ class FreshnessCheck:
         """Compare before a search where that is cheap and was not just done; whether notes wait to be indexed."""
         if self._plan.once:
             return False
+        if self._cost > _CHEAP_SECONDS:
+            return False
         # Who comes while another compares takes what that finds: it is young.
-        with self._comparing:
+        with self.comparing:
             if self.age < _YOUNG_SECONDS or self._cost > _CHEAP_SECONDS:
                 return False
             return bool(self.compare(store).pending)

@@ -412,13 +412,14 @@ class Indexer:
         before = self.freshness_check.last
         if reason not in _NAMING:
             self._scanner.mark_changed(None)
-        try:
-            seen = self._scanner.scan(store)
-        except WorkspaceError:
-            # What can be searched no more is to be known, although nothing is done about it.
-            self._compare_only(store)
-            raise
-        fresh = self.freshness(store, seen)
+        with self.freshness_check.comparing:
+            try:
+                seen = self._scanner.scan(store)
+            except WorkspaceError:
+                # What can be searched no more is to be known, although nothing is done about it.
+                self._compare_only(store)
+                raise
+            fresh = self.freshness(store, seen)
         try:
             with locks.wait_for(store.path, self._stop):
                 self._report_others(store)

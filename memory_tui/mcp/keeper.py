@@ -158,7 +158,10 @@ class KeeperClient:
             return KeeperRefusal("malformed")
 
     def search(self, asked: SearchCommand) -> Sequence[Written] | None:
-        """What a command writes of `asked`; None where the keeper does not answer. Raises what the keeper raised."""
+        """What a command writes of `asked`; None where the keeper does not answer. Raises what the keeper raised.
+
+        What limits this answer alone is in `asked`, not in the plan.
+        """
         reply = self._send({"search": asked._asdict()}, COMMAND_PATIENCE, Stop())
         if isinstance(reply, KeeperRefusal):
             return None
@@ -241,7 +244,7 @@ def _written(memory: Engine, sent: object, stop: Stop) -> Mapping[str, Any] | Ke
     if not memory.indexer.is_current():
         return KeeperRefusal("behind")
     evidence = memory.queries.gather(asked.query, stop, asked.source)
-    trace = memory.queries.rank(evidence, memory.plan.settings)
+    trace = memory.queries.rank(evidence, memory.plan.limited(asked.limits).settings)
     written = [*searched(memory, asked, trace, evidence)]
     if trace.who is not None and trace.who.instead:
         return KeeperRefusal("unwell", "its provider failed")

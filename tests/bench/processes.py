@@ -174,8 +174,8 @@ def beside(keeper: Agent, arguments: list[str], environment: dict[str, str], que
     before, by_keeper, alone = keeper.watched.cpu(), list[Cost](), list[Cost]()
     for _ in range(5):
         by_keeper.append(cost_of_process(words, environment)[0])
-        # Another number of hits is another setting, which the keeper does not answer for.
-        alone.append(cost_of_process([*words, "-n", "5"], environment)[0])
+        # Another weight is another setting, which the keeper does not answer for.
+        alone.append(cost_of_process([*words, "--set", "query.hybrid.vectorWeight=0.41"], environment)[0])
     keeper.watched.settled()
     spent = (keeper.watched.cpu() - before) / len(by_keeper)
     base = numpy_import(environment)

@@ -27,6 +27,7 @@ from memory_tui.index.index_file import rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
+from memory_tui.workspace.scan import Scan
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
 
@@ -271,8 +272,9 @@ def test_a_command_beside_an_open_app_writes_all_the_same(engine: Engine, keeper
     assert engine.status().freshness.fresh == 12
 
 
-def test_questions_that_come_together_compare_disk_and_index_once(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("begins", ["search", "sync"])
+def test_who_comes_while_disk_and_index_are_compared_takes_what_that_finds(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, begins: str
 ) -> None:
     from memory_tui.engine import freshness_check
 
@@ -280,7 +282,7 @@ def test_questions_that_come_together_compare_disk_and_index_once(
     check = engine.indexer.freshness_check
     monkeypatch.setattr(freshness_check, "_YOUNG_SECONDS", LONG)
     monkeypatch.setattr(check, "_at", -2 * LONG)
-    inside, both, compared, compare, lock = threading.Event(), threading.Event(), [], check.compare, check._comparing
+    inside, both, compared, compare, lock = threading.Event(), threading.Event(), [], check.compare, check.comparing
 
     class Counted:
         """The lock, which tells that the second one waits."""
@@ -293,19 +295,20 @@ def test_questions_that_come_together_compare_disk_and_index_once(
         def __exit__(self, *_: object) -> None:
             lock.release()
 
-    def slow(store: Store) -> object:
+    def slow(store: Store, seen: Scan | None = None) -> object:
         compared.append(store)
         inside.set()
         assert both.wait(LONG)
-        return compare(store)
+        return compare(store, seen)
 
     monkeypatch.setattr(check, "compare", slow)
-    monkeypatch.setattr(check, "_comparing", Counted())
+    monkeypatch.setattr(check, "comparing", Counted())
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(engine.queries.search, "gardens")
+        first = pool.submit(engine.indexer.sync) if begins == "sync" else pool.submit(engine.queries.search, "gardens")
         assert inside.wait(LONG)
         second = pool.submit(engine.queries.search, "gardens")
-        assert first.result(LONG).unsearchable == second.result(LONG).unsearchable == ()
+        first.result(LONG)
+        assert second.result(LONG).unsearchable == ()
     assert len(compared) == 1
 
 

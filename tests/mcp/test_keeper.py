@@ -27,7 +27,7 @@ import pytest
 from memory_tui.cli.main import main
 from memory_tui.core import locks
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import Cancelled, QueryError
+from memory_tui.core.errors import Cancelled, MemoryTuiError, QueryError
 from memory_tui.core.events import Event, Noticed
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import keeper, keeper_socket
@@ -231,7 +231,16 @@ def test_a_search_of_the_command_line_writes_the_same_with_a_keeper_and_without(
 
     ways = (("--json",), ("--explain",), ("--source", "memory"), ("--source", "sessions"), ("--explain", "--json"))
     questions = [*((query, (), False) for query in SEARCHED), *((SEARCHED[0], words, False) for words in ways)]
-    questions += [("router", words, True) for words in ((), ("--full",))]
+    questions += [("router", words, True) for words in ((), ("--full",), ("-n", "2"))]
+    limits = (
+        ("-n", "3"),
+        ("--min-score", "0.9"),
+        ("--max-characters", "300"),
+        ("--set", "query.minScore=0.6", "-n", "1"),
+    )
+    questions += [
+        ("router number", (*words, *form), False) for words in limits for form in ((), ("--json",), ("--explain",))
+    ]
     monkeypatch.setattr(KeeperClient, "search", noted)
     by_keeper = [written(query, *words, screen=screen) for query, words, screen in questions]
     monkeypatch.setattr(KeeperClient, "search", lambda *_: None)
@@ -250,6 +259,16 @@ def test_a_search_that_the_keeper_cannot_answer_answers_by_itself(kept: Engine, 
     (workspace / "MEMORY.md").write_text("# Facts\n- Router: another one\n")
     assert client(workspace).search(asked) is None
     assert client(workspace).search(SearchCommand("router", terminal="wide")) is None  # type: ignore[arg-type]
+
+
+def test_the_keeper_takes_limits_of_an_answer_and_no_other_knob(kept: Engine, workspace: Path) -> None:
+    limited = client(workspace).search(SearchCommand("router", limits=(("query.maxResults", "1"),)))
+    assert limited is not None
+    for limits in ((("query.hybrid.vectorWeight", "0.1"),), (("query.maxResults", "many"),)):
+        with pytest.raises(MemoryTuiError):
+            client(workspace).search(SearchCommand("router", limits=limits))
+    for malformed in ("many", [["query.maxResults"]], [["query.maxResults", 1]]):
+        assert SearchCommand.from_dict({**SearchCommand("router")._asdict(), "limits": malformed}) is None
 
 
 def test_status_says_which_process_answers(kept: Engine, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

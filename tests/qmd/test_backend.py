@@ -464,7 +464,9 @@ def test_an_engine_that_stays_updates_after_notes_changed(ready: Bench) -> None:
     with ready.engine(**{"qmd.update.debounceMs": 1}) as engine:
         engine.start()
         until(lambda: sum(call[0] == "update" for call in ready.stub.calls) >= 2, "the update at the start")
-        until(lambda: len(engine.notes.files()) == 3 and engine.queries.search("Router").recalled, "the first index")
+        until(lambda: engine.indexer.last_sync is not None, "the first index")
+        assert len(engine.notes.files()) == 3
+        assert engine.queries.search("Router").recalled
         (ready.workspace / "memory" / "new.md").write_text("A zebra\n")
         until(lambda: bool((found := engine.backend.ask("zebra")) and found.hits), "QMD has the new note")
 
