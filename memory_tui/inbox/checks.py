@@ -73,6 +73,8 @@ _AHEAD = re.compile(
 _PAST = re.compile(
     r"^\W*$|\b(?:was|were|had|been|did|led|ran|went|got|kept|took|held|paid|used|\w{2,}ed)\b", re.IGNORECASE
 )
+_CLAUSE = 500
+"""The characters before a date in which its clause begins."""
 _TO_COME = re.compile(r"\b(?:be|must|should|shall|will|needs?|may|can|(?<!used )to)\b", re.IGNORECASE)
 """What stands before "until 2026-01-01" tells what was where it is nothing ("Until ...: it was") or a past tense."""
 _RELATIVE = re.compile(
@@ -80,7 +82,8 @@ _RELATIVE = re.compile(
     r"|this (?:week|month)|currently|right now|these days)\b|明天|下周|下个?月|目前|最近|明日|来週",
     re.IGNORECASE,
 )
-_LINK = re.compile(r"\]\(<?([^)>\s#]+\.md)[^)]*\)|\[\[([^\]|#]+)[^\]]*\]\]")
+_LINK = re.compile(r"\]\(<?([^()>\s#]{1,1000}\.md)[^()]{0,1000}\)|\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
+"""No part of it runs over the next beginning: a line of twenty thousand brackets would take hours."""
 _PATH = re.compile(r"`((?:~|/[\w.@-]+)/[\w.@/+-]*[\w+-])`")
 _OUTPUT = (
     (re.compile(r"\x1b\[[0-9;]*m"), "it holds colour codes of a terminal"),
@@ -100,7 +103,7 @@ _OUTPUT = (
     (re.compile(r"[A-Za-z0-9+/]{200,}={0,2}"), "it holds encoded data"),
     (re.compile(r"^\s*[\[{](?:\"[^\"]*\"|[^\"]){300,}[\]}]\s*$", re.DOTALL), "it is data, not words"),
     (
-        re.compile(r"(?:^(?:\$|>>>|\S+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
+        re.compile(r"(?:^(?:\$|>>>|[^\s@]+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
         "it is a session of a shell",
     ),
 )
@@ -122,7 +125,7 @@ def _ahead(text: str) -> dt.date | None:
     """Return the last day that `text` announces; None where it reports the past or names no day."""
     days = []
     for found in _AHEAD.finditer(text):
-        clause = re.split(r"[.;!?(\n]", text[: found.start()])[-1]
+        clause = re.split(r"[.;!?(\n]", text[max(0, found.start() - _CLAUSE) : found.start()])[-1]
         if found["end"] and _PAST.search(clause) and not _TO_COME.search(clause):
             continue
         named = found["day"] or found["planned"] or found["before"] or found["after"]

@@ -79,8 +79,10 @@ def digest(lines: str) -> str:
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
+_FIRST_MARK = re.compile(rf"(?<!\s){ITEM.pattern}")
+"""A list mark with the blanks before it. From the middle of those no search begins: many would take minutes."""
 _TIME = re.compile(r"^\W{0,3}\d{1,2}:\d{2}(?::\d{2})?\W{0,4}\s*")
-_SOURCE = re.compile(r"\s*\(from [^()\s]+\.md\)\s*$")
+_SOURCE = re.compile(r"(?<!\s)\s*\(from [^()\s]+\.md\)\s*$")
 _MARKS = re.compile(r"[*_`~#>\[\]]+")
 
 
@@ -133,7 +135,7 @@ def note_items(note: DatedNote) -> Iterator[NoteItem]:
 
 def plain(text: str) -> str:
     """Strip list mark, time of day, emphasis, source and line breaks from an item; lower case."""
-    said = ITEM.sub("", text, count=1)
+    said = _FIRST_MARK.sub("", text, count=1)
     said = _SOURCE.sub("", _TIME.sub("", _MARKS.sub("", said).strip()))
     return " ".join(said.lower().split())
 

@@ -20,7 +20,7 @@ MOST_IMPORTANT = 10
 
 _BLANK = r"[^\S\r\n\u2028\u2029]*"
 _MARKER = re.compile(rf"<!--{_BLANK}(?:trigger|importance|project){_BLANK}:[^\r\n\u2028\u2029]*?-->", re.IGNORECASE)
-_LINE_ENDS = re.compile(r"[ \t]+(?=[\r\n\u2028\u2029]|\Z)")
+_LINE_ENDS = re.compile(r"(?<![ \t])[ \t]+(?=[\r\n\u2028\u2029]|\Z)")
 _IMPORTANCE = re.compile(rf"<!--{_BLANK}importance{_BLANK}:(.*?)-->", re.IGNORECASE)
 _TRIGGER = re.compile(rf"<!--{_BLANK}trigger{_BLANK}:(.*?)-->", re.IGNORECASE)
 _PROJECT = re.compile(r"<!--\s*project\s*:", re.IGNORECASE)

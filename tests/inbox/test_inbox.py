@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -435,3 +436,14 @@ def test_the_command_lists_and_does(
     assert json.loads(run("--json", "--kind", "stale date")[1]) == []
     assert run("--id", stale["id"], "--do", "reopen")[0] == 0
     assert len(json.loads(run("--json", "--kind", "stale date")[1])) == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "times"),
+    [("[", 3000), ("](a.md", 800), ("@", 20_000), ("a" + " " * 30_000 + "b ", 2), ("by 2026-01-01 ", 8_000)],
+    ids=("brackets", "links", "signs", "blanks", "dates"),
+)
+def test_a_line_of_one_thing_again_and_again_is_examined_at_once(part: str, times: int) -> None:
+    began = time.process_time()
+    found(note(f"- so {part * times} end.\n\n{part * times}\n"))
+    assert time.process_time() - began < 3
