@@ -261,7 +261,10 @@ def test_a_search_that_the_keeper_cannot_answer_answers_by_itself(kept: Engine, 
     assert client(workspace).search(SearchCommand("router", terminal="wide")) is None  # type: ignore[arg-type]
 
 
-def test_the_keeper_takes_limits_of_an_answer_and_no_other_knob(kept: Engine, workspace: Path) -> None:
+def test_the_keeper_takes_limits_of_an_answer_and_no_other_knob(
+    kept: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "COMMAND_PATIENCE", Patience(LONG, LONG))
     limited = client(workspace).search(SearchCommand("router", limits=(("query.maxResults", "1"),)))
     assert limited is not None
     for limits in ((("query.hybrid.vectorWeight", "0.1"),), (("query.maxResults", "many"),)):
