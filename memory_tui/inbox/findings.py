@@ -60,7 +60,7 @@ class PromotedThere(InboxClaim, frozen=True):
     def sentence(self) -> str:
         """When, and what it counted."""
         said = f"OpenClaw promoted it{f' on {self.night}' if self.night else ''}"
-        return f"{said}{f': {self.counted}' if self.counted else '; it keeps no counts of it'}."
+        return f"{said}{f': {self.counted}' if self.counted else ', and wrote down no counts with it'}."
 
     @property
     def group(self) -> str:

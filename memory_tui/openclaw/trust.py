@@ -268,7 +268,7 @@ class Trust:
         row = _known(ledger, path)
         found = _trust(path, row, "" if before is None else text_hash(before))
         if found.state == "unrecorded":
-            return f"{path} is not recorded yet, so an edit changes nothing."
+            return f"OpenClaw has not recorded {path} yet, so writing it loses no trust."
         if found.state == "untrusted":
             return f"{path} stays {found.words}."
         if found.state == "unknown":

@@ -85,7 +85,7 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "zoomed": ("zoomed", f"No pane is enlarged; {key_of('zoom')} enlarges this one."),
         "proposal": ("proposal", "No provider needs your approval."),
         "approved": ("approved", "You approved no provider, so there is no approval to withdraw."),
-        "shrink": ("shrink", "No notes vanished at once, so there is nothing to forget."),
+        "shrink": ("shrink", "No notes vanished, so the index holds none to forget."),
     }
 )
 """What has to hold: a flag of the context, which must be off after "not ", and the sentence where it is otherwise."""

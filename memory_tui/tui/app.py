@@ -155,7 +155,7 @@ class MemoryApp(GlobalActions):
         (20, "-short"),
         (30, "-tall"),
     ]
-    ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "#top, KeyHints, WhichKey"
+    ALLOW_IN_MAXIMIZED_VIEW: ClassVar[str] = "#top, #below, WhichKey"
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = MEANINGS["commands"].keys[-1]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App
+from textual.widgets import Input, TextArea
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
@@ -229,8 +230,11 @@ class GlobalActions(App[int]):
         """Go to the query box."""
 
         def focus() -> None:
-            for box in self.screen.query("#query"):
-                box.focus()
+            for box in self.screen.query("#query").results(Input):
+                if not box.has_focus:
+                    box.focus()
+                    # What is typed is another question; any other key keeps this one.
+                    box.action_select_all()
 
         self._go_to("search", focus)
 
@@ -463,7 +467,8 @@ class GlobalActions(App[int]):
 
     def action_help_quit(self) -> None:
         """What ctrl+c says when nothing is selected."""
-        self.show_message(f"ctrl+c copies what the mouse selected; {key_of('leave')} quits.")
+        typing = isinstance(self.focused, Input | TextArea)
+        self.show_message(f"ctrl+c copies what is selected; {key_of('quit' if typing else 'leave')} quits.")
 
     def _back(self) -> bool:
         if self.screen.maximized is not None:

@@ -88,7 +88,7 @@ _MEANINGS: dict[str, Meaning] = {
     "scroll down": Meaning(("J",), "scroll the other pane"),
     "scroll up": Meaning(("K",), "scroll the other pane back"),
     "find": Meaning(("f",), "find in this pane: fewer rows, or a place in a text"),
-    "next match": Meaning(("n",), "next match"),
+    "next match": Meaning(("n",), "next match; in the calendar the day with the most"),
     "previous match": Meaning(("N",), "previous match"),
     "one before": Meaning(("[",), "one before: day, stage, month"),
     "one after": Meaning(("]",), "one after: day, stage, month"),

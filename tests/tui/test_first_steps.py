@@ -53,6 +53,11 @@ def test_the_steps_lead_through_the_app_and_end(tmp_path: Path) -> None:
             matches_screen(app, "first_steps")
         pane = app.screen.query_one(StepsPane)
         assert pane.region.bottom == app.screen.query_one(KeyHints).region.y, "above the keys, over no pane"
+        app.show_message("A sentence of so many words that it needs two lines. " * 2)
+        await settled(pilot)
+        hints = app.screen.query_one(KeyHints).region
+        assert hints.height == 2
+        assert pane.region.bottom == hints.y, "a sentence of two lines is seen whole"
         await ask(pilot, "router")
         assert "Step 2 of 5" in text_of(app)
         await press(pilot, "w")

@@ -120,8 +120,22 @@ def test_what_is_typed_after_enter_is_no_part_of_the_question(app: MemoryApp) ->
         assert isinstance(app.screen, IndexView)
         assert box(app).value == QUESTION
         await burst(pilot, "slash", "x", "enter", "q", "1")
-        assert box(app).value == f"{QUESTION}x"
+        assert box(app).value == "x"
         assert isinstance(app.screen, BrowseView)
+
+    drive(app, steps)
+
+
+def test_the_key_that_asks_selects_the_question_before(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await burst(pilot, "slash", "slash")
+        assert box(app).value == QUESTION
+        assert box(app).selected_text == QUESTION
+        await burst(pilot, "end", "s")
+        assert box(app).value == f"{QUESTION}s", "a key that moves keeps it"
+        await burst(pilot, "enter", "slash", "n", "a", "s")
+        assert box(app).value == "nas", "letters are another question"
 
     drive(app, steps)
 
@@ -143,7 +157,7 @@ def test_keys_that_wait_for_a_slow_engine_are_not_lost(app: MemoryApp, monkeypat
         await strike(pilot, "slash", "s", "enter", "t", "j", "j", *["l"] * 8, "escape", "3")
         assert isinstance(app.screen, IndexView)
         assert knob(app) == pytest.approx(start + 0.4)
-        assert box(app).value == f"{QUESTION}s"
+        assert box(app).value == "s"
         gate.set()
         await settled(pilot)
         assert knob(app) == pytest.approx(start + 0.4)

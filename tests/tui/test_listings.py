@@ -198,6 +198,6 @@ def test_indexing_can_be_held_and_what_that_means_is_said(workspace: Path) -> No
         log = app.screen.query_one(EventLog)
         await until(lambda: [line[1] for line in log._lines].count("indexing") == 2)
         await press(pilot, "enter")
-        assert "nothing to forget" in said(app)
+        assert "none to forget" in said(app)
 
     drive(app, steps, LARGE)

@@ -105,6 +105,34 @@ def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) ->
     drive(make_app(workspace), steps)
 
 
+def test_the_calendar_names_the_day_with_the_most_and_goes_there(workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        assert isinstance(app, MemoryApp)
+        await press(pilot, "5", "z", "l")
+        calendar = app.screen.query_one(Calendar)
+        await until(lambda: calendar.found is not None)
+        while calendar.counted != "written":
+            await press(pilot, "z", "l")
+        found = calendar.found
+        assert found is not None
+        sizes = {day: sum(note.size for note in notes) for day, notes in found.days.items() if day <= found.today}
+        ranked = sorted(sizes, key=lambda day: (-sizes[day], -day.toordinal()))
+        most = f"{ranked[0]:%a} {ranked[0].day} {ranked[0]:%b %Y}"
+        assert f"most: {most}, {sizes[ranked[0]] / 1000:.1f} KB" in text_of(app)
+        await press(pilot, "n")
+        assert calendar.day == ranked[0]
+        assert f"▌ {most}   {sizes[ranked[0]] / 1000:.1f} KB" in text_of(app)
+        await press(pilot, "n")
+        assert calendar.day == ranked[1]
+        await press(pilot, "N", "N")
+        assert calendar.day == ranked[0]
+        await press(pilot, "n", "j", "n")
+        assert calendar.day == ranked[0], "after another step it begins anew"
+
+    drive(make_app(workspace), steps, SMALL)
+
+
 def test_both_pictures_at_every_size(workspace: Path) -> None:
     async def steps(pilot: Pilot[int]) -> None:
         app = pilot.app

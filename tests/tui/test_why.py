@@ -184,6 +184,21 @@ async def scroll_to(pilot: Pilot[int], words: str) -> None:
     assert words in text_of(pilot.app), text_of(pilot.app)
 
 
+@pytest.mark.parametrize("size", [(60, 20), SMALL, LARGE], ids=["60x20", "80x24", "120x36"])
+def test_why_a_hit_is_recalled_begins_with_its_sum(app: MemoryApp, size: tuple[int, int]) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "w")
+        pane = app.screen.query_one(WhyPane)
+        assert pane.has_focus
+        assert pane.scroll_offset.y == 0
+        assert "cosine" in text_of(app)
+        await press(pilot, *["j"] * pane.count())
+        assert pane.key is not None, "the changes are below it"
+
+    drive(app, steps, size)
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 def test_what_would_change_a_verdict_is_in_the_pane(app: MemoryApp, size: tuple[int, int]) -> None:
     async def steps(pilot: Pilot[int]) -> None:

@@ -17,10 +17,11 @@ from textual.widgets import Input
 from memory_tui.core.formatting import plural
 from memory_tui.inbox.checks import CHECKS
 from memory_tui.render.hit_text import ADDED, FADED, TEXT, VECTOR
+from memory_tui.tui.action import Action
 from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.draw import wrapped
-from memory_tui.tui.key_meanings import MEANINGS, bound, key_of
-from memory_tui.tui.keymap import PLACES
+from memory_tui.tui.key_meanings import MEANINGS, bound, key_of, shown
+from memory_tui.tui.keymap import PLACES, keys_at
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
 from memory_tui.tui.views.index.openclaw_index import MEANINGS as STATES_COMPARED
 from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
@@ -155,11 +156,11 @@ def written(places: Sequence[str], width: int) -> Iterator[Content]:
             yield from (Content(line.rstrip()) for line in wrapped(WORDS_OF[place], width))
             yield Content("")
     for place in places:
-        actions = [action for action in ACTIONS if action.where == place and action.keys]
+        actions = [action for action in ACTIONS if action.where == place and _keys(action)]
         if actions:
             yield Content.styled(PLACES[place], "bold $key")
         for action in actions:
-            yield from _entry(action.shown_keys, action.help, width)
+            yield from _entry(_keys(action), action.help, width)
         if actions:
             yield Content("")
     for place in places:
@@ -170,16 +171,21 @@ def written(places: Sequence[str], width: int) -> Iterator[Content]:
             yield Content("")
 
 
+def _keys(action: Action) -> str:
+    """The keys of `action` where it is done, as people write them."""
+    return " ".join(map(shown, keys_at(action)))
+
+
 def matching(letters: str, width: int) -> Iterator[Content]:
     """The keys of every view that hold each word of `letters`, in their help, meaning or place."""
     wanted = letters.lower().split()
     for action in ACTIONS:
-        if not action.keys:
+        if not _keys(action):
             continue
         place = PLACES[action.where]
-        held = f"{action.shown_keys} {action.help} {MEANINGS[action.meaning].words} {place}".lower()
+        held = f"{_keys(action)} {action.help} {MEANINGS[action.meaning].words} {place}".lower()
         if all(word in held for word in wanted):
-            yield from _entry(action.shown_keys, f"{action.help}  [{place}]", width)
+            yield from _entry(_keys(action), f"{action.help}  [{place}]", width)
 
 
 class Words(Widget):

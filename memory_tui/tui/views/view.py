@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from msgspec.structs import replace
 from textual import events, on
 from textual.app import App, ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
@@ -179,8 +179,9 @@ class View(Screen[None]):
             yield TabLine()
             yield TruthBar(self.home.workspace_name)
         yield from self.compose_view()
-        yield KeyHints()
-        yield StepsPane()
+        with Vertical(id="below"):
+            yield StepsPane()
+            yield KeyHints()
         yield WhichKey()
         yield TooSmall()
 

@@ -44,6 +44,9 @@ class Calendar(Widget, can_focus=True):
     class Moved(Message):
         """The cursor stands on another day, or what is known of its month is new."""
 
+    class Uncounted(Message):
+        """No day has any of what is counted."""
+
     class Empty(Message):
         """No note stands on the day under the cursor."""
 
@@ -52,6 +55,8 @@ class Calendar(Widget, can_focus=True):
         self.found: MemoryMap | None = None
         self.counted: Layer = "recalled"
         self.day: dt.date | None = None
+        self._place = -1
+        """Where the cursor stands among the days that count most; -1 once it went elsewhere."""
 
     def show(self, found: MemoryMap, layer: Layer) -> None:
         """Show `layer` of what was found; the cursor begins at the newest day that counts, else the newest note.
@@ -76,9 +81,14 @@ class Calendar(Widget, can_focus=True):
         self.post_message(self.Moved())
 
     def on_resize(self) -> None:
-        """Say how many weeks there is room for."""
-        if self.found is not None:
-            self.border_title = f"{self.counted.capitalize()}, {weeks_in(self.size.width)[0]} weeks"
+        """Say how many weeks there is room for, and on which day most was counted."""
+        if self.found is None:
+            return
+        title = f"{self.counted.capitalize()}, {weeks_in(self.size.width)[0]} weeks"
+        most = self.found.most(self.counted)
+        if most and (counted := self._counted(most[0])):
+            title += f"   most: {_named(most[0])}, {counted}"
+        self.border_title = title
 
     def render(self) -> Content:
         """Months, weekdays, the legend, and the day under the cursor in words."""
@@ -97,23 +107,28 @@ class Calendar(Widget, can_focus=True):
         if found is None:
             return ""
         notes = found.days.get(day, ())
-        name = f"{day:%a} {day.day} {day:%b %Y}"
         if not notes:
-            return f"{name}   no note"
-        recalls = sum(found.activity.count(note.path) for note in notes)
-        size = sum(note.size for note in notes)
+            return f"{_named(day)}   no note"
         more = f" and {plural(len(notes) - 1, 'more note')}" if len(notes) > 1 else ""
         subject = one_line(notes[0].title, 40) or safe(notes[0].path.removeprefix("memory/"))
-        place = found.best_hit(day) if self.counted == HITS else None
-        counted = f"{ordinal(place)} hit" if place else plural(recalls, "recall")
-        told = [name, counted, subject + more]
-        if found.findings is not None:
-            told.append(plural(sum(found.findings.get(note.path, 0) for note in notes), "finding"))
-        told += [age_words((found.today - day).days), f"{size / 1000:.1f} KB"]
+        known: list[Layer] = ["recalled", *(["findings"] if found.findings is not None else []), "written"]
+        recalls, *others = [_amount(found, layer, day) for layer in known]
+        counted = self._counted(day) or recalls
+        told = [_named(day), counted, subject + more, age_words((found.today - day).days)]
+        told += [words for words in (recalls, *others) if words != counted]
         # What has no room is left out whole; the day, its recalls and its subject stay.
         while len(told) > 3 and cell_len("   ".join(told)) > self.size.width - len(" ▌ "):
             told.pop()
         return "   ".join(told)
+
+    def _counted(self, day: dt.date) -> str:
+        """What the layer counts on `day`, in words; empty where it counts nothing."""
+        if self.found is None:
+            return ""
+        place = self.found.best_hit(day) if self.counted == HITS else None
+        if place:
+            return f"{ordinal(place)} hit"
+        return _amount(self.found, self.counted, day)
 
     # --- going about ---------------------------------------------------------------------------------------------
 
@@ -127,6 +142,7 @@ class Calendar(Widget, can_focus=True):
         return min(today, self.day + dt.timedelta(7 * weeks // 2))
 
     def _go(self, day: dt.date) -> None:
+        self._place = -1
         if self.found is not None:
             self.day = min(day, self.found.today)
             self.refresh()
@@ -173,6 +189,23 @@ class Calendar(Widget, can_focus=True):
         """The month after, on the nearest day with a note."""
         self._month(1)
 
+    def do_most(self) -> None:
+        """The day that counts most, then the next most."""
+        self._to_most(self._place + 1)
+
+    def do_before_most(self) -> None:
+        """Back towards the day that counts most."""
+        self._to_most(self._place - 1)
+
+    def _to_most(self, place: int) -> None:
+        most = self.found.most(self.counted) if self.found is not None else []
+        if most:
+            place = min(max(0, place), len(most) - 1)
+            self._go(most[place])
+            self._place = place
+        else:
+            self.post_message(self.Uncounted())
+
     def _month(self, direction: int) -> None:
         if self.day is not None:
             year, month = divmod(self.day.year * 12 + self.day.month - 1 + direction, 12)
@@ -198,3 +231,21 @@ class Calendar(Widget, can_focus=True):
         self._go(day)
         if opens:
             self.do_open()
+
+
+def _named(day: dt.date) -> str:
+    return f"{day:%a} {day.day} {day:%b %Y}"
+
+
+def _amount(found: MemoryMap, layer: Layer, day: dt.date) -> str:
+    """How much `layer` counts on `day`, in words; empty where it says yes or no alone."""
+    value = found.value(layer, day) or 0
+    match layer:
+        case "recalled":
+            return plural(int(value), "recall")
+        case "written":
+            return f"{value / 1000:.1f} KB"
+        case "findings":
+            return plural(int(value), "finding")
+        case _:
+            return ""

@@ -88,6 +88,13 @@ class MemoryMap(Struct, frozen=True):
             case _:
                 return float(not any(self.activity.count(note.path) for note in notes))
 
+    def most(self, layer: Layer) -> list[dt.date]:
+        """The days of which `layer` counts something, the most first; of equal ones the latest."""
+        amounts = {day: self.value(layer, day) or 0 for day in self.days if day <= self.today}
+        if layer == HITS:
+            amounts = {day: 1 / (self.best_hit(day) or 1) for day, amount in amounts.items() if amount}
+        return sorted(filter(amounts.get, amounts), key=lambda day: (-amounts[day], -day.toordinal()))
+
     def shade(self, layer: Layer, day: dt.date) -> str:
         """The sign of a day: a dot without a note, else darker the more there is."""
         value = self.value(layer, day)

@@ -204,7 +204,7 @@ class Plane(Widget, can_focus=True):
             (f" {FOCUS} {place}{recalled}", "bold"),
             (f"   group: {group or 'no common words'}", ""),
             (SIMILAR + "   ".join(near), ""),
-            (f"   This plane keeps {found.share:.0%} of the spread of the vectors.", "$quiet"),
+            (f"   Two axes show {found.share:.0%} of how chunks differ; the rest is not seen here.", "$quiet"),
         ]
 
     def _place(self, found: Landscape, at: int, room: int = LONG_PATH, *, lines: bool = True) -> str:

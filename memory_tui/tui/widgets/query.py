@@ -100,8 +100,8 @@ class QueryInput(Box):
         self._back = 0
 
     async def _on_key(self, event: events.Key) -> None:
-        # A slash into the empty box is the key that asks, pressed again: no question begins with it.
-        if event.character == "/" and not self.value:
+        # A slash where a question begins is the key that asks, pressed again: no question begins with it.
+        if event.character == "/" and self.value in ("", self.selected_text):
             event.stop()
             event.prevent_default()
             return

@@ -12,6 +12,7 @@ from textual.message import Message
 
 from memory_tui.core.sanitize import safe
 from memory_tui.explain import change_wording, wording
+from memory_tui.search.trace import Recalled
 from memory_tui.tui.draw import Piece, fit_path, wrap
 from memory_tui.tui.home import home_of
 from memory_tui.tui.key_meanings import key_of
@@ -62,13 +63,19 @@ class WhyPane(RowList):
 
     def show(self, subject: Subject | None, said: str = EMPTY) -> None:
         """Explain `subject`; without one `said` stands there."""
-        before = self.subject.key if self.subject else ""
+        before, top = self.subject.key if self.subject else "", self.scroll_offset.y
         self.subject, self._said = subject, said
         same = subject is not None and subject.key == before
         self._least = len(self._rows) if same and subject is not None and subject.working else 0
         self.rows_changed(self.key if same else None)
-        if not same:
-            self.scroll_home(animate=False, immediate=True, force=True)
+        if not same or self._sum_first:
+            self.scroll_to(y=top if same else 0, animate=False, immediate=True, force=True)
+
+    @property
+    def _sum_first(self) -> bool:
+        """Whether the sum is what is looked for: of a hit. Of what is not recalled it is what would change that."""
+        subject = self.subject
+        return subject is not None and subject.candidate is not None and isinstance(subject.candidate.verdict, Recalled)
 
     def rows_changed(self, keep: Hashable = None) -> None:
         """The cursor stays on its change; without focus there is none."""
@@ -204,20 +211,24 @@ class WhyPane(RowList):
         key = self.key
         self._measure()
         rows = range(self.count()) if key is not None else range(0)
-        self.set_reactive(RowList.cursor, next((row for row in rows if self.key_of(row) == key), -1))
+        found = next((row for row in rows if self.key_of(row) == key), -1)
+        self.set_reactive(RowList.cursor, -1 if self._sum_first and found >= self.size.height else found)
         self.show_cursor()
         self._reveal()
 
     def stand(self) -> None:
-        """Put the cursor on the nearest change."""
+        """Put the cursor on the nearest change, unless the sum would have to go for it."""
         first = next((row for row in range(self.count()) if self.key_of(row) is not None), -1)
-        if self.cursor < 0 <= first:
+        hides_sum = self._sum_first and first >= self.size.height
+        if self.cursor < 0 <= first and not hides_sum:
             self.cursor = first
             self._reveal()
 
     def _reveal(self) -> None:
-        """Where there is no room for the sum and the changes, show the changes: whoever comes here wants them."""
-        if FEW <= self.size.height < HIGH and self.cursor >= 0:
+        """Where there is no room for the sum and the changes, show what is looked for."""
+        if self._sum_first:
+            self.scroll_home(animate=False, immediate=True, force=True)
+        elif FEW <= self.size.height < HIGH and self.cursor >= 0:
             self.scroll_to(y=max(0, self.cursor - ABOVE), animate=False, immediate=True, force=True)
         elif self.size.height >= HIGH and self.cursor < self.size.height - ABOVE:
             self.scroll_home(animate=False, immediate=True, force=True)

@@ -71,7 +71,7 @@ class RecallsView(View):
         if not self._letters:
             everyone = plural(len(log.entries), "recall")
             in_vain = f"{empty:,} of {everyone} got nothing: {key_of('find')} {NOTHING} shows them."
-            written = text(in_vain if empty else f"{everyone}, none in vain.", width, "muted")
+            written = text(in_vain if empty else f"{everyone}; each got an answer.", width, "muted")
         for entry in self._shown(log):
             got, style = _got(entry)
             room, who = (26, 16) if width >= 100 else (12 if width >= 72 else 8, 11)

@@ -349,6 +349,10 @@ class MapView(View):
             f"No note has this day in its name. {key_of('one before')} and {key_of('one after')} go by months."
         )
 
+    @on(Calendar.Uncounted)
+    def _none_counted(self) -> None:
+        self.show_message(f"No day has any: {LAYERS[self._layer]}. {key_of('show layer')} counts something else.")
+
     @on(Plane.Opened)
     def _read_chunk(self, event: Plane.Opened) -> None:
         path, first, last = event.place

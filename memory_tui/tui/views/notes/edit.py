@@ -112,7 +112,7 @@ class Impact(Vertical):
 
     def __init__(self, asked: str) -> None:
         super().__init__(id="impact")
-        self.question = QuestionInput(placeholder=f"a query to watch while you write ({key_of('watch')})", id="watched")
+        self.question = QuestionInput(placeholder=f"type a query to follow its hits ({key_of('watch')})", id="watched")
         self.question.value = asked
 
     def compose(self) -> ComposeResult:
@@ -449,7 +449,8 @@ class EditView(View):
 
         Confirm(
             "Leave without saving?",
-            f"Your text is not in {one_line(self._path)} yet. Press {key_of('save')} to save it.",
+            f"Your text is not in {one_line(self._path)} yet. {key_of('back')} goes back to it; "
+            f"{key_of('save')} there saves it.",
             "Throw it away",
         ).ask(self.app, answered)
         return True

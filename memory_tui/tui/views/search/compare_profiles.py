@@ -216,8 +216,10 @@ class SideBySideView(View):
         if self._waiting:
             return text(f"{name}: {self._waiting}", width, "muted")
         if engine is None or engine.plan.sibling is None:
-            return text(f"{name} cuts notes otherwise: memory-tui --profile {name}", width, "muted")
-        row = text(f"{name} cuts notes otherwise: enter here makes its own index", width, "strong")
+            return text(
+                f"{name} cuts notes into other chunks: memory-tui --profile {name} makes its index", width, "muted"
+            )
+        row = text(f"{name} cuts notes into other chunks: enter here makes its index", width, "strong")
         return [(pieces, _MAKE) for pieces, _ in row]
 
     def _row(self, number: int, pair: Pair, cell: int, width: int) -> Line:

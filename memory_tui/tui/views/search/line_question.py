@@ -80,8 +80,8 @@ class LineQuestion(Part):
             self._then(*next(iter(names.values())))
         else:
             self.view.show_message(
-                f"No indexed line holds all words of “{one_line(words, 40)}”. {key_of('ask')} asks for like ones; in a "
-                f"note, {key_of('why')} is for the line under the cursor."
+                f"No indexed line holds all words of “{one_line(words, 40)}”. {key_of('ask')} searches for it; in a "
+                f"note, {key_of('why')} explains the line under the cursor."
             )
 
 

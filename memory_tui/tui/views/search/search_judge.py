@@ -298,9 +298,9 @@ TAKEN_BACK, UNKNOWN = -1, -2
 """Answers beside grades: no mark any more, and the notes do not answer this question at all."""
 
 CHOICES: tuple[tuple[str, str, int], ...] = (
-    ("y", "answers (2)", 2),
-    ("1", "helps", 1),
-    ("n", "wrong (0)", 0),
+    ("y", "answers it", 2),
+    ("1", "helps a little", 1),
+    ("n", "wrong", 0),
     ("-", "take back", TAKEN_BACK),
     ("x", "the notes do not know", UNKNOWN),
 )
