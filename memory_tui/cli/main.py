@@ -275,6 +275,8 @@ GLOBAL: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = (
     (("--json",), {"action": "store_true", "help": "print JSON"}),
 )
 _FLAGS = {"--read-only", "--claude-code", "--codex", "--json", "--version", "--help", "-h"}
+_BEFORE = sorted({"--query", *_FLAGS, *(name for names, _ in GLOBAL for name in names)})
+"""The options that may stand before a command, or without one."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -330,6 +332,7 @@ def _with_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
         if skip:
             skip = False
         elif word.startswith("-") and word != "-":
+            _unknown_option(word)
             skip = word not in _FLAGS and "=" not in word
         elif word in COMMANDS:
             return word, list(arguments)
@@ -339,6 +342,20 @@ def _with_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
     if {"--version", "--help", "-h"} & set(arguments):
         return "", list(arguments)
     return "open", ["open", *arguments]
+
+
+def _unknown_option(word: str) -> None:
+    """Raises SettingError for what is no option, nor the beginning of one, before a command."""
+    import difflib
+
+    name = word.partition("=")[0]
+    if any(known.startswith(name) for known in _BEFORE):
+        return
+    near = difflib.get_close_matches(name, _BEFORE, n=1, cutoff=0.7)
+    raise SettingError(
+        f"There is no option {name} that stands before a command.",
+        f"Did you mean {near[0]}?" if near else "Options of a command follow it; memory-tui --help lists the others.",
+    )
 
 
 def _mistyped(word: str, commands: Iterable[str]) -> None:

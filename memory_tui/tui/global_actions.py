@@ -53,6 +53,7 @@ class GlobalActions(App[int]):
     first_steps: FirstSteps | None = None
     """Where somebody new stands; None where nobody is led."""
     shares: dict[str, float]
+    suggestions: tuple[str, ...]
     typed: dict[tuple[str, str], str]
     _warmed: Engine | None = None
     """The engine that is ready for a first question, or is being made so."""
@@ -167,7 +168,8 @@ class GlobalActions(App[int]):
         """Write down the part of the width that a pane was given, by the name of its share."""
         from memory_tui.tui.widgets.panes import SCOPE, SHARES
 
-        if self.engine is not None and self.engine.plan.read_only:
+        # The sample workspace leaves nothing behind for others; it alone suggests questions.
+        if self.suggestions or (self.engine is not None and self.engine.plan.read_only):
             return
         share = round(self.shares[place], 4)
         await self.jobs.write(lambda _: SHARES.of(SCOPE).put(place, share))

@@ -36,6 +36,8 @@ OF_RECALL = re.compile(
 )
 FEWEST_WORDS = 4
 LABELS = {
+    "{} cuts notes into other chunks: enter here makes its index",
+    "{} cuts notes into other chunks: memory-tui --profile {} makes its index",
     "Recall against noise on the held-out queries, with these knobs:",
     "QMD's own score, not comparable",
     "  QMD gave no answer: {} {}",

@@ -250,6 +250,9 @@ def test_it_asks_again_on_a_later_day(key: str, day: str, app: MemoryApp) -> Non
         assert "junk" not in queue(app), "undo of the way back puts it off again"
         await press(pilot, "u")
         assert "junk" in queue(app)
+        found = app.screen.query_one(Suggestions).suggestion
+        assert found is not None
+        assert found.kind == "junk", "the cursor stands on what came back"
 
     drive(app, steps)
 

@@ -102,3 +102,17 @@ def test_a_state_that_makes_no_sense_moves_nothing(tmp_path: Path, monkeypatch: 
     for key, value in (("browse", 7), ("index", "wide"), ("search", 0.4), ("inbox", None)):
         SHARES.of(SCOPE).put(key, value)
     assert read_shares() == {"search": 0.4}
+
+
+def test_the_demo_leaves_no_place_of_a_divider_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    app = make_app(sample(tmp_path))
+    app.suggestions = ("what was asked for the demo",)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        start = _width(pilot)
+        await press(pilot, ">")
+        assert _width(pilot) == start + STEP
+
+    drive(app, steps)
+    assert read_shares() == {}

@@ -251,6 +251,9 @@ class InboxView(View):
         self.queue.marks.drop()
         self._found = replace(self._found, hidden=hidden)
         self.show()
+        restored = next((one.id for one, end in until.items() if not end), None)
+        if restored is not None and (row := self.queue.row_of(restored)) is not None:
+            self.queue.cursor = row
 
     def _marking(self) -> RowList:
         """The queue, from the proposal too."""
