@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DAY_SECONDS = 86_400.0
 _MOST_DAYS = 36_500
 _ACTIONS = (
-    *("merge", "delete", "demote", "trash-note", "rename", "archive-note", "restore", "move-back", "edit"),
+    *("merge", "delete", "demote", "trash-note", "rename", "archive-note", "restore", "move-back", "convert", "edit"),
     *("keep", "snooze", "reopen"),
 )
 

@@ -6,6 +6,7 @@ one, as everywhere in this program.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Sequence
 
@@ -140,7 +141,7 @@ class Lines(Struct, frozen=True):
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise EditRefused(
                 f"{path} is UTF-16, which is shown but not edited line by line.",
-                "Save it as UTF-8, or move and delete it as a whole.",
+                "The inbox writes it as UTF-8; it can be moved and deleted as a whole.",
             )
         text = data.decode("utf-8", "surrogateescape")
         bom = text.startswith(BOM)
@@ -230,6 +231,35 @@ def shown(data: bytes | None, path: str = "The note") -> str:
     """A note as an editor shows it: no byte order mark, LF at every line end, U+FFFD for what cannot be shown."""
     lines = Lines.of(data, path)
     return _ODD.sub("\ufffd", "".join(bare(line) + "\n"[: len(end_of(line))] for line in lines.lines))
+
+
+_WESTERN = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
+"""What Windows-1252 makes of each byte that is not UTF-8; of five that it does not know, what Latin-1 does."""
+
+
+def to_utf8(path: str, data: bytes | None) -> Change:
+    """Write a note as UTF-8. What is UTF-8 in it stays; other bytes are read as UTF-16 or as Windows-1252.
+
+    Raises EditRefused where that cannot be, or nothing would change.
+    """
+    data = data or b""
+    try:
+        if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+            text = data.decode("utf-32")
+        elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            text = data.decode("utf-16")
+        elif data.count(0) * 4 > len(data):
+            # Of most letters in these alphabets the greater byte is 0; in big endian it comes first.
+            text = data.decode("utf-16-be" if data[::2].count(0) > data[1::2].count(0) else "utf-16-le")
+        else:
+            text = data.decode("utf-8", "surrogateescape").translate(_WESTERN)
+    except UnicodeDecodeError as error:
+        raise EditRefused(
+            f"{path} cannot be read as UTF-16: {error.reason}.", "Save it as UTF-8 in an editor."
+        ) from error
+    if (after := text.encode()) == data:
+        raise EditRefused(f"{path} is UTF-8 already.", "Run the checks again.")
+    return Change("convert", f"Write {path} as UTF-8", (FileChange(path, data, after),))
 
 
 def edited(data: bytes | None, text: str, path: str = "The note") -> bytes:

@@ -128,10 +128,11 @@ def _notes(roots: Roots) -> Iterator[DatedNote]:
         if found.source != "memory":
             continue
         try:
-            yield DatedNote(found.path, notes.read(found).text, shown_day(found.path))
+            read = notes.read(found)
         except Unreadable:
             # The list of files says so; there is nothing to suggest about what nobody can read.
             continue
+        yield DatedNote(read.path, read.text, shown_day(read.path), read.replaced)
 
 
 def _recalled(plan: Plan) -> frozenset[str] | None:

@@ -30,6 +30,7 @@ from memory_tui.inbox.findings import (
     LinesLost,
     NeverDelivered,
     NotTrusted,
+    NotUtf8,
     Outdated,
     PathGone,
     PromotedThere,
@@ -42,6 +43,7 @@ from memory_tui.inbox.findings import (
 )
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.annotations import flaws
+from memory_tui.workspace.notes import looks_utf16
 
 if TYPE_CHECKING:
     import numpy as np
@@ -304,6 +306,20 @@ def _bad_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
             yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), fault[0], check.actions, "", None, fault[1])
 
 
+def _encodings(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+    for note in run.inputs.notes:
+        utf16 = "\0" in note.text and looks_utf16(note.text)
+        if utf16 or note.replaced:
+            # With the text, because a note that was kept as it is may be written in this way again.
+            yield Suggestion(
+                check.kind,
+                Passage(note.path, 1, 1, masked(note.text.split("\n")[0])),
+                NotUtf8(note.replaced, utf16),
+                check.actions,
+                digest(note.text),
+            )
+
+
 def _exact_duplicates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     from memory_tui.inbox.duplicates import same
 
@@ -430,7 +446,8 @@ def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes if run.inputs.annotated else ():
         lines = note.text.split("\n")
-        for flaw in flaws(note.text, note.path):
+        # One line may repeat one flaw thousands of times.
+        for flaw in dict.fromkeys(flaws(note.text, note.path)):
             line = lines[flaw.line - 1]
             place = Passage(note.path, flaw.line, flaw.line, masked(line))
             yield Suggestion(check.kind, place, AnnotationIdle(flaw.reason), check.actions, digest(line + flaw.reason))
@@ -444,6 +461,7 @@ _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", "danger", ("delete", *_LATER), _secrets),
     InboxCheck("lost", "lost lines to another program", "danger", ("restore", *_LATER), _lost),
+    InboxCheck("encoding", "not UTF-8, so words are not found", "warning", ("convert", *_LATER), _encodings),
     InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted),
     InboxCheck("promotion", "promoted by OpenClaw", "hint", _PROMOTION, _promoted),
     InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),

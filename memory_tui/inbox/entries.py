@@ -27,6 +27,7 @@ Action = Literal[
     "archive note",
     "restore",
     "move back",
+    "convert",
     "edit",
     "keep",
     "snooze",
@@ -87,11 +88,15 @@ _MARKS = re.compile(r"[*_`~#>\[\]]+")
 
 
 class DatedNote(Struct, frozen=True):
-    """A note to check: its path, its text, the day in its name (None for a note without one)."""
+    """A note to check: its path, its text, the day in its name (None for a note without one).
+
+    `replaced` counts the U+FFFD in the text that stand for bytes which are not UTF-8.
+    """
 
     path: str
     text: str
     day: dt.date | None
+    replaced: int = 0
 
 
 class NoteItem(Struct, frozen=True):

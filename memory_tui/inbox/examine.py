@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.core.errors import Cancelled, EditRefused
 from memory_tui.core.formatting import plural
-from memory_tui.curate.changes import Change, FileChange, Lines, end_of, sections
+from memory_tui.curate.changes import Change, FileChange, Lines, end_of, sections, to_utf8
 from memory_tui.curate.move_back import move_back
 from memory_tui.curate.planner import ARCHIVE, delete_lines
 from memory_tui.curate.restore import bring_back
@@ -83,6 +83,8 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
             return planner.trash(place.path)
         new = suggestion.new_name if action == "rename" else f"{ARCHIVE}/{posixpath.basename(place.path)}"
         return planner.rename(place.path, new)
+    if action == "convert":
+        return planner.with_trust(to_utf8(place.path, curator.read(place.path)))
     spot = _seen(planner, suggestion)
     if action == "move back":
         return planner.with_trust(move_back([spot], curator.read))

@@ -35,6 +35,21 @@ class SecretFound(InboxClaim, frozen=True):
         return f"It looks like a secret: {self.sort}. Agents can recall it, and providers may get it."
 
 
+class NotUtf8(InboxClaim, frozen=True):
+    """The note looks like UTF-16 (`utf16`), or this many byte sequences of it are not UTF-8."""
+
+    replaced: int
+    utf16: bool
+
+    @property
+    def sentence(self) -> str:
+        """What search makes of it."""
+        if self.utf16:
+            return "It looks like UTF-16, not UTF-8: no search finds its words, here or in OpenClaw."
+        pieces = f"{plural(self.replaced, 'byte sequence')} in it {'is' if self.replaced == 1 else 'are'}"
+        return f"{pieces} not UTF-8: no search finds the words with them."
+
+
 class NotTrusted(InboxClaim, frozen=True):
     """OpenClaw's ledger keeps the note in this state, in the words of its record."""
 

@@ -161,7 +161,7 @@ INBOX_ACTIONS: tuple[Action, ...] = (
         "move",
         "move",
         "inbox",
-        "merge with its twin, move, move back or restore, as proposed",
+        "merge with its twin, move, move back, convert or restore, as proposed",
         "Merge",
         ("writable", "suggestion", "moves"),
     ),

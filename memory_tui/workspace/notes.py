@@ -216,6 +216,11 @@ def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
     return Document(path, text, digest, len(data), mtime_ns, replaced, "\0" in text)
 
 
+def looks_utf16(text: str) -> bool:
+    """Whether a note that was read as UTF-8 looks like UTF-16: more than a quarter of it are NUL characters."""
+    return text.count("\0") * 4 > len(text)
+
+
 class NoteLines(Struct, frozen=True):
     """Lines of a note; `next_from` is where to go on when the bound was reached, None at the end.
 

@@ -323,10 +323,10 @@ def findings(opened: Engine) -> list[Suggestion]:
 
 
 def test_the_inbox_holds_every_kind(opened: Engine, findings: list[Suggestion]) -> None:
-    # An annotation is examined under OpenClaw's profile of 2026.9, and MEMORY.md fits into a session.
+    # An annotation is examined under OpenClaw's profile of 2026.9, MEMORY.md fits into a session, all notes are UTF-8.
     garden = opened.plan.roots.workspace / "memory" / "garten.md"
     assert flaws(garden.read_text("utf-8"), "memory/garten.md")
-    assert {one.kind for one in findings} == BY_KIND.keys() - {"annotation", "over budget"}
+    assert {one.kind for one in findings} == BY_KIND.keys() - {"annotation", "encoding", "over budget"}
     dead = [one.place.path for one in findings if one.kind == "dead path"]
     assert dead == ["memory/errands.md"], "links of an extra folder lead to its files"
     assert not opened.notes.curator.undoable(), "what another program did is nobody's to undo"

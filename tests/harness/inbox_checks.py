@@ -76,6 +76,19 @@ def _secret(claim: findings.SecretFound, case: InboxCase) -> None:
     assert claim.sort in secret_finder.kinds(case.text)
 
 
+@checks(findings.NotUtf8)
+def _encoding(claim: findings.NotUtf8, case: InboxCase) -> None:
+    data = (case.folder / case.suggestion.place.path).read_bytes()
+    assert claim.replaced == data.decode("utf-8", "replace").count("\ufffd") - data.count("\ufffd".encode())
+    assert claim.utf16 is data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if claim.utf16:
+        words = re.findall("[a-z]{4,}", data.decode("utf-16"))
+        assert words
+        assert not any(word.encode() in data for word in words)
+    else:
+        assert claim.replaced
+
+
 @checks(findings.NotTrusted)
 def _trust(claim: findings.NotTrusted, case: InboxCase) -> None:
     assert case.inputs.trust[case.suggestion.place.path] == claim.state
@@ -264,6 +277,10 @@ NOTES = {
     "memory/two.md": "table kitchen wooden old the over antennas omada and stripes zebra with cake bread garlic\n",
     "memory/fact.md": "a fact that the index of the other host does not name\n",
 }
+ENCODED = {
+    "memory/western.md": "The Müller family moved to the Düne road\n".encode("cp1252"),
+    "memory/wide.md": "The plumber mends taps on Friday afternoons\n".encode("utf-16"),
+}
 _DAY_TEXT = "# Day\n\n- 09:00 new firmware on the router\n- 10:00 the boiler was serviced\n- 11:00 lunch by the lake\n"
 
 
@@ -282,6 +299,8 @@ def made(place: Path) -> Iterator[tuple[InboxClaim, InboxCase]]:
     for path, text in NOTES.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
+    for path, data in ENCODED.items():
+        (folder / path).write_bytes(data)
     logged(folder)
     for profile in ("recommended", "openclaw-2026.9"):
         options = Options(

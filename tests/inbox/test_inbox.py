@@ -447,3 +447,12 @@ def test_a_line_of_one_thing_again_and_again_is_examined_at_once(part: str, time
     began = time.process_time()
     found(note(f"- so {part * times} end.\n\n{part * times}\n"))
     assert time.process_time() - began < 3
+
+
+def test_a_flaw_that_a_line_repeats_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 60 KB of openings held the inbox for 15 seconds, because the whole line was examined for each of them.
+    looks: list[str] = []
+    monkeypatch.setattr(checks, "masked", lambda text: looks.append(text) or text)
+    line = "- tea " + "<!--importance:" * 50
+    assert len(found(note(line), annotated=True)["annotation"]) == 1
+    assert looks.count(line) <= 3

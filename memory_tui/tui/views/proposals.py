@@ -31,6 +31,7 @@ _VERBS: Mapping[str, str] = {
     "undo": "Undo",
     "redo": "Redo",
     "new": "Create",
+    "convert": "Convert",
 }
 _STEPPED: Mapping[str, str] = {"undo": "Undone", "redo": "Redone"}
 Done = Callable[["AppliedChange"], object]

@@ -44,6 +44,7 @@ MEANING: Mapping[Action, str] = MappingProxyType(
         "archive note": "move",
         "restore": "move",
         "move back": "move",
+        "convert": "move",
         "edit": "edit",
         "keep": "never",
         "snooze": "later",
@@ -61,6 +62,7 @@ VERBS: Mapping[Action, str] = MappingProxyType(
         "archive note": "Archive",
         "restore": "Restore",
         "move back": "Move back",
+        "convert": "Convert",
     }
 )
 """What the button says that makes the change."""
@@ -106,6 +108,7 @@ def words(one: Suggestion, action: Action) -> str:
         "archive note": "move the note to the archive",
         "restore": "bring them back, beside what is there now",
         "move back": "take it out of MEMORY.md, and back to its daily note",
+        "convert": "write the note as UTF-8",
         "edit": "edit this entry; its marker stays" if one.kind == "promotion" else f"edit {lines}",
         "keep": "accept it as it is" if one.kind == "promotion" else "keep it as it is, and never ask again",
         "snooze": "ask again later",

@@ -1,0 +1,66 @@
+"""A note that is not UTF-8 is no silence: the inbox says that its words are not found, and writes it as UTF-8."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.core.errors import EditRefused
+from memory_tui.curate.changes import to_utf8
+from memory_tui.engine.engine import Engine
+from memory_tui.inbox.examine import change
+from memory_tui.plan import Options
+
+TEXT = "# Day\n\n- The plumber Grigori Müller came at ten.\n"
+
+
+def _written(data: bytes) -> str:
+    [file] = to_utf8("memory/a.md", data).files
+    assert (file.path, file.before) == ("memory/a.md", data)
+    assert file.after is not None
+    return file.after.decode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+def test_it_is_written_as_utf8(encoding: str) -> None:
+    assert _written(TEXT.encode(encoding)) == TEXT
+
+
+def test_what_is_utf8_stays_beside_bytes_that_are_not() -> None:
+    # Two programs wrote into one log, each in its own way.
+    assert _written("- Grüße\n".encode() + "- Müller\n".encode("cp1252")) == "- Grüße\n- Müller\n"
+    assert _written(b"\x81") == "\x81"
+
+
+@given(st.binary())
+def test_any_bytes_are_written_or_refused(data: bytes) -> None:
+    try:
+        written = _written(data)
+    except EditRefused as error:
+        assert error.next_step
+    else:
+        assert written.encode() != data
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_its_words_are_found_once_it_was_converted_and_undo_puts_its_bytes_back(tmp_path: Path, encoding: str) -> None:
+    log = tmp_path / "notes" / "memory" / "2026-11-20.md"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(TEXT.encode(encoding))
+    options = Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "index.sqlite"), provider="none")
+    with Engine.open(options) as engine:
+
+        def found() -> bool:
+            engine.indexer.sync()
+            return bool(engine.queries.search("müller").recalled)
+
+        assert not found()
+        [suggestion] = [one for one in engine.inbox.examine() if one.kind == "encoding"]
+        engine.notes.curator.apply(change(suggestion, "convert", engine.notes.curator))
+        assert found()
+        assert not [one for one in engine.inbox.examine() if one.kind == "encoding"]
+        engine.notes.curator.undo()
+        assert log.read_bytes() == TEXT.encode(encoding)
