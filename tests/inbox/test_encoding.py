@@ -39,10 +39,9 @@ def test_what_is_utf8_stays_beside_bytes_that_are_not() -> None:
 def test_any_bytes_are_written_or_refused(data: bytes) -> None:
     try:
         written = _written(data)
-    except EditRefused as error:
-        assert error.next_step
-    else:
-        assert written.encode() != data
+    except EditRefused:
+        return
+    assert written.encode() != data
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
