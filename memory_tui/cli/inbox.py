@@ -17,7 +17,19 @@ if TYPE_CHECKING:
 _DAY_SECONDS = 86_400.0
 _MOST_DAYS = 36_500
 _ACTIONS = (
-    *("merge", "delete", "demote", "trash-note", "rename", "archive-note", "restore", "move-back", "convert", "edit"),
+    *(
+        "merge",
+        "merge-other",
+        "delete",
+        "demote",
+        "trash-note",
+        "rename",
+        "archive-note",
+        "restore",
+        "move-back",
+        "convert",
+        "edit",
+    ),
     *("keep", "snooze", "reopen"),
 )
 

@@ -455,7 +455,9 @@ def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
 _LATER: tuple[Action, ...] = ("keep", "snooze")
-_MENDED: tuple[Action, ...] = ("edit", "merge", *_LATER)
+_MERGED: tuple[Action, ...] = ("merge", "merge other")
+"""One of two passages goes: the one at `place`, or the other one."""
+_MENDED: tuple[Action, ...] = ("edit", *_MERGED, *_LATER)
 _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
@@ -466,9 +468,9 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("promotion", "promoted by OpenClaw", "hint", _PROMOTION, _promoted),
     InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed),
     InboxCheck("bad date", "an odd date in its name", "warning", ("rename", *_LATER), _bad_dates),
-    InboxCheck("exact duplicate", "said twice", "warning", ("merge", *_LATER), _exact_duplicates),
-    InboxCheck("near duplicate", "said twice in similar words", "warning", ("merge", *_LATER), _near_duplicates),
-    InboxCheck("paraphrase", "perhaps the same fact twice", "hint", ("keep", "merge", "snooze"), _paraphrases),
+    InboxCheck("exact duplicate", "said twice", "warning", (*_MERGED, *_LATER), _exact_duplicates),
+    InboxCheck("near duplicate", "said twice in similar words", "warning", (*_MERGED, *_LATER), _near_duplicates),
+    InboxCheck("paraphrase", "perhaps the same fact twice", "hint", ("keep", *_MERGED, "snooze"), _paraphrases),
     InboxCheck("contradiction", "two notes disagree", "warning", _MENDED, _contradictions),
     InboxCheck("stale fact", "a newer log says otherwise", "warning", _MENDED, _stale_facts),
     InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates),

@@ -20,6 +20,7 @@ from memory_tui.inbox.findings import InboxClaim
 
 Action = Literal[
     "merge",
+    "merge other",
     "delete",
     "demote",
     "trash note",

@@ -262,13 +262,15 @@ class Trust:
         if ledger.problem:
             return (f"Trust: OpenClaw's ledger cannot be read, so what this does to it is not known. {ledger.problem}",)
         approved = self.approved
-        return tuple(f"Trust: {self._effect(ledger, *file, approved=approved)}" for file in wanted)
+        found = (self._effect(ledger, *file, approved=approved) for file in wanted)
+        return tuple(f"Trust: {words}" for words in found if words)
 
     def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None, *, approved: bool) -> str:
         row = _known(ledger, path)
         found = _trust(path, row, "" if before is None else text_hash(before))
         if found.state == "unrecorded":
-            return f"OpenClaw has not recorded {path} yet, so writing it loses no trust."
+            # What is not in the ledger has no trust to lose.
+            return ""
         if found.state == "untrusted":
             return f"{path} stays {found.words}."
         if found.state == "unknown":

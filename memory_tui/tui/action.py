@@ -57,6 +57,8 @@ class Context(Struct, frozen=True):
     """It is about lines or a note that can be deleted."""
     moves: bool = False
     """It is about something that can be merged, moved or renamed."""
+    twin: bool = False
+    """It is about two passages, of which either can go."""
 
 
 OPENING = "The index is still being opened."
@@ -76,6 +78,7 @@ RULES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "suggestion": ("suggestion", "There is no suggestion under the cursor."),
         "deletes": ("deletes", "This suggestion deletes nothing. Press enter to apply it."),
         "moves": ("moves", "There is nothing to merge, move or rename here."),
+        "twin": ("twin", "This suggestion is not about two passages of which one could go."),
         "undo": ("undo", "No knob has been turned: nothing to undo."),
         "redo": ("redo", "Nothing was undone."),
         "flips": ("flips", f"No change to apply. Press {key_of('why')} to see what was found."),
@@ -157,6 +160,8 @@ class Action(Struct, frozen=True):
     needs: tuple[str, ...] = ()
     priority: bool = False
     palette: bool = True
+    also: str = ""
+    """Other words that the palette finds it by."""
 
     def waits(self, context: Context) -> str:
         """That it waits for the index, as a sentence; empty when it does not."""

@@ -52,7 +52,7 @@ from memory_tui.tui.colours import (
 from memory_tui.tui.global_actions import GlobalActions
 from memory_tui.tui.key_meanings import MEANINGS
 from memory_tui.tui.key_queue import Garbage, KeyQueue
-from memory_tui.tui.keymap import bindings
+from memory_tui.tui.keymap import bindings, found_by
 from memory_tui.tui.navigation import MODES, NUMBERED, make
 from memory_tui.tui.note_changes import left_over
 from memory_tui.tui.note_info import Marking
@@ -577,14 +577,11 @@ class ActionPalette(Provider):
             yield DiscoveryHit(self._title(action), self._run(action), help=refusal or None)
 
     async def search(self, query: str) -> Hits:
-        """What holds every word of `query`, then what matches it letter by letter."""
+        """What holds every word of `query`, then what has words like them."""
         matcher, wanted = self.matcher(query), query.lower().split()
         for action, refusal in self._offered():
             title = self._title(action)
-            meaning = MEANINGS[action.meaning].words if action.meaning else ""
-            held = f"{title} {action.hint} {meaning}".lower()
-            score = 1.0 if all(word in held for word in wanted) else min(1.0, matcher.match(title)) * 0.9
-            if score > 0:
+            if score := found_by(action, wanted):
                 yield Hit(score, matcher.highlight(title), self._run(action), help=refusal or None)
         for key in TUNE_KEYS if self.screen.query("TuneStrip") else ():
             title = f"Turn {BY_KEY[key].label}: {BY_KEY[key].help}"

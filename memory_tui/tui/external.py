@@ -11,8 +11,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.sanitize import one_line
@@ -22,6 +25,7 @@ from memory_tui.tui.workers import task
 if TYPE_CHECKING:
     from memory_tui.curate.curator import AppliedChange, ExternalEdit
     from memory_tui.engine.engine import Engine
+    from memory_tui.plan import Options
     from memory_tui.tui.tuning import Tuning
     from memory_tui.tui.views.view import View
 
@@ -170,6 +174,7 @@ async def _export(view: View, question: str, tuning: Tuning, out: Path, *, with_
     view.show_message(f"{one_line(str(out))} written, {written:,} bytes.")
 
 
+_DAY = 86_400.0
 _PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("WAYLAND_DISPLAY", ("wl-copy",)),
     ("DISPLAY", ("xclip", "-selection", "clipboard")),
@@ -177,6 +182,8 @@ _PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("pbcopy",)),
 )
 
+MOST_REPEATED = 400
+"""Characters of what was copied that a message shows."""
 MOST_SECONDS = 1.0
 """A clipboard program that takes longer is not waited for."""
 
@@ -189,13 +196,26 @@ def program() -> tuple[str, ...] | None:
     return None
 
 
+def on_screen(engine: Engine, tuning: Tuning | None) -> tuple[Options, Mapping[str, object]]:
+    """The options that open what is on screen, with the date that was chosen there, and the knobs that were turned."""
+    opened = replace(engine.plan.asked, workspace=str(engine.plan.roots.workspace))
+    if tuning is None:
+        return opened, {}
+    return replace(opened, now=engine.now() + tuning.days * _DAY) if tuning.days else opened, tuning.turned
+
+
 def forms(
-    places: Sequence[tuple[tuple[str, int, int], str]], question: str, workspace: str, turned: Mapping[str, object]
+    places: Sequence[tuple[tuple[str, int, int], str]], question: str, opened: Options, turned: Mapping[str, object]
 ) -> dict[str, str]:
     """What may be copied of `places` in notes, each with its text: its name -> the text.
 
-    `turned` are the knobs that were turned.
+    `opened` and `turned` are the options and the knobs that show them.
     """
+    from memory_tui.hosts import wiring
+
+    memory = wiring.words_of(opened)
+    if opened.now is not None:
+        memory += ["--now", datetime.fromtimestamp(opened.now, UTC).isoformat(timespec="seconds")]
     texts, quotes, data, commands = [], [], [], []
     for (path, first, last), text in places:
         cited = f"{path}#L{first}-L{last}"
@@ -204,11 +224,11 @@ def forms(
         quotes.append(f"{quoted}\n>\n> [{path}:{first}-{last}](<{cited}>)\n")
         data.append({"path": path, "startLine": first, "endLine": last, "text": text})
         lines = ["--from", str(first), "--lines", str(last - first + 1)]
-        commands.append(shlex.join(["memory-tui", "get", path, *lines, "--workspace", workspace]))
+        commands.append(shlex.join(["memory-tui", "get", path, *lines, *memory]))
     asked = {"question": question} if question else {}
     if question:
         knobs = [word for key, value in turned.items() for word in ("--set", f"{key}={_plain(value)}")]
-        commands = [shlex.join(["memory-tui", "search", question, "--workspace", workspace, *knobs])]
+        commands = [shlex.join(["memory-tui", "search", question, *memory, *knobs])]
     whole: Mapping[str, object] = {**asked, **data[0]} if len(data) == 1 else {**asked, "places": data}
     return {
         "text with its citation": "\n".join(texts),
@@ -217,6 +237,11 @@ def forms(
         "JSON": json.dumps(whole, ensure_ascii=False, indent=2) + "\n",
         "the command that shows this": "\n".join(commands),
     }
+
+
+def repeated(text: str) -> str:
+    """What was copied, for the end of a message, where it is one line that fits: a clipboard may be out of reach."""
+    return "." if "\n" in text or len(text) > MOST_REPEATED else f": {text}"
 
 
 def _plain(value: object) -> str:

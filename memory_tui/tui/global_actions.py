@@ -547,9 +547,8 @@ class GlobalActions(App[int]):
         engine = self.engine
         if engine is None:
             return
-        tuned = self.tuning.turned if self.tuning is not None else {}
         question = self.question if self.current_mode == "search" else ""
-        found = external.forms(places, question, str(engine.plan.roots.workspace), tuned)
+        found = external.forms(places, question, *external.on_screen(engine, self.tuning))
         title = "Copy as" if len(places) == 1 else f"Copy {len(places)} places as"
         Picker(title, list(found)).ask(self, lambda name: self._copy(found[name], name))
 
@@ -577,7 +576,7 @@ class GlobalActions(App[int]):
         def job() -> str:
             program = external.copy(shown)
             way = f"the terminal and {program}" if program else "the terminal"
-            return f"Sent {what} to the clipboard, through {way}."
+            return f"Sent {what} to the clipboard, through {way}{external.repeated(shown)}"
 
         self.jobs.report(job)
 

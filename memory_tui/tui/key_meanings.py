@@ -101,6 +101,7 @@ _MEANINGS: dict[str, Meaning] = {
     "project": Meaning(("#",), "the project of an entry"),
     "promote": Meaning(("p",), "promote to MEMORY.md"),
     "move": Meaning(("m",), "move lines or a note; merge a twin"),
+    "move other": Meaning(("M",), "merge the other way round: the twin goes"),
     "remove": Meaning(("d",), "take away: lines or a note to the trash, a saved query, an approval, a connection"),
     "mark range": Meaning(("V",), "mark lines from here to where the cursor goes"),
     "cite": Meaning(("y",), "copy the citation"),

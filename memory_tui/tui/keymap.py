@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from textual.binding import Binding
@@ -156,6 +156,21 @@ def _help_key(*, typing: bool) -> str:
     """The key of help; while somebody types, one that is no letter."""
     named = [key for key in MEANINGS["help"].keys if not is_letter(key)]
     return shown(named[0]) if typing and named else key_of("help")
+
+
+ALIKE = 75
+"""How alike a word has to be to one of a command, from 0 to 100: one wrong letter in four."""
+
+
+def found_by(action: Action, wanted: Sequence[str]) -> float:
+    """How well lower-case words name `action`: 1 where it holds all, less where some are alike, 0 where one is not."""
+    from rapidfuzz import fuzz
+
+    meaning = MEANINGS[action.meaning].words if action.meaning else ""
+    held = f"{action.help} {action.shown_keys} {action.hint} {meaning} {action.also}".lower()
+    missing = [word for word in wanted if word not in held]
+    alike = all(max(fuzz.ratio(word, own) for own in held.split()) >= ALIKE for word in missing)
+    return 1.0 / (1 + len(missing)) if alike else 0.0
 
 
 def key_table_markdown() -> str:

@@ -325,7 +325,8 @@ def find_in(lines: Sequence[str], text: str) -> list[Match]:
 def closest(names: Sequence[str], letters: str, limit: int = 200) -> list[int]:
     """The places in `names` of those that resemble `letters`, best first; all in their order without letters.
 
-    Names that hold the letters in their order come before those that are merely alike.
+    Names that hold the letters as one come first, then those that hold them in their order, then those that are
+    merely alike.
     """
     from rapidfuzz import fuzz, process
 
@@ -335,10 +336,10 @@ def closest(names: Sequence[str], letters: str, limit: int = 200) -> list[int]:
     folded = [name.casefold() for name in names]
     scores = process.cdist([letters.casefold()], folded, scorer=fuzz.partial_ratio)[0]
     ranked = sorted(
-        (not _holds(name, wanted), -float(score), len(name), at)
+        (not _holds(name, wanted), wanted not in name, -float(score), len(name), at)
         for at, (name, score) in enumerate(zip(folded, scores, strict=True))
     )
-    return [at for misses, score, _, at in ranked if not misses or score <= -70][:limit]
+    return [at for misses, _, score, _, at in ranked if not misses or score <= -70][:limit]
 
 
 def _holds(name: str, letters: str) -> bool:

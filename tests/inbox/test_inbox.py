@@ -328,7 +328,13 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
 
 
 @pytest.mark.parametrize(
-    ("kind", "action"), [("exact duplicate", "merge"), ("stale date", "delete"), ("bad date", "rename")]
+    ("kind", "action"),
+    [
+        ("exact duplicate", "merge"),
+        ("exact duplicate", "merge other"),
+        ("stale date", "delete"),
+        ("bad date", "rename"),
+    ],
 )
 def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine: Engine, workspace: Path) -> None:
     before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
@@ -339,6 +345,20 @@ def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine
     engine.notes.curator.undo()
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} == before
     assert one.id in {other.id for other in engine.inbox.examine()}
+
+
+def test_either_of_two_passages_stays(engine: Engine, workspace: Path) -> None:
+    one, curator = of(engine, "exact duplicate"), engine.notes.curator
+    assert (one.place.path, one.other.path if one.other else "") == ("memory/2026-11-20.md", "MEMORY.md")
+    log = (workspace / "memory/2026-11-20.md").read_bytes()
+    curator.apply(inbox_examine.change(one, "merge other", curator))
+    assert (workspace / "MEMORY.md").read_text() == "# Home\n- renew the domain by 2026-01-01 please\n"
+    assert (workspace / "memory/2026-11-20.md").read_bytes() == log
+    curator.undo()
+    text = (workspace / "MEMORY.md").read_text()
+    (workspace / "MEMORY.md").write_text(text.replace("VLAN 20", "VLAN 30"))
+    with pytest.raises(EditRefused, match="changed since"):
+        inbox_examine.change(one, "merge other", curator)
 
 
 def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Path) -> None:
@@ -399,7 +419,7 @@ def test_the_command_lists_and_does(
     code, out = run()
     assert code == 0
     assert "said twice" in out
-    assert "merge, keep, snooze" in out
+    assert "merge, merge-other, keep, snooze" in out
     data = json.loads(run("--json", "--kind", "exact duplicate")[1])
     assert [one["kind"] for one in data] == ["exact duplicate"]
     before = (workspace / "memory/2026-11-20.md").read_bytes()

@@ -18,7 +18,7 @@ from memory_tui.tui.action import Context
 from memory_tui.tui.action_table import ACTIONS
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.key_meanings import MEANINGS, PREFIXES, letters_markdown
-from memory_tui.tui.keymap import PLACES, key_table_markdown
+from memory_tui.tui.keymap import PLACES, found_by, key_table_markdown
 from memory_tui.tui.navigation import NUMBERED, OVERLAYS, overlay
 from memory_tui.tui.views.agents.agents_view import AgentsView
 from memory_tui.tui.views.agents.connection_view import ConnectionView
@@ -185,6 +185,7 @@ def test_upper_case_is_wider_than_its_lower_case_or_stands_alone() -> None:
         ("l", "L"),
         ("j", "J"),
         ("k", "K"),
+        ("m", "M"),
     }
     upper = {key for key in names if key.isupper()}
     assert upper == {pair[1] for pair in pairs} | {"C", "G", "P", "V", "X"}
@@ -263,6 +264,7 @@ def test_refusals_are_sentences(action: tui_action.Action) -> None:
         suggestion=True,
         deletes=True,
         moves=True,
+        twin=True,
         proposal=True,
         approved=True,
         shrink=True,
@@ -396,6 +398,25 @@ def test_a_click_on_the_truth_bar_opens_what_it_reports(app: MemoryApp) -> None:
         assert isinstance(app.screen, IndexView)
 
     drive(app, steps)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("most written", "map"),
+        ("exprot", "export"),
+        ("save to file", "export"),
+        ("quit", "leave_app"),
+        ("exit", "leave_app"),
+    ],
+)
+def test_the_palette_finds_an_action_by_words_and_words_like_them(words: str, name: str) -> None:
+    found = {action.id: found_by(action, words.split()) for action in ACTIONS if action.palette}
+    assert found[name] == max(found.values()) > 0
+
+
+def test_the_palette_finds_nothing_by_words_that_name_nothing() -> None:
+    assert not any(found_by(action, ["zebra"]) for action in ACTIONS)
 
 
 def test_the_palette_offers_what_works_here(app: MemoryApp) -> None:

@@ -867,3 +867,20 @@ def test_the_screens(workspace: Path, size: tuple[int, int]) -> None:
         await matches("resolve")
 
     drive(app, steps, size)
+
+
+def test_links_to_the_note_follow_a_promotion_and_its_undo(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await to_line(pilot, LOG, LINE)
+        await settled(pilot)
+
+        def linked() -> bool:
+            return "← MEMORY.md:" in text_of(app)
+
+        assert not linked()
+        await press(pilot, "p", "enter")
+        await until(linked)
+        await press(pilot, "u", "enter")
+        await until(lambda: not linked())
+
+    drive(app, steps, LARGE)

@@ -60,7 +60,8 @@ def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) ->
             await press(pilot, "k" if calendar.day > dt.date(2026, 3, 2) else "j")
             assert abs(days.index(calendar.day) - days.index(before)) == 1
         assert "1 recall " in text_of(app), "what was recalled a moment ago counts"
-        await press(pilot, "z", "l")
+        assert "zl: written" in text_of(app), "the layer that comes next has a name"
+        await press(pilot, *("z", "l") * 4)
         await until(lambda: calendar.counted == "hits")
         best = min(place for day in days if (place := calendar.found.best_hit(day)))
         assert calendar.day is not None
@@ -68,7 +69,7 @@ def test_the_calendar_counts_recalls_opens_days_and_archives(workspace: Path) ->
             "the cursor goes to the day that the question recalls first"
         )
         assert f"{ordinal(best)} hit " in text_of(app)
-        await press(pilot, "z", "l")
+        await press(pilot, "z", "l", "z", "l")
         assert calendar.counted == "written"
         await press(pilot, "z", "l", "z", "l")
         assert "1 finding;" in said(app)

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from memory_tui.cli import main
 from memory_tui.cli.main import build_parser
+from memory_tui.engine.engine import Engine
 from memory_tui.explain.why import explain
+from memory_tui.plan import Options
 from memory_tui.search.trace import QueryPlan, Recalled
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.tuning import ORIGIN
@@ -24,7 +27,7 @@ from memory_tui.tui.widgets.results import GateRow, HitList, HitRow
 from memory_tui.tui.widgets.tune_strip import TuneStrip
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import sum_rows
-from tests.support.tui import LARGE, LONG, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tests.support.tui import LARGE, LONG, NOW, ask, drive, make_app, press, said, sample, settled, text_of, until
 
 QUESTION = "How is the VLAN on the Omada router set up?"
 OPENCLAW = [("profile", "openclaw-2026.3")]
@@ -373,10 +376,36 @@ def test_citation_and_text_go_to_the_clipboard(app: MemoryApp) -> None:
         assert (words[0], given.query) == ("memory-tui", QUESTION)
         turned = {key: one.value for key, one in app.tuning.settings.values.items() if one.origin == ORIGIN}
         assert turned
-        assert {key: float(value) for key, _, value in (one.partition("=") for one in given.set)} == turned
-        assert "Sent the command" in said(app)
+        said_so = dict(one.split("=") for one in given.set)
+        assert {key: float(said_so[key]) for key in turned} == turned
+        assert said(app).startswith("Sent the command")
+        assert said(app).endswith(f"the terminal: {app.clipboard}"), "a clipboard may be out of reach"
 
     drive(app, steps)
+
+
+def test_the_command_that_is_copied_finds_what_the_screen_shows(
+    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "vlan.md").write_text("# VLANs\n\nThe omada router has a VLAN for guests, set up in May.\n")
+    asked = Options(str(workspace), index=str(tmp_path / "one.sqlite"), provider="builtin", now=NOW, extra=(str(more),))
+    app = MemoryApp(lambda listener: Engine.open(asked, listener), name="notes")
+    shown: list[tuple[str, int, float]] = []
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await press(pilot, "t", "l", "escape", "Y", *"command", "enter")
+        trace = app.screen.query_one(HitList)._trace
+        assert trace is not None
+        shown.extend((hit.chunk.path, hit.chunk.start_line, round(hit.score, 6)) for hit in trace.recalled)
+
+    drive(app, steps)
+    assert any(path.endswith("vlan.md") for path, _, _ in shown)
+    assert main.main([*shlex.split(app.clipboard)[1:], "--json"]) == 0
+    hits = json.loads(capsys.readouterr().out)["results"]
+    assert [(hit["path"], hit["startLine"], round(hit["score"], 6)) for hit in hits] == shown
 
 
 def test_a_click_selects_and_a_second_one_opens(app: MemoryApp) -> None:

@@ -653,3 +653,58 @@ def test_why_not_another_line_begins_at_the_row_under_the_cursor(app: MemoryApp)
         assert hit.chunk.path.rpartition("/")[2] in text_of(app)
 
     drive(app, steps)
+
+
+def test_another_line_is_asked_about_from_the_page_of_the_first(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        await ask_line(pilot, "memory/network.md:3")
+        first = app.screen
+        assert isinstance(first, WhyNotView)
+        await ask_line(pilot, "memory/house.md:3")
+        assert app.screen is first
+        assert first.query_one(WhyPane).subject is not None
+        assert "memory/house.md:" in text_of(app)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, SearchView)
+
+    drive(app, steps)
+
+
+def test_lines_that_are_recalled_are_named_with_their_place(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        trace = app.screen.trace if isinstance(app.screen, SearchView) else None
+        assert trace is not None
+        held = {
+            f"{hit.chunk.path.removeprefix('memory/')}:{line}": place
+            for place, hit in reversed([*enumerate(trace.recalled, 1)])
+            for line in range(hit.chunk.start_line, hit.chunk.end_line + 1)
+        }
+        await press(pilot, "W", *"omada", "enter")
+        picker = app.screen
+        assert isinstance(picker, Picker)
+        places = {name.split("  ")[0]: name.split("  ")[1] for name in picker._names}
+        named = {line: f"hit {held[line]}" for line in places if line in held}
+        assert named
+        assert {line: words for line, words in places.items() if words.startswith("hit ")} == named
+
+    drive(app, steps, LARGE)
+
+
+def test_a_hit_that_a_turn_drops_comes_into_sight(app: MemoryApp) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await ask(pilot, QUESTION)
+        tuning, view = app.tuning, app.screen
+        assert tuning is not None
+        assert isinstance(view, SearchView)
+        assert view.trace is not None
+        last = view.trace.recalled[-1]
+        await press(pilot, "t")
+        app.turn(tuning.set("query.minScore", round(last.score + 0.001, 3)))
+        await settled(pilot)
+        assert any(line.split()[1:2] == ["out"] for line in text_of(app).splitlines())
+        await press(pilot, "u")
+        assert not any(line.split()[1:2] == ["out"] for line in text_of(app).splitlines())
+
+    drive(app, steps, SMALL)

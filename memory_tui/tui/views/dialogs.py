@@ -363,7 +363,7 @@ class Picker(Dialog[str]):
         found = [self._names[at] for at in closest(self._folded, typed)]
         offered = [typed] if self._new and typed and typed not in found else []
         self.query_one(NameList).show([*found, *offered], self._new if offered else "")
-        listed = f"{len(found):,} to choose from, enter takes one" if found or offered else NO_NAME
+        listed = f"{len(found):,} to choose from, up and down choose, enter takes" if found or offered else NO_NAME
         self.query_one("#picker", Vertical).border_subtitle = listed
 
     def action_move(self, way: str) -> None:

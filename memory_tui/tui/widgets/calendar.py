@@ -18,6 +18,7 @@ from memory_tui.core.formatting import age_words, plural
 from memory_tui.core.sanitize import one_line, safe
 from memory_tui.explain.wording import ordinal
 from memory_tui.tui.draw import fit, runs
+from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.keymap import bindings
 from memory_tui.tui.widgets.memory_map import HITS, LAYERS, LEGENDS, Layer, MemoryMap, calendar_rows, weeks_in
 
@@ -54,13 +55,15 @@ class Calendar(Widget, can_focus=True):
         super().__init__(id="calendar")
         self.found: MemoryMap | None = None
         self.counted: Layer = "recalled"
+        self._next: Layer = ""
         self.day: dt.date | None = None
         self._place = -1
         """Where the cursor stands among the days that count most; -1 once it went elsewhere."""
 
-    def show(self, found: MemoryMap, layer: Layer) -> None:
-        """Show `layer` of what was found; the cursor begins at the newest day that counts, else the newest note.
+    def show(self, found: MemoryMap, layer: Layer, following: Layer) -> None:
+        """Show `layer` of what was found, and name the `following` one.
 
+        The cursor begins at the newest day that counts, else the newest note.
         Hits of a question that were not on screen take it to the best of them.
         """
         best = min(filter(found.best_hit, found.days), key=lambda day: found.best_hit(day) or 0, default=None)
@@ -70,7 +73,7 @@ class Calendar(Widget, can_focus=True):
             and (self.counted != layer or self.found is None or self.found.hits != found.hits)
         ):
             self.day = best
-        self.found, self.counted = found, layer
+        self.found, self.counted, self._next = found, layer, following
         if self.day is None:
             past = [day for day in found.days if day <= found.today]
             counting = [day for day in past if found.value(layer, day)]
@@ -97,7 +100,8 @@ class Calendar(Widget, can_focus=True):
         day = self.day or self.found.today
         rows = calendar_rows(self.found, self.counted, self._last, day, self.size.width)
         lines = [Content.assemble(*((text, STYLES[style]) for text, style in runs(row))) for row in rows]
-        lines.append(Content.styled(fit(f"      {LEGENDS[self.counted]}", self.size.width), "$quiet"))
+        legend = f"      {LEGENDS[self.counted]}   {key_of('show layer')}: {self._next}"
+        lines.append(Content.styled(fit(legend, self.size.width), "$quiet"))
         lines.append(Content.styled(fit(f" ▌ {self.words(day)}", self.size.width), "bold"))
         return Content("\n").join(lines)
 

@@ -29,7 +29,7 @@ STEPS: Sequence[Step] = (
     Step(
         "See why",
         "Each hit has a score. Bars show what meaning and words gave; underlined words matched.",
-        f"Press {key_of('down')} for another hit, then {key_of('why')} to see its sum.",
+        f"Press {key_of('why')} on a hit to see its sum; {key_of('down')} goes to the next hit.",
         frozenset({"why"}),
     ),
     Step(
@@ -41,8 +41,8 @@ STEPS: Sequence[Step] = (
     Step(
         "Promote, and undo",
         "What an agent should always know belongs in MEMORY.md. Every change is shown first.",
-        f"Press {key_of('view 1')}, {key_of('down')} to a daily log, {key_of('next pane')}, "
-        f"{key_of('down')} to a line, {key_of('promote')}, enter. {key_of('undo')} undoes it.",
+        f"In a daily log ({key_of('view 1')}, {key_of('down')}): {key_of('next pane')}, "
+        f"{key_of('down')} to a line, {key_of('promote')}, enter. Then {key_of('undo')}.",
         frozenset({"promote", "undo"}),
     ),
     Step(

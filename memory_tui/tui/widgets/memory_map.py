@@ -30,10 +30,10 @@ Layer = str
 HITS: Layer = "hits"
 LAYERS: Mapping[Layer, str] = {
     "recalled": "how often the notes of each day were recalled",
-    HITS: "days whose notes the question on screen recalls",
     "written": "how much was written on each day",
     "never recalled": "days whose notes were never recalled",
     "findings": "what the inbox found in the notes of each day",
+    HITS: "days whose notes the question on screen recalls",
 }
 LEGENDS: Mapping[Layer, str] = {
     "recalled": "· no note   ░ 0-1   ▒ 2-3   ▓ 4-6   █ 7+ recalls",

@@ -231,6 +231,20 @@ class HitList(RowList):
         if self.marks:
             self.marks.keep(one.chunk.id for one in (*answer.trace.recalled, *answer.trace.lost))
         self.rows_changed(key)
+        self._show_dropped()
+
+    def _show_dropped(self) -> None:
+        """Scroll as little as needed to see the first hit that a turned knob dropped: it is what the turn did."""
+        dropped = (
+            row
+            for row, item in enumerate(self.rows)
+            if isinstance(item, HitRow)
+            and (hit := self._candidate(item)) is not None
+            and (change := self._moves.get(hit.chunk.rowid)) is not None
+            and change.mark == "out"
+        )
+        if (row := next(dropped, None)) is not None:
+            self.show_row(row)
 
     def judged(self, grade: Grade) -> None:
         """Labels are what `grade` says from now on."""

@@ -233,8 +233,12 @@ class RowList(ScrollView, can_focus=True):
 
     def show_cursor(self) -> None:
         """Scroll as little as needed to see the row under the cursor."""
-        if 0 <= self.cursor < len(self._tops) - 1:
-            top, bottom = self._tops[self.cursor], self._tops[self.cursor + 1]
+        self.show_row(self.cursor)
+
+    def show_row(self, row: int) -> None:
+        """Scroll as little as needed to see `row`."""
+        if 0 <= row < len(self._tops) - 1:
+            top, bottom = self._tops[row], self._tops[row + 1]
             self.scroll_to_region(
                 Region(0, top, self.inner_width, bottom - top), animate=False, force=True, immediate=True
             )

@@ -377,11 +377,12 @@ class KeyHints(Widget):
                 self.refresh()
 
     def show_message(self, sentence: str) -> None:
-        """Show `sentence` for three seconds."""
+        """Show `sentence` for three seconds a line."""
         self._message = one_line(sentence)
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(SECONDS, self._unsay)
+        lines = len(wrapped(self._message, max(8, self.size.width - 2)))
+        self._timer = self.set_timer(SECONDS * max(1, lines), self._unsay)
         self._redraw()
 
     def _unsay(self) -> None:

@@ -70,6 +70,12 @@ class Subject(Struct, frozen=True, dict=True):
         return self.candidate.chunk.id if self.candidate is not None else ""
 
     @property
+    def recalled(self) -> bool:
+        """Whether it is among the hits."""
+        fate = self.answer.fate if self.answer is not None else self.candidate.verdict if self.candidate else None
+        return isinstance(fate, Recalled)
+
+    @property
     def flips(self) -> tuple[Flip | ChangeSet, ...]:
         """The changes that turn the verdict, least harm first; those of several knobs last."""
         return (*self.changes.found, *self.changes.sets) if self.changes is not None else ()
@@ -179,7 +185,11 @@ def _pane(subject: Subject, width: int) -> Iterator[Keyed]:
 
 def _around_changes(subject: Subject, width: int) -> tuple[list[Keyed], list[Keyed]]:
     """What stands above and below what would change a hit."""
-    above: list[Row] = [*_heading(subject, width), []]
+    above: list[Row] = [*_heading(subject, width)]
+    if subject.candidate is not None:
+        # The whole sum at once; its steps below may need more lines than there are.
+        above += folded(in_a_line(subject.candidate, subject.trace), width, "strong", 2)
+    above.append([])
     lines, facts = _steps(subject), _facts(subject)
     after = next((at for at, line in enumerate(lines, 1) if line.label == "text"), None)
     if after is not None:
@@ -200,12 +210,16 @@ def _packed(subject: Subject, width: int) -> Iterator[Keyed]:
     facts = _facts(subject)
     # Which words matched is what most people want to know, so it stands where it is always in sight.
     yield from ((row, None) for row in packed_rows([line for line in facts if line.label == "terms"], width))
-    yield from _changes(subject, width, packed=True)
-    yield from _edits(subject.edits, width, packed=True)
-    steps = [line for line in _steps(subject) if line.label in ("vector", "text", "decay", "recency", "mmr")]
-    others = [line for line in facts if line.label != "terms"]
-    yield from ((row, None) for row in packed_rows([*steps, *others], width))
+    steps = [(row, None) for row in packed_rows([one for one in _steps(subject) if one.label in _PACKED], width)]
+    changes = [*_changes(subject, width, packed=True), *_edits(subject.edits, width, packed=True)]
+    # A hit is there by its sum; what is not there wants to be recalled.
+    yield from [*steps, *changes] if subject.recalled else [*changes, *steps]
+    yield from ((row, None) for row in packed_rows([line for line in facts if line.label != "terms"], width))
     yield from ((row, None) for row in _quote(subject, width))
+
+
+_PACKED = frozenset({"vector", "text", "hybrid", "rerank", "decay", "recency", "mmr"})
+"""The steps of a sum that a pane of few lines shows."""
 
 
 def _heading(subject: Subject, width: int) -> Iterator[Row]:
@@ -213,7 +227,8 @@ def _heading(subject: Subject, width: int) -> Iterator[Row]:
     answer, candidate = subject.answer, subject.candidate
     place = candidate.chunk if candidate is not None else None
     name = f"{place.path}:{place.start_line}-{place.end_line}" if place else answer.place.path if answer else ""
-    yield [(fit_path(safe(name), width), "strong")]
+    asked = f"  line {answer.place.line}" if answer is not None and place and answer.place.line else ""
+    yield [(fit_path(safe(name), width - len(asked)), "strong"), (asked, "muted")]
     fate = answer.fate if answer is not None else candidate.verdict if candidate is not None else None
     if fate is not None:
         style = "good" if isinstance(fate, Recalled) else "warn"
@@ -257,7 +272,7 @@ def _changes(subject: Subject, width: int, *, packed: bool = False) -> Iterator[
     if changes is None and not subject.working:
         return
     recalled = changes is not None and changes.recalled
-    label = f"{'drop' if recalled else 'recall':<{LABEL}}" if subject.flips else " " * LABEL
+    label = f"{'to drop' if recalled else 'recall':<{LABEL}}" if subject.flips else " " * LABEL
     for number, found in enumerate(subject.flips):
         for row in _flip(found, label, subject, width, packed=packed):
             yield row, f"flip {number}"
@@ -312,9 +327,11 @@ def _flip(found: Flip | ChangeSet, label: str, subject: Subject, width: int, *, 
     right, wrong = side_effects(found, subject.grade)
     grades = [subject.grade(ref) for ref in found.drops_out]
     effects = [
-        (wording.effects("in", len(found.comes_in), right, wrong), found.comes_in),
+        (wording.effects("brings in", len(found.comes_in), right, wrong), found.comes_in),
         (
-            wording.effects("out", len(found.drops_out), sum(bool(g) for g in grades), sum(g == 0 for g in grades)),
+            wording.effects(
+                "pushes out", len(found.drops_out), sum(bool(g) for g in grades), sum(g == 0 for g in grades)
+            ),
             found.drops_out,
         ),
     ]

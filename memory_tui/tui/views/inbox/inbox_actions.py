@@ -148,6 +148,10 @@ class InboxActions(Part):
         """Merge, move, rename or archive, whichever is offered."""
         self._act(self._offered("move"))
 
+    def do_move_other(self) -> None:
+        """Merge the other way round."""
+        self._act(self._offered("move other"))
+
     def do_keep(self) -> None:
         """Keep it for good."""
         self._act("keep")

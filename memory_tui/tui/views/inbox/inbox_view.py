@@ -340,6 +340,7 @@ class InboxView(View):
             "suggestion": one is not None,
             "deletes": "remove" in meanings,
             "moves": "move" in meanings,
+            "twin": "move other" in meanings,
         }
 
     # --- choosing and moving ----------------------------------------------------------------------------------
@@ -350,7 +351,7 @@ class InboxView(View):
         from memory_tui.tui.views.dialogs import Picker
 
         counts = {kind: sum(one.kind == kind for one in self.open) for kind in BY_KIND}
-        names = {f"{BY_KIND[kind].title}: {count:,}": kind for kind, count in counts.items() if count}
+        names = {f"{BY_KIND[kind].title}: {count:,}  ({kind})": kind for kind, count in counts.items() if count}
 
         def chosen(name: str) -> None:
             self.kind = names[name]

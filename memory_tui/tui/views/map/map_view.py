@@ -23,7 +23,7 @@ from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.view import Part, View, sentence_of
 from memory_tui.tui.widgets.calendar import Calendar
-from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, HITS, LAYERS, OFTEN, MemoryMap, gathered
+from memory_tui.tui.widgets.memory_map import FORGOTTEN_DAYS, HITS, LAYERS, OFTEN, Layer, MemoryMap, gathered
 from memory_tui.tui.widgets.plane import WAITING, Plane
 from memory_tui.tui.widgets.rowlist import Line, RowList, Rows, text
 from memory_tui.tui.workers import task
@@ -135,20 +135,29 @@ class MapView(View):
         if self.found is not None:
             found = replace(found, findings=self.found.findings, hits=self.found.hits)
         self.found = found
-        self.query_one(Calendar).show(self.found, self._layer)
+        self._show_layer()
         self._list()
         if self._layer == HITS:
             self._look_for_hits()
 
     # --- layers and pictures -------------------------------------------------------------------------------------
 
+    @property
+    def _next_layer(self) -> Layer:
+        """What the calendar counts next."""
+        order = [layer for layer in LAYERS if layer != HITS or self.home.question or layer == self._layer]
+        return order[(order.index(self._layer) + 1) % len(order)]
+
+    def _show_layer(self) -> None:
+        if self.found is not None:
+            self.query_one(Calendar).show(self.found, self._layer, self._next_layer)
+
     def do_layer(self) -> None:
         """The next thing that the calendar counts; from the plane, the calendar as it was left."""
         if self.query_one(Plane).display:
             self.do_picture()
             return
-        order = [layer for layer in LAYERS if layer != HITS or self.home.question]
-        self._layer = order[(order.index(self._layer) + 1) % len(order)]
+        self._layer = self._next_layer
         if self.found is None:
             return
         if self._layer == "findings" and self.found.findings is None:
@@ -156,7 +165,7 @@ class MapView(View):
         if self._layer == HITS:
             self._look_for_hits()
         else:
-            self.query_one(Calendar).show(self.found, self._layer)
+            self._show_layer()
 
     @task("hits")
     async def _look_for_hits(self) -> None:
@@ -167,7 +176,7 @@ class MapView(View):
             self.show_message(sentence_of(found))
         elif self.found is not None and self._layer == HITS:
             self.found = replace(self.found, hits=found)
-            self.query_one(Calendar).show(self.found, self._layer)
+            self._show_layer()
 
     @task("findings")
     async def _examine(self) -> None:
@@ -177,7 +186,7 @@ class MapView(View):
             self.show_message(sentence_of(found))
         elif self.found is not None:
             self.found = replace(self.found, findings=found)
-            self.query_one(Calendar).show(self.found, self._layer)
+            self._show_layer()
             self.show_message(f"{plural(sum(found.values()), 'finding')}; {key_of('view 4')} opens the inbox.")
 
     def do_picture(self) -> None:

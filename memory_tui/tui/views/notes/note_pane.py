@@ -48,6 +48,8 @@ class NotePane(Part):
         self._cited: tuple[int, int] | None = None
         self._line: int | None = None
         self._known: note_info.About | None = None
+        self._generation = 0
+        """The state of the index by which links to the note were looked for."""
         self._trail: list[tuple[str, int]] = []
         self._hit: tuple[Trace, str, tuple[int, int]] | None = None
 
@@ -173,6 +175,7 @@ class NotePane(Part):
     @task("about")
     async def _gather_about(self, page: Page) -> None:
         here = self.home.recalled.lines(page.path)
+        self._generation = self.home.facts.status.generation if self.home.facts is not None else 0
         found = await self.home.jobs.attempt(partial(note_info.gather, page=page, here=here))
         if isinstance(found, MemoryTuiError):
             self.about.show([*self._own_facts(page), note_info.Statement("more", found.message, "bad")])
@@ -181,12 +184,14 @@ class NotePane(Part):
         self.reader.annotate(recalled=found.recalled, unread=found.unread, rules=found.rules)
         self.about.show([*self._own_facts(page), *found.rows])
 
-    def facts_changed(self, _facts: Facts, /) -> None:
-        """State, age and size of the note that is shown may be other ones now."""
+    def facts_changed(self, facts: Facts, /) -> None:
+        """State, age and size of the note that is shown may be other ones now, and the links of notes to it."""
         page = self.reader.page
         if page is not None:
             known = self._known.rows if self._known is not None and self._known.path == page.path else ()
             self.about.show([*self._own_facts(page), *known])
+            if page.whole and facts.status.generation != self._generation:
+                self._gather_about(page)
 
     def resumed(self) -> None:
         """Questions may have been asked meanwhile."""

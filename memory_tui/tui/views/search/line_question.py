@@ -15,6 +15,7 @@ from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
+    from memory_tui.search.trace import Trace
 
 LINES_WITH = "lines with: "
 """Begins the proposal to look for the words themselves."""
@@ -24,11 +25,19 @@ MOST_LINES = 200
 
 
 class LineQuestion(Part):
-    """Asks which line is meant, by its place, part of a note's name, or words that stand in it; then calls `then`."""
+    """Asks which line is meant, by its place, part of a note's name, or words that stand in it; then calls `then`.
 
-    def __init__(self, view: View, then: Callable[[str, int | None], object]) -> None:
+    Lines that `trace` recalls are named with their place among the hits.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        then: Callable[[str, int | None], object],
+        trace: Callable[[], Trace | None] = lambda: None,
+    ) -> None:
         super().__init__(view)
-        self._then = then
+        self._then, self._trace = then, trace
 
     def ask(self, here: tuple[str, int] | None = None) -> None:
         """Propose the place `here` and its note first."""
@@ -71,7 +80,7 @@ class LineQuestion(Part):
         from memory_tui.tui.views.dialogs import Picker
 
         room = min(90, self.view.app.size.width * 4 // 5) - 8
-        names = await self.home.jobs.run(lines_holding(words, room))
+        names = await self.home.jobs.run(lines_holding(words, room, self._trace()))
         if len(names) > 1:
             count = f"{len(names)} lines" if len(names) < MOST_LINES else f"The first {MOST_LINES} lines"
             title = f"Which one? {count} with “{one_line(words, 30)}”"
@@ -85,12 +94,17 @@ class LineQuestion(Part):
             )
 
 
-def lines_holding(words: str, width: int) -> Callable[[Engine], dict[str, tuple[str, int]]]:
+def lines_holding(words: str, width: int, trace: Trace | None = None) -> Callable[[Engine], dict[str, tuple[str, int]]]:
     """Finds the lines that hold all `words`, in any case; `MOST_LINES` at most.
 
     Maps what names each in `width` cells to path and 1-based line. The index says in which notes to look for whole
-    words; where it cannot tell, every note is read.
+    words; where it cannot tell, every note is read. A line that `trace` recalls is named with its place.
     """
+    recalled = {
+        (hit.chunk.path, line): f"  hit {place}"
+        for place, hit in reversed([*enumerate(trace.recalled if trace is not None else (), 1)])
+        for line in range(hit.chunk.start_line, hit.chunk.end_line + 1)
+    }
     wanted = re.findall(r"\w+", words.casefold())
 
     def run(engine: Engine) -> dict[str, tuple[str, int]]:
@@ -105,7 +119,8 @@ def lines_holding(words: str, width: int) -> Callable[[Engine], dict[str, tuple[
                 continue
             for number, line in enumerate(lines, 1):
                 if len(found) < MOST_LINES and all(word in line.casefold() for word in wanted):
-                    name = f"{safe(path.removeprefix('memory/'))}:{number}  {one_line(line)}"
+                    place = f"{safe(path.removeprefix('memory/'))}:{number}{recalled.get((path, number), '')}"
+                    name = f"{place}  {one_line(line)}"
                     found[fit(name, width)] = (path, number)
         return found
 

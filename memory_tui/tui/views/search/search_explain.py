@@ -61,7 +61,7 @@ class Explainer(Part):
     def __init__(self, view: View, shown: ShownAnswer) -> None:
         super().__init__(view)
         self._shown = shown
-        self.line = LineQuestion(view, self.ask_line)
+        self.line = LineQuestion(view, self.ask_line, lambda: shown.answer.trace if shown.answer is not None else None)
 
     @property
     def _pane(self) -> WhyPane:

@@ -102,6 +102,7 @@ class SearchView(View):
         box = self.query_one(QueryBox)
         if self._first and not box.input.value:
             box.input.value = self._first
+            self.query_one(HitList).focus()
         if box.input.value:
             self._ask(box.input.value)
 

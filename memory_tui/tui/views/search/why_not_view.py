@@ -15,6 +15,7 @@ from memory_tui.core.sanitize import one_line, safe
 from memory_tui.tui import note_changes
 from memory_tui.tui.views.proposals import Proposals
 from memory_tui.tui.views.search.explaining import Inquiry, inquire
+from memory_tui.tui.views.search.line_question import LineQuestion
 from memory_tui.tui.views.view import KnobHistory, View
 from memory_tui.tui.widgets.why_pane import WhyPane
 from memory_tui.tui.widgets.why_rows import Subject
@@ -52,6 +53,7 @@ class WhyNotView(View):
         """The edits that were made here: the number of each in the journal, and what it was for."""
         self._asked, self._path, self._line = asked, path, line
         self._found: Inquiry | None = None
+        self._other = LineQuestion(self, self._ask_about, lambda: self._found.answer.trace if self._found else None)
 
     def compose_view(self) -> Iterable[Widget]:
         """The pane alone."""
@@ -141,6 +143,15 @@ class WhyNotView(View):
         await self.home.jobs.write(lambda engine: engine.indexer.catch_up())
         self._asked = self._asked if isinstance(self._asked, str) else self._asked.query
         self._path, self._line = path, line
+        self.tuned()
+
+    def do_line(self) -> None:
+        """Ask about another line, and explain that one here."""
+        self._other.ask((self._path, self._line or 1))
+
+    def _ask_about(self, path: str, line: int | None) -> None:
+        self._path, self._line = path, line
+        self.query_one(WhyPane).show(None, f"Looking for {one_line(path)} ...")
         self.tuned()
 
     def more_context(self) -> dict[str, bool]:
