@@ -419,13 +419,18 @@ class KeyHints(Widget):
         return Content("").join(parts)
 
     def _kept(self) -> list[tuple[str, Action]]:
-        """The hints that fit; those before the last ones give way first, from the right."""
-        kept = list(self._actions)
+        """The hints that fit. What cannot be done now gives way first, then those before the last ones, from the right.
+
+        Without colour nothing is dim, so only what can be done is hinted at.
+        """
+        plain = self.app.no_color
+        kept = [one for one in self._actions if not (plain and one[1].refuse(self._situation))]
         while sum(map(_width, kept)) > self.size.width:
             near = [i for i, (_, action) in enumerate(kept) if action.id not in LAST]
             if not near:
                 break
-            del kept[near[-1]]
+            refused = [i for i in near if kept[i][1].refuse(self._situation)]
+            del kept[(refused or near)[-1]]
         return kept
 
     async def on_click(self, event: events.Click) -> None:
