@@ -21,6 +21,7 @@ from memory_tui.plan import Options
 from memory_tui.recalls import line_log, recall_log, rerun
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.search.rank import rank
+from memory_tui.search.trace import Trace
 from tests.harness.claims import NOW, STILL, checks
 
 KINDS = set(get_args(rerun.RecallClaim))
@@ -55,11 +56,15 @@ class RecallCase:
                     continue
         return found
 
-    def asked(self, now: float | None, logged: dict[str, Any]) -> list[tuple[Place, float]]:
-        """The hits and scores of the question at a clock under knobs."""
+    def ranked(self, now: float | None, logged: dict[str, Any]) -> Trace:
+        """The question at a clock under knobs."""
         more = {} if now is None else {"now": now}
         evidence = self.engine.queries.gather(self.raw["query"], by_words=self.raw["by_words"], **more)
-        hits = rank(evidence, self.settings(logged)).recalled
+        return rank(evidence, self.settings(logged))
+
+    def asked(self, now: float | None, logged: dict[str, Any]) -> list[tuple[Place, float]]:
+        """Its hits and scores."""
+        hits = self.ranked(now, logged).recalled
         return [((hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line), hit.score) for hit in hits]
 
     @cached_property
@@ -117,6 +122,7 @@ def _not_rebuilt(claim: rerun.NotRebuilt, case: RecallCase) -> None:
     facts: dict[rerun.Obstacle, bool] = {
         "of QMD": (claim.then, claim.now) == ("", ""),
         "partial": "***" in raw["query"] or raw["query"].endswith("…"),
+        "not logged": not all(raw[name] for name in ("provider", "mode", "generation", "settings")),
         "other vectors": claim.then == f"{raw['provider']} {raw['model']}" != vectors == claim.now,
         "other mode": claim.then == raw["mode"] != claim.now == case.found.trace.mode,
         "refused knob": claim.then.split(" ")[1] == str(raw["settings"].get(claim.then.split(" ")[0]))
@@ -148,6 +154,22 @@ def _now(claim: rerun.AnswersNow, case: RecallCase) -> None:
     assert claim.after_qmd == (case.raw["backend"] == "qmd")
     kept = all(places.get(hit) == rank for hit, rank in came.items())
     assert claim.same == (kept and all(known.get(hit) == place for hit, place in places.items() if hit not in came))
+    assert (claim.then, claim.kept) == (len(came), len(came.keys() & places.keys()))
+    assert claim.others == len(places.keys() - came.keys())
+    moved = [
+        set(one.causes)
+        for one in case.found.changes
+        if one.place_then != one.place_now and set(one.causes) - {"length"}
+    ]
+    assert set(claim.causes) == (set.intersection(*moved) if moved else set())
+
+
+@checks(rerun.LevelNow)
+def _level(claim: rerun.LevelNow, case: RecallCase) -> None:
+    trace = case.ranked(None, case.raw["requested"])
+    told = trace.level.level if case.now and trace.level is not None else ""
+    assert (claim.then, claim.now) == (case.raw["level"], told)
+    assert claim.then or claim.now
 
 
 @checks(rerun.DeliveredAs)
@@ -186,10 +208,12 @@ def _change(claim: rerun.HitChange, case: RecallCase) -> None:
     places = [logged, *map(place, steps)]
     moved = [was != then for was, then in itertools.pairwise(places)]
     assert moved == [
-        bool({"length", "notes", "index", "backend"} & set(claim.causes)),
+        bool({"length", "notes", "index", "not logged", "backend"} & set(claim.causes)),
         "clock" in claim.causes,
         "knobs" in claim.causes,
     ]
+    whole = all(case.raw[name] for name in ("provider", "mode", "generation", "settings"))
+    assert not ({"notes", "not logged"} & set(claim.causes)) or whole == ("notes" in claim.causes)
     if "length" in claim.causes:
         assert case.rebuilds()
         assert logged is None
@@ -224,6 +248,11 @@ def made(place: Path) -> Iterator[tuple[rerun.RecallClaim, RecallCase]]:
     yield from _replayed(folder, options("other", "none"))
     yield from _replayed(folder, options("fourth"))
     yield from _replayed(folder, options("third", "builtin"))
+    levels = ServedMemory(lambda: Engine.open(options(profile="recommended")), ServerOptions(log=True))
+    levels.search({"query": "omada router"}, "", "a client", Stop())
+    levels.search({"query": "aardvark"}, "", "a client", Stop())
+    levels.close()
+    yield from _replayed(folder, options(profile="recommended"))
     (folder / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
     yield from _replayed(folder, options())
 
@@ -239,6 +268,8 @@ def _replayed(folder: Path, options: Options) -> Iterator[tuple[rerun.RecallClai
             # As if QMD had given these hits, the last one first.
             turned = {**raw, "backend": "qmd", "hits": raw["hits"][::-1]}
             variants.append((replace(entry, backend="qmd", hits=entry.hits[::-1]), turned))
+            older = {"provider": "", "model": "", "generation": 0, "index": "", "settings": {}, "level": ""}
+            variants.append((replace(entry, **older), {**raw, **older}))
             for one, own in variants:
                 found = rerun.replay(one, engine.plan.settings, engine.queries.gather)
                 case = RecallCase(engine, found, own)
