@@ -41,10 +41,12 @@ that tells none.
 """
 REPLIES: tuple[Reply, ...] = get_args(Reply)
 POOR = frozenset[Reply]({"nearby only", "nothing", "no answer"})
+NOTHING = "nothing holds these words"
+"""The level at which an agent gets no hit, unless it asks for the nearest."""
 _BY_LEVEL: Mapping[str, Reply] = {
     "found": "found",
     "nearby only": "nearby only",
-    "nothing holds these words": "nothing",
+    NOTHING: "nothing",
 }
 
 

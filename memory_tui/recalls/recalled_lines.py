@@ -263,15 +263,17 @@ def _levels(said: LevelNow) -> str:
 
 def _answers_now(said: AnswersNow) -> str:
     now = "of the index now" if said.after_qmd else "now"
+    if said.kept_back:
+        return f"No hit would come {now}{' either' * (not said.then)}: nothing holds these words."
     if said.same:
         return f"The same would come {now}, in the same order."
     causes = f" ({_because(said.causes)})" if said.causes else ""
     if said.kept == said.then and not said.others:
         return f"The same hits would come {now}, in another order{causes}."
     if not said.then:
-        return f"{plural(said.others, 'hit')} would come {now}, where none did then{causes}."
+        return f"{plural(said.others, 'hit')} would come {now}, where none was delivered{causes}."
     others = f"{said.others:,} other{'s' * (said.others != 1)}" if said.others else "no others"
-    return f"Of {plural(said.then, 'hit')} then {said.kept:,} would come {now}, and {others}{causes}."
+    return f"Of {plural(said.then, 'delivered hit')} {said.kept:,} would come {now}, and {others}{causes}."
 
 
 def obstacle(said: Rebuilt | NotRebuilt) -> str:
@@ -296,14 +298,14 @@ def obstacle(said: Rebuilt | NotRebuilt) -> str:
 
 
 def _line(change: HitChange, shared: tuple[Cause, ...] = ()) -> str:
-    """The places of a hit and what moved it, without the causes that it has in common with the others."""
+    """The places of a hit and what moved it to another one, without the causes that the others have, too."""
     from memory_tui.core.sanitize import one_line
 
     where = one_line(citation(change.path, change.start_line, change.end_line))
     then = at_place(change.place_then, change.score_then) or "not delivered"
     now = at_place(change.place_now, change.score_now) or "not recalled"
     own = tuple(cause for cause in change.causes if cause not in shared)
-    causes = f" ({_because(own)})" if own else ""
+    causes = f" ({_because(own)})" if own and change.place_then != change.place_now else ""
     return f"  {where}  then and now {now}{causes}" if then == now else f"  {where}  then {then}, now {now}{causes}"
 
 

@@ -16,7 +16,7 @@ from memory_tui.core.errors import SettingError
 from memory_tui.core.secret_finder import MASK
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls.recall_log import LoggedHit, RecallEntry, is_partial
+from memory_tui.recalls.recall_log import NOTHING, LoggedHit, RecallEntry, is_partial
 
 if TYPE_CHECKING:
     from memory_tui.explain.why_not import WhyNot
@@ -86,8 +86,9 @@ class DeliveredFewer(Struct, frozen=True):
 class AnswersNow(Struct, frozen=True):
     """The answer now has the `same` hits in the same order, as far as they were delivered, or not.
 
-    Of the `then` hits that the log has of the answer then, `kept` are in the answer now, beside `others`.
-    `causes` moved each hit that moved. It is the answer of the index; `after_qmd` tells that QMD gave the one then.
+    Of the `then` hits that the log has of the answer then, `kept` are in the ranking now, beside `others`, with
+    `causes` for each that has another place. Hits are `kept_back` now where nothing holds what was asked. It is the
+    answer of the index; `after_qmd` tells that QMD gave the one then.
     """
 
     same: bool
@@ -96,6 +97,7 @@ class AnswersNow(Struct, frozen=True):
     others: int
     causes: tuple[Cause, ...] = ()
     after_qmd: bool = False
+    kept_back: bool = False
 
 
 class LevelNow(Struct, frozen=True):
@@ -146,7 +148,19 @@ class Rerun(Struct, frozen=True):
     @property
     def same(self) -> bool:
         """Whether the same hits would come in the same order, as far as they were delivered."""
-        return not any(map(_is_moved, self.changes))
+        if bool(self.entry.hits) != bool(self.now.recalled and not self.keeps_back):
+            return False
+        # What age moved, settings may have moved back; what was only kept back then has not moved.
+        return all(one.place_then == one.place_now or set(one.causes) <= {"length"} for one in self.changes)
+
+    @property
+    def keeps_back(self) -> bool:
+        """Whether the agent would get none of the hits now, because nothing holds what was asked.
+
+        An agent that got hits at that level had asked for the nearest.
+        """
+        asked_nearest = self.entry.level == NOTHING and bool(self.entry.hits)
+        return level_told(self.now) == NOTHING and not asked_nearest
 
     @property
     def claims(self) -> tuple[RecallClaim, ...]:
@@ -162,17 +176,11 @@ class Rerun(Struct, frozen=True):
     def _answers_now(self) -> AnswersNow:
         """What became of the hits of then."""
         old = [one for one in self.changes if one.place_then is not None]
-        moved = [set(one.causes) for one in self.changes if _is_moved(one)]
+        moved = [set(one.causes) for one in self.changes if one.place_then != one.place_now]
         causes = tuple(cause for cause in get_args(Cause) if moved and all(cause in own for own in moved))
-        kept = sum(one.place_now is not None for one in old)
-        others = len(self.changes) - len(old)
-        return AnswersNow(self.same, len(old), kept, others, causes, self.entry.backend == _QMD)
-
-
-def _is_moved(one: HitChange) -> bool:
-    """Whether a hit has another place now than then; what was only kept back then has not."""
-    # What age moved, settings may have moved back.
-    return one.place_then != one.place_now and bool(set(one.causes) - {"length"})
+        kept, others = sum(one.place_now is not None for one in old), len(self.changes) - len(old)
+        of_qmd = self.entry.backend == _QMD
+        return AnswersNow(self.same, len(old), kept, others, causes, of_qmd, self.keeps_back)
 
 
 def level_told(trace: Trace) -> str:
@@ -273,6 +281,9 @@ def _is_rebuilt(entry: RecallEntry, trace: Trace) -> bool:
     """Whether `trace` recalls what was delivered: the same chunks with the same scores, of as many hits."""
     if len(trace.recalled) != (entry.ranked or len(entry.hits)):
         return False
+    if entry.ranked and not entry.hits and (_another_index(entry, trace) or entry.generation != trace.generation):
+        # No hit that was logged tells whether these were the hits then.
+        return False
     return all(_is_at(hit, hit.rank or place, trace) for place, hit in enumerate(entry.hits, 1))
 
 
@@ -339,13 +350,16 @@ def _changes(entry: RecallEntry, rebuilt: Trace, aged: Trace, now: Trace, *, is_
             old.setdefault((hit.path, hit.start_line, hit.end_line), then)
     steps = [_places(trace.recalled) for trace in (rebuilt, aged, now)]
     before = _first_cause(entry, rebuilt)
+    # What was kept back then has no place in the log: nobody knows whether it was ranked.
+    unknown = entry.ranked > len(old) and not of_qmd
+    not_delivered: Cause = "length" if is_rebuilt else "not logged" if unknown else before
     none: tuple[None, None] = (None, None)
     found = []
     for key in dict.fromkeys((*steps[-1], *old)):
         first, last = old.get(key, none), steps[-1].get(key, none)
         places = [first[0], *(step.get(key, none)[0] for step in steps)]
-        not_delivered = is_rebuilt and places[0] is None and places[1] is not None
-        causes = tuple(_causes(places, "length" if not_delivered else before))
+        came_now_alone = places[0] is None and places[1] is not None
+        causes = tuple(_causes(places, not_delivered if came_now_alone else before))
         found.append(HitChange(*key, first[0], last[0], first[1], last[1], causes))
     return tuple(found)
 

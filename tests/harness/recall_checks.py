@@ -24,6 +24,7 @@ from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
 from tests.harness.claims import NOW, STILL, checks
 
+NOTHING = "nothing holds these words"
 KINDS = set(get_args(rerun.RecallClaim))
 Place = tuple[str, int, int]
 
@@ -84,6 +85,11 @@ class RecallCase:
         found = self.then
         if len(found) != (self.raw["ranked"] or len(self.delivered)):
             return False
+        if self.raw["ranked"] and not self.delivered:
+            trace = self.found.trace
+            state = {"provider": trace.provider, "model": trace.model, "mode": trace.mode, "index": trace.uuid}
+            state = {name: found for name, found in state.items() if self.raw[name]}
+            return {**state, "generation": trace.generation}.items() <= self.raw.items()
         scores = [hit["score"] for hit in self.raw["hits"]]
         behind = self.behind
         return all(
@@ -153,14 +159,14 @@ def _now(claim: rerun.AnswersNow, case: RecallCase) -> None:
     places = {hit: place for place, hit in enumerate(now, 1)}
     assert claim.after_qmd == (case.raw["backend"] == "qmd")
     kept = all(places.get(hit) == rank for hit, rank in came.items())
-    assert claim.same == (kept and all(known.get(hit) == place for hit, place in places.items() if hit not in came))
+    as_before = kept and all(known.get(hit) == place for hit, place in places.items() if hit not in came)
+    level = case.ranked(None, case.raw["requested"]).level
+    nearest = case.raw["level"] == NOTHING and case.delivered
+    assert claim.kept_back == bool(level and level.level == NOTHING and now and not nearest)
+    assert claim.same == (as_before and bool(case.delivered) == bool(now and not claim.kept_back))
     assert (claim.then, claim.kept) == (len(came), len(came.keys() & places.keys()))
     assert claim.others == len(places.keys() - came.keys())
-    moved = [
-        set(one.causes)
-        for one in case.found.changes
-        if one.place_then != one.place_now and set(one.causes) - {"length"}
-    ]
+    moved = [set(one.causes) for one in case.found.changes if one.place_then != one.place_now]
     assert set(claim.causes) == (set.intersection(*moved) if moved else set())
 
 
@@ -213,7 +219,11 @@ def _change(claim: rerun.HitChange, case: RecallCase) -> None:
         "knobs" in claim.causes,
     ]
     whole = all(case.raw[name] for name in ("provider", "mode", "generation", "settings"))
-    assert not ({"notes", "not logged"} & set(claim.causes)) or whole == ("notes" in claim.causes)
+    assert whole or "notes" not in claim.causes
+    if "not logged" in claim.causes and whole:
+        assert logged is None
+        assert not case.rebuilds()
+        assert case.raw["ranked"] > len([rank for rank in case.ranks if rank <= case.raw["ranked"]])
     if "length" in claim.causes:
         assert case.rebuilds()
         assert logged is None

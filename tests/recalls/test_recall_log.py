@@ -386,13 +386,21 @@ CHANGE = rerun.HitChange("MEMORY.md", 1, 2, 1, 1, 0.5, 0.5)
         (rerun.AnswersNow(True, 2, 2, 0), "The same would come now, in the same order."),
         (rerun.AnswersNow(True, 2, 2, 0, after_qmd=True), "The same would come of the index now, in the same order."),
         (rerun.AnswersNow(False, 2, 2, 0, ("clock",)), "The same hits would come now, in another order (age)."),
-        (rerun.AnswersNow(False, 3, 3, 3), "Of 3 hits then 3 would come now, and 3 others."),
-        (rerun.AnswersNow(False, 1, 0, 1, ("index",)), "Of 1 hit then 0 would come now, and 1 other (another index)."),
+        (rerun.AnswersNow(False, 3, 3, 3), "Of 3 delivered hits 3 would come now, and 3 others."),
+        (
+            rerun.AnswersNow(False, 1, 0, 1, ("index",)),
+            "Of 1 delivered hit 0 would come now, and 1 other (another index).",
+        ),
         (
             rerun.AnswersNow(False, 2, 1, 0, ("notes",)),
-            "Of 2 hits then 1 would come now, and no others (notes changed).",
+            "Of 2 delivered hits 1 would come now, and no others (notes changed).",
         ),
-        (rerun.AnswersNow(False, 0, 0, 2, ("notes",)), "2 hits would come now, where none did then (notes changed)."),
+        (
+            rerun.AnswersNow(False, 0, 0, 2, ("notes",)),
+            "2 hits would come now, where none was delivered (notes changed).",
+        ),
+        (rerun.AnswersNow(False, 1, 1, 0, kept_back=True), "No hit would come now: nothing holds these words."),
+        (rerun.AnswersNow(True, 0, 0, 2, kept_back=True), "No hit would come now either: nothing holds these words."),
         (rerun.LevelNow("found", "nearby only"), "Level of the answer: found then, nearby only now."),
         (rerun.LevelNow("found", ""), "Level of the answer: found then, none told now."),
         (CHANGE, "  MEMORY.md#L1-L2  then and now 1st with 0.500"),
@@ -404,6 +412,26 @@ CHANGE = rerun.HitChange("MEMORY.md", 1, 2, 1, 1, 0.5, 0.5)
 )
 def test_then_and_now_in_words(said: rerun.RecallClaim, sentence: str) -> None:
     assert recalled_lines.claim(said) == sentence
+
+
+def test_what_was_kept_back_then_may_come_now(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "aardvark burrow"}, "", "c", Stop())
+    logged = logged_last(workspace)
+    assert (logged.level, logged.hits) == (NOTHING, ())
+    assert logged.ranked
+    with Engine.open(options(workspace)) as engine:
+        engine.indexer.sync()
+        still = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        (workspace / "memory" / "2026-11-19.md").write_text("The aardvark burrow is behind the shed.\n")
+        engine.indexer.sync()
+        later = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+    assert still.same
+    assert "No hit would come now either: nothing holds these words." in recalled_lines.replayed(still)
+    assert not later.same
+    assert isinstance(later.remade, rerun.NotRebuilt)
+    told = "\n".join(recalled_lines.replayed(later))
+    assert f"Level of the answer: {NOTHING} then, found now." in told
+    assert "hits would come now, where none was delivered" in told
 
 
 def test_what_moved_every_hit_is_said_once(host: ServedMemory, workspace: Path) -> None:
