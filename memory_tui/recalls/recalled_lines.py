@@ -218,7 +218,8 @@ def _searched(entry: RecallEntry) -> Iterator[str]:
     """By which knobs and in which way it was searched, as far as the log says."""
     from memory_tui.core.sanitize import one_line
 
-    knobs = [f"{words}{entry.settings[key]}" for key, words in _KNOBS.items() if key in entry.settings]
+    logged = entry.settings
+    knobs = [f"{words}{str(logged[key]).removesuffix('.0')}" for key, words in _KNOBS.items() if key in logged]
     way = one_line(entry.mode or ("" if entry.backend else "no search"))
     if knobs or way:
         yield "; ".join(filter(None, (f"Knobs: {one_line(', '.join(knobs))}" if knobs else "", way)))

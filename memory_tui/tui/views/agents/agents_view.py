@@ -260,8 +260,9 @@ def _profile(ranking: AgentRanking, memory: str) -> tuple[str, str]:
 
 
 def _asked(entry: RecallEntry) -> str:
-    came = plural(len(entry.hits), "hit") if entry.hits else "no hit"
-    return f"{_when(entry.at)}  {one_line(entry.query, 200)}  ({came}, {entry.ms:,.0f} ms)"
+    from memory_tui.recalls.recalled_lines import replied
+
+    return f"{_when(entry.at)}  {one_line(entry.query, 200)}  ({one_line(replied(entry), 200)}, {entry.ms:,.0f} ms)"
 
 
 def _when(at: float) -> str:
