@@ -165,8 +165,8 @@ def tally(log: Log) -> str:
 
 
 def replied(entry: RecallEntry) -> str:
-    """How well a recall was answered, with its best score, and what came back; empty where the log says nothing."""
-    level = "" if entry.reply in ("", "no answer") else entry.reply
+    """How well a recall was answered, where that is known, its best score and what came back; empty for nothing."""
+    level = "" if entry.reply in ("", "no answer", "no level") else entry.reply
     best = f"best {entry.best:.2f}" if entry.best is not None and entry.reply else ""
     came = "" if (level, entry.got) == ("nothing", "no hit") else entry.got
     return ", ".join(filter(None, (level, best, came)))

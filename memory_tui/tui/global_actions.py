@@ -157,12 +157,6 @@ class GlobalActions(App[int]):
         self.first_steps = FirstSteps()
         self._show_steps()
 
-    def do_poor(self) -> None:
-        """The log of what agents asked, with what was answered poorly alone."""
-        from memory_tui.tui.views.index.recalls_view import RecallsView
-
-        self.push_screen(RecallsView(self.view, poor=True))
-
     def do_narrower(self) -> None:
         """Where there are no panes side by side."""
         self.show_message("This view has one pane.")

@@ -384,7 +384,7 @@ def test_then_and_now_says_nothing_unknown_of_the_log(opened: Engine, tmp_path: 
     for entry in entries:
         found = rerun.replay(entry, opened.plan.settings, opened.queries.gather)
         told = "\n".join(recalled_lines.replayed(found))
-        assert "Knobs: recommended, results 6, minScore 0; hybrid\nLevel of the answer: " in told
+        assert f"Knobs: recommended, results 6, minScore 0; {entry.mode}\nLevel of the answer: " in told
         assert isinstance(found.remade, rerun.Rebuilt) or found.remade.obstacle == "newer notes", told
         assert "another index" not in told
 

@@ -1,4 +1,4 @@
-"""The recalls view lists what agents asked, and how well it was answered."""
+"""The recalls view lists what agents asked."""
 
 from __future__ import annotations
 
@@ -181,6 +181,11 @@ class RecallsView(View):
         self._letters, self._poor = "", False
         self.listing.show()
         return True
+
+
+def poor_recalls(below: View) -> RecallsView:
+    """The view with what was answered poorly alone."""
+    return RecallsView(below, poor=True)
 
 
 def _log(engine: Engine) -> Log:
