@@ -151,7 +151,10 @@ class AgentsView(View):
             written += [*self._agent(row, width), *text("", width)]
         if not any(row.asked for row in rows):
             written += [*text(NOBODY, width, "muted", 1), *text("", width)]
-        said: list[Piece] = [(f" {key_of('go recalls')} ", "mark"), ("What agents asked, and what they got", "")]
+        said: list[Piece] = [
+            (f" {key_of('go recalls')} ", "mark"),
+            ("What agents asked, and how well it was answered", ""),
+        ]
         return [*written, (said, ASKED)]
 
     def _agent(self, row: AgentProgram, width: int) -> list[Line]:
