@@ -149,9 +149,9 @@ def _recall_log(given: argparse.Namespace) -> int:
         raise QueryError("Which recall is meant?", "Name it: memory-tui recall-log last --why PATH.")
     newest = log.entries[-getattr(given, "newest", 20) :]
     if hasattr(given, "json"):
-        as_text.print_json(
-            {"path": str(place), "recalls": plain(newest), "total": len(log.entries), "unread": log.unread}
-        )
+        told = [{**plain(entry), "reply": entry.reply or None} for entry in newest]
+        counts = {"total": len(log.entries), "unread": log.unread, "replies": log.replies}
+        as_text.print_json({"path": str(place), "recalls": told, **counts})
     else:
         as_text.print_lines(recalled_lines.listing(newest, log, place))
     return 0

@@ -375,27 +375,31 @@ def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
 
 
 def _ask(workspace: Path, today: dt.date) -> None:
-    """The log of what agents asked, with the places that they got."""
+    """The log of what agents asked, as a server with the usual knobs wrote it: how well it answered, and with what.
+
+    Its index of then is named by no id, because the demo makes its own; `tests/tools/demo_log.py` made the answers.
+    """
+    from memory_tui.core import profiles
+    from memory_tui.core.settings import TUNE_KEYS
     from memory_tui.openclaw.prompt import SEARCH
     from memory_tui.recalls import recall_log
 
     place = recall_log.recall_log_path(workspace)
+    values = profiles.compose(profiles.OWN, {}, {}).values
+    knobs = {key: values[key].value for key in TUNE_KEYS}
     asked = (files(__name__.rpartition(".")[0]) / "asked.jsonl").read_text(encoding="utf-8").splitlines()
-    for number, fields in enumerate(map(json.loads, asked)):
-        at = _noon(today - dt.timedelta(days=fields["age"])) + number * 60
-        hits = tuple(_hit(hit, today) for hit in fields["hits"])
+    for number, line in enumerate(asked, 1):
+        fields = json.loads(line)
+        at = _noon(today - dt.timedelta(days=fields.pop("age"))) + number * 60
+        hits = tuple(_hit(hit, today) for hit in fields.pop("hits"))
         entry = recall_log.RecallEntry(
-            SEARCH,
-            fields["query"],
-            at,
-            fields["client"],
-            mode="hybrid",
-            hits=hits,
-            ms=fields["ms"],
-            now=at,
-            ranked=len(hits),
+            SEARCH, at=at, now=at, agent="main", settings=knobs, generation=_GENERATION, hits=hits, **fields
         )
         recall_log.append_recall(place, entry)
+
+
+_GENERATION = 1
+"""The state of the index that answered the agents: the first one, since which notes were indexed."""
 
 
 def _hit(fields: Mapping[str, Any], today: dt.date) -> Any:  # noqa: ANN401 - the class is imported on use

@@ -134,7 +134,7 @@ def workspace_of(made: HostConnection) -> Path:
 
 def has_failed(entry: RecallEntry) -> bool:
     """Whether a query got no ranking at all: the memory could not be searched, or not in time."""
-    return not entry.mode
+    return entry.reply == "no answer"
 
 
 def _other_memory(made: HostConnection, plan: Plan) -> str:

@@ -291,8 +291,10 @@ class ServedMemory:
                 note_down(memory.plan, _recall_of_memories(memory, asked, client, (at, began), (), error.message))
             raise
         if tool == RECALL and self._logs(memory):
+            from memory_tui.recalls.recall_log import NONE_NEAR
+
             hits = found.details.get("memories", ())
-            outcome = "" if hits else "No memory was near enough."
+            outcome = "" if hits else NONE_NEAR
             note_down(memory.plan, _recall_of_memories(memory, asked, client, (at, began), hits, outcome))
         return found
 

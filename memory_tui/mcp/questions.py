@@ -140,7 +140,7 @@ def _searched(memory: Engine, question: AgentQuestion, cancel: Stop) -> Answered
         entry = rerun.with_trace(entry, found.trace, came, is_cut=is_cut)
     elif answer.get("backend") == "qmd" and not cancel.is_set():
         entry = _with_hits_of_qmd(entry, answer)
-    return Answered({**answer}, replace(entry, outcome=TOO_LATE) if cancel.is_set() else entry)
+    return Answered({**answer}, replace(entry, outcome=TOO_LATE, level="") if cancel.is_set() else entry)
 
 
 def _manner(memory: Engine, question: AgentQuestion) -> AnswerRules:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
@@ -29,6 +30,24 @@ MOST_QUERY = 10_000
 """Characters of a question that are kept; a longer one ends with an ellipsis."""
 _LINES_READ = re.compile(r"lines \d+ to \d+")
 """The outcome of a memory_get that read something."""
+NONE_NEAR = "No memory was near enough."
+"""The outcome of a memory_recall that found nothing."""
+
+Reply = Literal["found", "nearby only", "nothing", "no answer", "no level"]
+"""How well a question was answered: by the level of its answer, with nothing at all, not at all, or nobody knows.
+
+There is no level in a log of an older release, of an answer of QMD or of the long-term memories, and under a profile
+that tells none.
+"""
+REPLIES: tuple[Reply, ...] = get_args(Reply)
+POOR = frozenset[Reply]({"nearby only", "nothing", "no answer"})
+NOTHING = "nothing holds these words"
+"""The level at which an agent gets no hit, unless it asks for the nearest."""
+_BY_LEVEL: Mapping[str, Reply] = {
+    "found": "found",
+    "nearby only": "nearby only",
+    NOTHING: "nothing",
+}
 
 
 class LoggedHit(Struct, frozen=True):
@@ -64,7 +83,8 @@ class RecallEntry(Struct, frozen=True):
     `now` (epoch seconds, 0: not logged). `index` names the index, `generation` its state. `hits` were delivered, of
     `ranked` that were recalled (0: not logged), because snippets may have `most_characters` in all (0: any).
     `by_words` tells that there was no time to ask for meaning. `backend` is qmd where QMD answered, builtin where the
-    index stood in for it, empty where QMD was not chosen.
+    index stood in for it, empty where QMD was not chosen. `level` is that of the answer
+    (`memory_tui/search/answer_level.py`), empty where none was told or logged.
 
     `id` is given by `append`; `outcome` says why nothing came back, and is empty where something did. For memory_get
     `query` is the path, and lines `first_line` to `last_line` were delivered.
@@ -94,6 +114,7 @@ class RecallEntry(Struct, frozen=True):
     backend: str = ""
     first_line: int = 0
     last_line: int = 0
+    level: str = ""
 
     @property
     def delivered(self) -> frozenset[str]:
@@ -106,6 +127,32 @@ class RecallEntry(Struct, frozen=True):
     def asked(self) -> Literal["notes", "memories", ""]:
         """What was asked: the notes, the long-term memories, or nothing, because lines of a note were read."""
         return "notes" if self.tool == SEARCH else "memories" if self.tool == RECALL else ""
+
+    @property
+    def reply(self) -> Reply | Literal[""]:
+        """How well a question was answered; empty where lines of a note were read."""
+        if self.tool == GET:
+            return ""
+        if self.level in _BY_LEVEL:
+            return _BY_LEVEL[self.level]
+        if self.hits:
+            return "no level"
+        # Without a mode nothing was searched, but QMD and the long-term memories log none; hits that were ranked and
+        # did not go out came too late.
+        searched = self.mode or self.backend or self.outcome == NONE_NEAR
+        return "nothing" if searched and not (self.ranked and self.outcome) else "no answer"
+
+    @property
+    def is_poor(self) -> bool:
+        """Whether a question found nothing good, as far as the log tells, or a read of a note nothing at all."""
+        if self.tool == GET:
+            return bool(self.outcome) and not self.delivered
+        return self.reply in POOR
+
+    @property
+    def best(self) -> float | None:
+        """The highest score that was delivered; None without a hit."""
+        return max((hit.score for hit in self.hits), default=None)
 
     @property
     def got(self) -> str:
@@ -131,6 +178,12 @@ class Log(Struct, frozen=True):
             if (entry.tool == SEARCH if name == "last" else entry.id.startswith(name.lower()))
         ]
         return fitting[-1] if fitting and name else None
+
+    @property
+    def replies(self) -> Mapping[Reply, int]:
+        """How many questions were answered how well, those that occur, the best first."""
+        counted = Counter(entry.reply for entry in self.entries)
+        return {reply: counted[reply] for reply in REPLIES if counted[reply]}
 
 
 def recall_log_path(workspace: Path) -> Path:

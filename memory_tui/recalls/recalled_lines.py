@@ -23,8 +23,18 @@ from memory_tui.core.formatting import plural
 from memory_tui.recalls import line_log
 
 if TYPE_CHECKING:
-    from memory_tui.recalls.recall_log import Log, RecallEntry
-    from memory_tui.recalls.rerun import HitChange, NotRebuilt, Obstacle, Rebuilt, RecallClaim, Rerun
+    from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
+    from memory_tui.recalls.rerun import (
+        AnswersNow,
+        Cause,
+        HitChange,
+        LevelNow,
+        NotRebuilt,
+        Obstacle,
+        Rebuilt,
+        RecallClaim,
+        Rerun,
+    )
 
 MOST_BYTES = 256 << 10
 """Some 2,000 answers."""
@@ -141,6 +151,25 @@ def citation(path: str, start: int, end: int) -> str:
 
 
 _QUERY_CELLS = 60
+_COUNTED: Mapping[Reply, str] = {"no answer": "without an answer", "no level": "without a level"}
+"""How many there were of a reply, where that is not said by its own word."""
+
+
+def tally(log: Log) -> str:
+    """How many questions were answered how well, such as `22 questions: 20 found, 2 nothing`; empty for none."""
+    asked = log.replies
+    if not asked:
+        return ""
+    counts = (f"{times:,} {_COUNTED.get(reply, reply)}" for reply, times in asked.items())
+    return f"{plural(sum(asked.values()), 'question')}: {', '.join(counts)}"
+
+
+def replied(entry: RecallEntry) -> str:
+    """How well a recall was answered, where that is known, its best score and what came back; empty for nothing."""
+    level = "" if entry.reply in ("", "no answer", "no level") else entry.reply
+    best = f"best {entry.best:.2f}" if entry.best is not None and entry.reply else ""
+    came = "" if (level, entry.got) == ("nothing", "no hit") else entry.got
+    return ", ".join(filter(None, (level, best, came)))
 
 
 def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[str]:
@@ -151,13 +180,14 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
     for entry in entries:
         what = f"read {entry.query}" if entry.tool == GET else entry.query
         yield (
-            f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(entry.got, _QUERY_CELLS)}"
+            f"{entry.id}  {moment(entry.at)}  {one_line(what, _QUERY_CELLS)}  {one_line(replied(entry), _QUERY_CELLS)}"
             f"  {entry.ms:.0f} ms  {one_line(entry.client)}"
         ).rstrip()
     if not log.entries:
         yield "No recall is logged. Start the server with memory-tui mcp --log-recalls to have them written down."
     else:
         yield f"{plural(len(log.entries), 'recall')} in {place}"
+        yield from [f"{counts}." for counts in [tally(log)] if counts]
     if log.unread:
         yield f"{plural(log.unread, 'line')} of it could not be read."
 
@@ -165,17 +195,34 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: Path) -> Iterator[s
 def replayed(found: Rerun) -> Iterator[str]:
     """What an agent got, and what it would get now."""
     from memory_tui.core.sanitize import one_line
+    from memory_tui.recalls.rerun import AnswersNow, HitChange
 
     entry = found.entry
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
     yield f"Asked: {one_line(entry.query)}"
-    yield (
-        f"Knobs: {entry.settings.get('profile', '?')}, results {entry.settings.get('query.maxResults', '?')}, "
-        f"minScore {entry.settings.get('query.minScore', '?')}; {one_line(entry.mode or 'no search')}"
-    )
+    yield from _searched(entry)
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
-    yield from map(claim, found.claims)
+    shared: tuple[Cause, ...] = ()
+    for said in found.claims:
+        if isinstance(said, AnswersNow):
+            shared = said.causes
+        # What moved every hit is said once, above them.
+        yield _line(said, shared) if isinstance(said, HitChange) else claim(said)
+
+
+_KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minScore "}
+
+
+def _searched(entry: RecallEntry) -> Iterator[str]:
+    """By which knobs and in which way it was searched, as far as the log says."""
+    from memory_tui.core.sanitize import one_line
+
+    logged = entry.settings
+    knobs = [f"{words}{str(logged[key]).removesuffix('.0')}" for key, words in _KNOBS.items() if key in logged]
+    way = one_line(entry.mode or ("" if entry.backend else "no search"))
+    if knobs or way:
+        yield "; ".join(filter(None, (f"Knobs: {one_line(', '.join(knobs))}" if knobs else "", way)))
 
 
 def claim(said: RecallClaim) -> str:
@@ -192,11 +239,10 @@ def claim(said: RecallClaim) -> str:
         case rerun.DeliveredFewer():
             bound = f" fit in {said.most_characters:,} characters" if said.most_characters else " were delivered"
             return f"{said.delivered} of {plural(said.ranked, 'hit')}{bound}."
+        case rerun.LevelNow():
+            return _levels(said)
         case rerun.AnswersNow():
-            whence = "of the index " if said.after_qmd else ""
-            if said.same:
-                return f"The same would come {whence}now, in the same order."
-            return f"Now other hits would come{' of the index' * said.after_qmd}."
+            return _answers_now(said)
         case rerun.DeliveredAs(place=None):
             return "By the log it was not delivered."
         case rerun.DeliveredAs():
@@ -210,6 +256,27 @@ def claim(said: RecallClaim) -> str:
             assert_never(never)
 
 
+def _levels(said: LevelNow) -> str:
+    if said.then == said.now:
+        return f"Level of the answer: {said.now}, then as now."
+    return f"Level of the answer: {said.then or 'none logged'} then, {said.now or 'none told'} now."
+
+
+def _answers_now(said: AnswersNow) -> str:
+    now = "of the index now" if said.after_qmd else "now"
+    if said.kept_back:
+        return f"No hit would come {now}{' either' * (not said.then)}: nothing holds these words."
+    if said.same:
+        return f"The same would come {now}, in the same order."
+    causes = f" ({_because(said.causes)})" if said.causes else ""
+    if said.kept == said.then and not said.others:
+        return f"The same hits would come {now}, in another order{causes}."
+    if not said.then:
+        return f"{plural(said.others, 'hit')} would come {now}, where none was delivered{causes}."
+    others = f"{said.others:,} other{'s' * (said.others != 1)}" if said.others else "no others"
+    return f"Of {plural(said.then, 'delivered hit')} {said.kept:,} would come {now}, and {others}{causes}."
+
+
 def obstacle(said: Rebuilt | NotRebuilt) -> str:
     """Why the answer then cannot be rebuilt, as a clause; empty where it is."""
     from memory_tui.recalls import rerun
@@ -219,6 +286,7 @@ def obstacle(said: Rebuilt | NotRebuilt) -> str:
     clauses: dict[Obstacle, str] = {
         "of QMD": "QMD gave it, and its index of then is gone; what follows is the index's answer now",
         "partial": "the log keeps the question without its secrets, and not all of a long one",
+        "not logged": "the log does not say by which knobs it was ranked, or what was searched",
         "other vectors": f"the index has vectors of {said.now}, not of {said.then}",
         "other mode": f"this search goes by {said.now}, the logged one by {said.then}",
         "refused knob": f"{said.then} is not accepted any more",
@@ -230,14 +298,20 @@ def obstacle(said: Rebuilt | NotRebuilt) -> str:
     return clauses[said.obstacle]
 
 
-def _line(change: HitChange) -> str:
+def _line(change: HitChange, shared: tuple[Cause, ...] = ()) -> str:
+    """The places of a hit and what moved it to another one, without the causes that the others have, too."""
     from memory_tui.core.sanitize import one_line
 
     where = one_line(citation(change.path, change.start_line, change.end_line))
     then = at_place(change.place_then, change.score_then) or "not delivered"
     now = at_place(change.place_now, change.score_now) or "not recalled"
-    causes = f" ({', '.join(_CAUSES[cause] for cause in change.causes)})" if change.causes else ""
-    return f"  {where}  then {then}, now {now}{causes}"
+    own = tuple(cause for cause in change.causes if cause not in shared)
+    causes = f" ({_because(own)})" if own and change.place_then != change.place_now else ""
+    return f"  {where}  then and now {now}{causes}" if then == now else f"  {where}  then {then}, now {now}{causes}"
+
+
+def _because(causes: tuple[Cause, ...]) -> str:
+    return ", ".join(_CAUSES[cause] for cause in causes)
 
 
 def at_place(place: int | None, score: float | None) -> str:
@@ -266,10 +340,11 @@ def record(found: Rerun) -> Mapping[str, Any]:
     }
 
 
-_CAUSES = {
+_CAUSES: Mapping[Cause, str] = {
     "length": "kept back then",
     "notes": "notes changed",
     "index": "another index",
+    "not logged": "why is not logged",
     "backend": "the index, not QMD",
     "clock": "age",
     "knobs": "settings",

@@ -7,7 +7,7 @@ logged knobs; where that does not give what was delivered, it cannot be rebuilt,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,16 +16,16 @@ from memory_tui.core.errors import SettingError
 from memory_tui.core.secret_finder import MASK
 from memory_tui.core.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls.recall_log import LoggedHit, RecallEntry, is_partial
+from memory_tui.recalls.recall_log import NOTHING, LoggedHit, RecallEntry, is_partial
 
 if TYPE_CHECKING:
     from memory_tui.explain.why_not import WhyNot
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.trace import Candidate, Trace
 
-Cause = Literal["length", "notes", "index", "backend", "clock", "knobs"]
-"""What moved a hit: the bound on delivered characters, edits of notes, another index or model, the index in the place
-of QMD, age, or settings."""
+Cause = Literal["length", "notes", "index", "not logged", "backend", "clock", "knobs"]
+"""What moved a hit: the bound on delivered characters, edits of notes, another index or model, notes, index or settings
+where the log does not say which these were, the index in the place of QMD, age, or settings."""
 _AGENT = "the agent"
 """The origin of settings that an agent gave with its question."""
 _ROUNDING = 1e-9
@@ -51,6 +51,7 @@ class HitChange(Struct, frozen=True):
 Obstacle = Literal[
     "of QMD",
     "partial",
+    "not logged",
     "other vectors",
     "other mode",
     "refused knob",
@@ -83,13 +84,27 @@ class DeliveredFewer(Struct, frozen=True):
 
 
 class AnswersNow(Struct, frozen=True):
-    """The answer now has the `same` hits in the same order, as far as they were delivered, or other ones.
+    """The answer now has the `same` hits in the same order, as far as they were delivered, or not.
 
-    It is the answer of the index; `after_qmd` tells that QMD gave the one then.
+    Of the `then` hits that the log has of the answer then, `kept` are in the ranking now, beside `others`, with
+    `causes` for each that has another place. Hits are `kept_back` now where nothing holds what was asked. It is the
+    answer of the index; `after_qmd` tells that QMD gave the one then.
     """
 
     same: bool
+    then: int
+    kept: int
+    others: int
+    causes: tuple[Cause, ...] = ()
     after_qmd: bool = False
+    kept_back: bool = False
+
+
+class LevelNow(Struct, frozen=True):
+    """The level of the answer `then`, as it was logged, and `now`; empty where none was told or logged."""
+
+    then: str
+    now: str
 
 
 class DeliveredAs(Struct, frozen=True):
@@ -109,7 +124,7 @@ class GotThen(Struct, frozen=True):
     masked: bool
 
 
-RecallClaim = Rebuilt | NotRebuilt | DeliveredFewer | AnswersNow | DeliveredAs | GotThen | HitChange
+RecallClaim = Rebuilt | NotRebuilt | DeliveredFewer | LevelNow | AnswersNow | DeliveredAs | GotThen | HitChange
 """Everything that is said of a logged recall."""
 
 
@@ -133,8 +148,19 @@ class Rerun(Struct, frozen=True):
     @property
     def same(self) -> bool:
         """Whether the same hits would come in the same order, as far as they were delivered."""
-        # What age moved, settings may have moved back.
+        if bool(self.entry.hits) != bool(self.now.recalled and not self.keeps_back):
+            return False
+        # What age moved, settings may have moved back; what was only kept back then has not moved.
         return all(one.place_then == one.place_now or set(one.causes) <= {"length"} for one in self.changes)
+
+    @property
+    def keeps_back(self) -> bool:
+        """Whether the agent would get none of the hits now, because nothing holds what was asked.
+
+        An agent that got hits at that level had asked for the nearest.
+        """
+        asked_nearest = self.entry.level == NOTHING and bool(self.entry.hits)
+        return level_told(self.now) == NOTHING and not asked_nearest
 
     @property
     def claims(self) -> tuple[RecallClaim, ...]:
@@ -143,7 +169,23 @@ class Rerun(Struct, frozen=True):
         came = {hit.rank or place for place, hit in enumerate(entry.hits, 1)}
         fewer = DeliveredFewer(sum(place <= entry.ranked for place in came), entry.ranked, entry.most_characters)
         bounded = (fewer,) if entry.ranked > fewer.delivered else ()
-        return (*bounded, self.remade, AnswersNow(self.same, entry.backend == _QMD), *self.changes)
+        level = LevelNow(entry.level, level_told(self.now))
+        levels = (level,) if level.then or level.now else ()
+        return (*levels, *bounded, self.remade, self._answers_now(), *self.changes)
+
+    def _answers_now(self) -> AnswersNow:
+        """What became of the hits of then."""
+        old = [one for one in self.changes if one.place_then is not None]
+        moved = [set(one.causes) for one in self.changes if one.place_then != one.place_now]
+        causes = tuple(cause for cause in get_args(Cause) if moved and all(cause in own for own in moved))
+        kept, others = sum(one.place_now is not None for one in old), len(self.changes) - len(old)
+        of_qmd = self.entry.backend == _QMD
+        return AnswersNow(self.same, len(old), kept, others, causes, of_qmd, self.keeps_back)
+
+
+def level_told(trace: Trace) -> str:
+    """The level that an agent is told with an answer; empty where it is told none."""
+    return trace.level.level if trace.level is not None and trace.recalled else ""
 
 
 def with_trace(
@@ -183,6 +225,7 @@ def with_trace(
         now=trace.now,
         ranked=len(trace.recalled),
         hits=hits,
+        level=level_told(trace),
     )
 
 
@@ -229,7 +272,7 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
         logged,
         now,
         _changes(entry, rebuilt, aged, now, is_rebuilt=isinstance(remade, Rebuilt)),
-        entry.backend != _QMD and (_another_index(entry, rebuilt) or rebuilt.generation != entry.generation),
+        entry.backend != _QMD and (_another_index(entry, rebuilt) or entry.generation not in (0, rebuilt.generation)),
         remade,
     )
 
@@ -237,6 +280,9 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
 def _is_rebuilt(entry: RecallEntry, trace: Trace) -> bool:
     """Whether `trace` recalls what was delivered: the same chunks with the same scores, of as many hits."""
     if len(trace.recalled) != (entry.ranked or len(entry.hits)):
+        return False
+    if entry.ranked and not entry.hits and (_another_index(entry, trace) or entry.generation != trace.generation):
+        # No hit that was logged tells whether these were the hits then.
         return False
     return all(_is_at(hit, hit.rank or place, trace) for place, hit in enumerate(entry.hits, 1))
 
@@ -256,9 +302,17 @@ def _is_at(hit: LoggedHit, place: int, trace: Trace) -> bool:
 
 
 def _another_index(entry: RecallEntry, trace: Trace) -> bool:
-    """Whether the vectors, or the rows, are those of another index than the logged one."""
-    other = (entry.provider, entry.model, entry.mode) != (trace.provider, trace.model, trace.mode)
-    return other or bool(entry.index and entry.index != trace.uuid)
+    """Whether the vectors, or the rows, are those of another index than the logged one; what is not logged is not."""
+    logged = entry.provider, entry.model, entry.mode, entry.index
+    return any(
+        was and was != found
+        for was, found in zip(logged, (trace.provider, trace.model, trace.mode, trace.uuid), strict=True)
+    )
+
+
+def _is_whole(entry: RecallEntry) -> bool:
+    """Whether the log says what was searched, and by which knobs; logs of older releases, and failures, do not."""
+    return bool(entry.provider and entry.mode and entry.generation and entry.settings)
 
 
 def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> Rebuilt | NotRebuilt:
@@ -269,9 +323,11 @@ def _why_not(entry: RecallEntry, trace: Trace, settings: Settings) -> Rebuilt | 
         return Rebuilt()
     if is_partial(entry.query):
         return NotRebuilt("partial")
+    if not _is_whole(entry):
+        return NotRebuilt("not logged")
     if (entry.provider, entry.model) != (trace.provider, trace.model):
         return NotRebuilt("other vectors", f"{entry.provider} {entry.model}", f"{trace.provider} {trace.model}")
-    if entry.mode and entry.mode != trace.mode:
+    if entry.mode != trace.mode:
         return NotRebuilt("other mode", entry.mode, trace.mode)
     if refused := [key for key, value in entry.settings.items() if settings.values[key].value != value]:
         key = refused[0]
@@ -293,16 +349,28 @@ def _changes(entry: RecallEntry, rebuilt: Trace, aged: Trace, now: Trace, *, is_
             then = (place, None) if of_qmd else (hit.rank or place, hit.score)
             old.setdefault((hit.path, hit.start_line, hit.end_line), then)
     steps = [_places(trace.recalled) for trace in (rebuilt, aged, now)]
-    before: Cause = "backend" if of_qmd else "index" if _another_index(entry, rebuilt) else "notes"
+    before = _first_cause(entry, rebuilt)
+    # What was kept back then has no place in the log: nobody knows whether it was ranked.
+    unknown = entry.ranked > len(old) and not of_qmd
+    not_delivered: Cause = "length" if is_rebuilt else "not logged" if unknown else before
     none: tuple[None, None] = (None, None)
     found = []
     for key in dict.fromkeys((*steps[-1], *old)):
         first, last = old.get(key, none), steps[-1].get(key, none)
         places = [first[0], *(step.get(key, none)[0] for step in steps)]
-        not_delivered = is_rebuilt and places[0] is None and places[1] is not None
-        causes = tuple(_causes(places, "length" if not_delivered else before))
+        came_now_alone = places[0] is None and places[1] is not None
+        causes = tuple(_causes(places, not_delivered if came_now_alone else before))
         found.append(HitChange(*key, first[0], last[0], first[1], last[1], causes))
     return tuple(found)
+
+
+def _first_cause(entry: RecallEntry, rebuilt: Trace) -> Cause:
+    """What moves a hit between what was delivered and what the index gives now at the logged clock and knobs."""
+    if entry.backend == _QMD:
+        return "backend"
+    if _another_index(entry, rebuilt):
+        return "index"
+    return "notes" if _is_whole(entry) else "not logged"
 
 
 def _causes(places: Sequence[int | None], before: Cause) -> Iterator[Cause]:

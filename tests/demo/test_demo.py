@@ -15,7 +15,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from memory_tui.core import profiles
 from memory_tui.core.errors import WorkspaceError
+from memory_tui.core.settings import TUNE_KEYS
 from memory_tui.core.tokens import WORD, and_query
 from memory_tui.demo import demo
 from memory_tui.demo.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own
@@ -25,12 +27,13 @@ from memory_tui.explain.decay import ahead
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
-from memory_tui.recalls import recall_log, recalled_lines
+from memory_tui.recalls import recall_log, recalled_lines, rerun
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tui.widgets.memory_map import OFTEN
 from memory_tui.tune import judgments
 from memory_tui.workspace.annotations import flaws
 from memory_tui.workspace.chunking import chunk_text
+from tests.tools import demo_log
 
 TODAY = dt.date(2026, 3, 14)
 ANY_DAY = [TODAY, dt.date(2024, 2, 29), dt.date(2025, 1, 1), dt.date(2027, 12, 31)]
@@ -342,8 +345,48 @@ def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch: pytest.Monkey
         assert {entry.client for entry in asked} == {"openclaw", "claude-code", "codex"}
         for hit in (hit for entry in asked for hit in entry.hits):
             assert hit.end_line <= len(texts[hit.path].split("\n")), hit
+            assert hit.first_line <= hit.last_line <= hit.end_line, hit
+        for entry in asked:
+            assert all(dated <= entry.at for dated in map(_noon_of, (hit.path for hit in entry.hits))), entry.query
+        assert {entry.reply for entry in asked} == {"found", "nearby only", "nothing"}
+        assert len({entry.client for entry in asked if entry.reply == "nearby only"}) > 1
         assert not any(demo.LOST in text for text in texts.values())
     assert not [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+
+
+def _noon_of(path: str) -> float:
+    """Noon of the day of a dated note, as agents ask it; 0 for any other."""
+    found = re.search(r"\d{4}-\d\d-\d\d", path)
+    try:
+        return dt.datetime.combine(dt.date.fromisoformat(found[0]), dt.time(12)).timestamp() if found else 0.0
+    except ValueError:
+        return 0.0
+
+
+def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path: Path) -> None:
+    """Where this fails because the ranking is another one: python -m tests.tools.demo_log."""
+    kept = {fields["query"]: fields for fields in demo_log.questions()}
+    knobs = profiles.compose(profiles.OWN, {}, {})
+    for fields, entry in demo_log.answers(tmp_path):
+        made = demo_log.as_line(fields, entry)
+        logged = kept[entry.query]
+        for name in ("provider", "model", "mode", "level"):
+            assert made[name] == logged[name], (entry.query, name)
+        assert [hit["path"] for hit in made["hits"][:1]] == [hit["path"] for hit in logged["hits"][:1]], entry.query
+        assert entry.settings == {key: knobs.values[key].value for key in TUNE_KEYS}
+
+
+def test_then_and_now_says_nothing_unknown_of_the_log(opened: Engine, tmp_path: Path) -> None:
+    workspace = materialize(tmp_path / WORKSPACE, TODAY, more=True)
+    demo.surround(tmp_path, workspace, TODAY)
+    entries = recall_log.read(recall_log.recall_log_path(workspace)).entries
+    assert len(entries) == len(demo_log.questions())
+    for entry in entries:
+        found = rerun.replay(entry, opened.plan.settings, opened.queries.gather)
+        told = "\n".join(recalled_lines.replayed(found))
+        assert f"Knobs: recommended, results 6, minScore 0; {entry.mode}\nLevel of the answer: " in told
+        assert isinstance(found.remade, rerun.Rebuilt) or found.remade.obstacle == "newer notes", told
+        assert "another index" not in told
 
 
 @pytest.mark.parametrize("today", ANY_DAY, ids=str)

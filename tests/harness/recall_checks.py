@@ -21,8 +21,10 @@ from memory_tui.plan import Options
 from memory_tui.recalls import line_log, recall_log, rerun
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.search.rank import rank
+from memory_tui.search.trace import Trace
 from tests.harness.claims import NOW, STILL, checks
 
+NOTHING = "nothing holds these words"
 KINDS = set(get_args(rerun.RecallClaim))
 Place = tuple[str, int, int]
 
@@ -55,11 +57,15 @@ class RecallCase:
                     continue
         return found
 
-    def asked(self, now: float | None, logged: dict[str, Any]) -> list[tuple[Place, float]]:
-        """The hits and scores of the question at a clock under knobs."""
+    def ranked(self, now: float | None, logged: dict[str, Any]) -> Trace:
+        """The question at a clock under knobs."""
         more = {} if now is None else {"now": now}
         evidence = self.engine.queries.gather(self.raw["query"], by_words=self.raw["by_words"], **more)
-        hits = rank(evidence, self.settings(logged)).recalled
+        return rank(evidence, self.settings(logged))
+
+    def asked(self, now: float | None, logged: dict[str, Any]) -> list[tuple[Place, float]]:
+        """Its hits and scores."""
+        hits = self.ranked(now, logged).recalled
         return [((hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line), hit.score) for hit in hits]
 
     @cached_property
@@ -79,6 +85,11 @@ class RecallCase:
         found = self.then
         if len(found) != (self.raw["ranked"] or len(self.delivered)):
             return False
+        if self.raw["ranked"] and not self.delivered:
+            trace = self.found.trace
+            state = {"provider": trace.provider, "model": trace.model, "mode": trace.mode, "index": trace.uuid}
+            state = {name: found for name, found in state.items() if self.raw[name]}
+            return {**state, "generation": trace.generation}.items() <= self.raw.items()
         scores = [hit["score"] for hit in self.raw["hits"]]
         behind = self.behind
         return all(
@@ -117,6 +128,7 @@ def _not_rebuilt(claim: rerun.NotRebuilt, case: RecallCase) -> None:
     facts: dict[rerun.Obstacle, bool] = {
         "of QMD": (claim.then, claim.now) == ("", ""),
         "partial": "***" in raw["query"] or raw["query"].endswith("…"),
+        "not logged": not all(raw[name] for name in ("provider", "mode", "generation", "settings")),
         "other vectors": claim.then == f"{raw['provider']} {raw['model']}" != vectors == claim.now,
         "other mode": claim.then == raw["mode"] != claim.now == case.found.trace.mode,
         "refused knob": claim.then.split(" ")[1] == str(raw["settings"].get(claim.then.split(" ")[0]))
@@ -147,7 +159,23 @@ def _now(claim: rerun.AnswersNow, case: RecallCase) -> None:
     places = {hit: place for place, hit in enumerate(now, 1)}
     assert claim.after_qmd == (case.raw["backend"] == "qmd")
     kept = all(places.get(hit) == rank for hit, rank in came.items())
-    assert claim.same == (kept and all(known.get(hit) == place for hit, place in places.items() if hit not in came))
+    as_before = kept and all(known.get(hit) == place for hit, place in places.items() if hit not in came)
+    level = case.ranked(None, case.raw["requested"]).level
+    nearest = case.raw["level"] == NOTHING and case.delivered
+    assert claim.kept_back == bool(level and level.level == NOTHING and now and not nearest)
+    assert claim.same == (as_before and bool(case.delivered) == bool(now and not claim.kept_back))
+    assert (claim.then, claim.kept) == (len(came), len(came.keys() & places.keys()))
+    assert claim.others == len(places.keys() - came.keys())
+    moved = [set(one.causes) for one in case.found.changes if one.place_then != one.place_now]
+    assert set(claim.causes) == (set.intersection(*moved) if moved else set())
+
+
+@checks(rerun.LevelNow)
+def _level(claim: rerun.LevelNow, case: RecallCase) -> None:
+    trace = case.ranked(None, case.raw["requested"])
+    told = trace.level.level if case.now and trace.level is not None else ""
+    assert (claim.then, claim.now) == (case.raw["level"], told)
+    assert claim.then or claim.now
 
 
 @checks(rerun.DeliveredAs)
@@ -186,10 +214,16 @@ def _change(claim: rerun.HitChange, case: RecallCase) -> None:
     places = [logged, *map(place, steps)]
     moved = [was != then for was, then in itertools.pairwise(places)]
     assert moved == [
-        bool({"length", "notes", "index", "backend"} & set(claim.causes)),
+        bool({"length", "notes", "index", "not logged", "backend"} & set(claim.causes)),
         "clock" in claim.causes,
         "knobs" in claim.causes,
     ]
+    whole = all(case.raw[name] for name in ("provider", "mode", "generation", "settings"))
+    assert whole or "notes" not in claim.causes
+    if "not logged" in claim.causes and whole:
+        assert logged is None
+        assert not case.rebuilds()
+        assert case.raw["ranked"] > len([rank for rank in case.ranks if rank <= case.raw["ranked"]])
     if "length" in claim.causes:
         assert case.rebuilds()
         assert logged is None
@@ -224,6 +258,11 @@ def made(place: Path) -> Iterator[tuple[rerun.RecallClaim, RecallCase]]:
     yield from _replayed(folder, options("other", "none"))
     yield from _replayed(folder, options("fourth"))
     yield from _replayed(folder, options("third", "builtin"))
+    levels = ServedMemory(lambda: Engine.open(options(profile="recommended")), ServerOptions(log=True))
+    levels.search({"query": "omada router"}, "", "a client", Stop())
+    levels.search({"query": "aardvark"}, "", "a client", Stop())
+    levels.close()
+    yield from _replayed(folder, options(profile="recommended"))
     (folder / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
     yield from _replayed(folder, options())
 
@@ -239,6 +278,8 @@ def _replayed(folder: Path, options: Options) -> Iterator[tuple[rerun.RecallClai
             # As if QMD had given these hits, the last one first.
             turned = {**raw, "backend": "qmd", "hits": raw["hits"][::-1]}
             variants.append((replace(entry, backend="qmd", hits=entry.hits[::-1]), turned))
+            older = {"provider": "", "model": "", "generation": 0, "index": "", "settings": {}, "level": ""}
+            variants.append((replace(entry, **older), {**raw, **older}))
             for one, own in variants:
                 found = rerun.replay(one, engine.plan.settings, engine.queries.gather)
                 case = RecallCase(engine, found, own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,7 @@ def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run: Run, tmp_pat
     recalls = json.loads(run(*words, "recall-log", "--json")[1])["recalls"]
     assert [(one["tool"], one["query"], len(one["hits"])) for one in recalls] == [("memory_recall", "tabs", 1)]
     assert "prefer" not in log.read_text()
-    assert "tabs  1 memory" in run(*words, "recall-log")[1]
+    assert re.search(r"tabs  best 0\.\d\d, 1 memory  ", run(*words, "recall-log")[1])
     again = run(*words, "recall-log", recalls[0]["id"])[1]
     assert "The same would come now, in the same order." in again
     assert f"{recalls[0]['hits'][0]['path']}  then 1st with 0.698, now 1st with 0.698" in again

@@ -221,6 +221,64 @@ def test_a_log_that_cannot_be_written_costs_no_answer(
     assert "memory-tui:" in capsys.readouterr().err
 
 
+# --- how well it was answered ---------------------------------------------------------------------------------------
+
+NOTHING = "nothing holds these words"
+HIT = LoggedHit("MEMORY.md", 1, 2, 0.5, 0.4, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("logged", "reply", "poor"),
+    [
+        (entry(level="found", mode="hybrid", hits=(HIT,), ranked=1), "found", False),
+        (entry(level="nearby only", mode="hybrid", hits=(HIT,), ranked=1), "nearby only", True),
+        (entry(level=NOTHING, mode="hybrid", ranked=6), "nothing", True),
+        (entry(level=NOTHING, mode="hybrid", hits=(HIT,), ranked=6), "nothing", True),
+        (entry(mode="hybrid", hits=(HIT,)), "no level", False),
+        (entry(level="splendid", mode="hybrid", hits=(HIT,)), "no level", False),
+        (entry(mode="hybrid", outcome="Nothing matched."), "nothing", True),
+        (entry(mode="hybrid", ranked=6), "nothing", True),
+        (entry(mode="hybrid", ranked=6, outcome="This answer came too late."), "no answer", True),
+        (entry(outcome="The index cannot be read."), "no answer", True),
+        (entry(backend="qmd", hits=(HIT,), ranked=1), "no level", False),
+        (entry(backend="qmd", outcome="QMD found nothing."), "nothing", True),
+        (RecallEntry("memory_recall", "tea", 1.0, hits=(HIT,)), "no level", False),
+        (RecallEntry("memory_recall", "tea", 1.0, outcome=recall_log.NONE_NEAR), "nothing", True),
+        (RecallEntry("memory_recall", "tea", 1.0, outcome="No table."), "no answer", True),
+        (RecallEntry("memory_get", "MEMORY.md", 1.0), "", False),
+        (RecallEntry("memory_get", "MEMORY.md", 1.0, outcome="lines 1 to 2"), "", False),
+        (RecallEntry("memory_get", "none.md", 1.0, outcome="There is no such note."), "", True),
+    ],
+)
+def test_what_is_not_known_to_be_found_is_not_called_found(logged: RecallEntry, reply: str, poor: bool) -> None:
+    assert (logged.reply, logged.is_poor) == (reply, poor)
+
+
+def test_the_level_that_the_agent_was_told_is_logged(host: ServedMemory, workspace: Path) -> None:
+    queries = "omada router", "aardvark", "Who sold the omada router of our grandmother?"
+    told = [host.search({"query": query}, "", "c", Stop()).get("answerLevel", {"level": ""}) for query in queries]
+    host.search({"query": "omada", "corpus": "sessions"}, "", "c", Stop())
+    entries = recall_log.read(recall_log.recall_log_path(workspace)).entries
+    assert [one.level for one in entries] == [*(one["level"] for one in told), ""]
+    assert {"found", NOTHING} <= {one.level for one in entries}
+    assert entries[-1].reply == "no answer"
+
+
+def test_a_profile_that_tells_no_level_logs_none(workspace: Path) -> None:
+    made = served(workspace, 1_795_000_000.0, ServerOptions(log=True), profile="openclaw-2026.3")
+    made.search({"query": "omada router"}, "", "c", Stop())
+    made.close()
+    assert (logged_last(workspace).level, logged_last(workspace).reply) == ("", "no level")
+
+
+def test_counts_are_of_questions_alone() -> None:
+    found, old = entry(level="found", mode="hybrid", hits=(HIT,)), entry(mode="hybrid", hits=(HIT,))
+    failed, read = entry(outcome="No index."), RecallEntry("memory_get", "MEMORY.md", 1.0)
+    log = recall_log.Log((found, old, read, found, failed), 0)
+    assert recalled_lines.tally(log) == "4 questions: 2 found, 1 without an answer, 1 without a level"
+    assert recalled_lines.tally(recall_log.Log((read,), 0)) == ""
+
+
 # --- asking again --------------------------------------------------------------------------------------------------
 
 
@@ -297,8 +355,97 @@ def test_the_log_holds_what_was_delivered_after_the_cut(
     assert "of 6 hits fit in 200 characters" in told
     assert "then not delivered, now 6th" in told
     data = json.loads(run("recall-log", logged.id, "--json")[1])
-    assert {claim["kind"] for claim in data["claims"]} == {"delivered_fewer", "rebuilt", "answers_now", "hit_change"}
+    kinds = {"level_now", "delivered_fewer", "rebuilt", "answers_now", "hit_change"}
+    assert {claim["kind"] for claim in data["claims"]} == kinds
     assert all(claim["sentence"] for claim in data["claims"])
+
+
+def test_of_an_entry_without_facts_nothing_unknown_is_said(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "omada router", "maxResults": 1}, "", "c", Stop())
+    hit = replace(logged_last(workspace).hits[0], score=0.25, chunk="")
+    older = entry("omada router", mode="hybrid", hits=(hit,))
+    with Engine.open(options(workspace)) as engine:
+        engine.indexer.sync()
+        found = rerun.replay(older, engine.plan.settings, engine.queries.gather)
+    assert found.remade == rerun.NotRebuilt("not logged")
+    assert not found.index_changed
+    told = list(recalled_lines.replayed(found))
+    assert told[2] == "hybrid"
+    assert "Level of the answer: none logged then, found now." in told
+    assert not [line for line in told if "?" in line or "another index" in line or "not of  " in line]
+    assert [line for line in told if "then 1st with 0.250, now 1st" in line]
+    assert len([line for line in told if "why is not logged" in line]) == 1
+
+
+CHANGE = rerun.HitChange("MEMORY.md", 1, 2, 1, 1, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (rerun.AnswersNow(True, 2, 2, 0), "The same would come now, in the same order."),
+        (rerun.AnswersNow(True, 2, 2, 0, after_qmd=True), "The same would come of the index now, in the same order."),
+        (rerun.AnswersNow(False, 2, 2, 0, ("clock",)), "The same hits would come now, in another order (age)."),
+        (rerun.AnswersNow(False, 3, 3, 3), "Of 3 delivered hits 3 would come now, and 3 others."),
+        (
+            rerun.AnswersNow(False, 1, 0, 1, ("index",)),
+            "Of 1 delivered hit 0 would come now, and 1 other (another index).",
+        ),
+        (
+            rerun.AnswersNow(False, 2, 1, 0, ("notes",)),
+            "Of 2 delivered hits 1 would come now, and no others (notes changed).",
+        ),
+        (
+            rerun.AnswersNow(False, 0, 0, 2, ("notes",)),
+            "2 hits would come now, where none was delivered (notes changed).",
+        ),
+        (rerun.AnswersNow(False, 1, 1, 0, kept_back=True), "No hit would come now: nothing holds these words."),
+        (rerun.AnswersNow(True, 0, 0, 2, kept_back=True), "No hit would come now either: nothing holds these words."),
+        (rerun.LevelNow("found", "nearby only"), "Level of the answer: found then, nearby only now."),
+        (rerun.LevelNow("found", ""), "Level of the answer: found then, none told now."),
+        (CHANGE, "  MEMORY.md#L1-L2  then and now 1st with 0.500"),
+        (
+            replace(CHANGE, place_then=None, score_then=None),
+            "  MEMORY.md#L1-L2  then not delivered, now 1st with 0.500",
+        ),
+    ],
+)
+def test_then_and_now_in_words(said: rerun.RecallClaim, sentence: str) -> None:
+    assert recalled_lines.claim(said) == sentence
+
+
+def test_what_was_kept_back_then_may_come_now(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "aardvark burrow"}, "", "c", Stop())
+    logged = logged_last(workspace)
+    assert (logged.level, logged.hits) == (NOTHING, ())
+    assert logged.ranked
+    with Engine.open(options(workspace)) as engine:
+        engine.indexer.sync()
+        still = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+        (workspace / "memory" / "2026-11-19.md").write_text("The aardvark burrow is behind the shed.\n")
+        engine.indexer.sync()
+        later = rerun.replay(logged, engine.plan.settings, engine.queries.gather)
+    assert still.same
+    assert "No hit would come now either: nothing holds these words." in recalled_lines.replayed(still)
+    assert not later.same
+    assert isinstance(later.remade, rerun.NotRebuilt)
+    told = "\n".join(recalled_lines.replayed(later))
+    assert f"Level of the answer: {NOTHING} then, found now." in told
+    assert "hits would come now, where none was delivered" in told
+
+
+def test_what_moved_every_hit_is_said_once(host: ServedMemory, workspace: Path) -> None:
+    host.search({"query": "omada router"}, "", "c", Stop())
+    logged = logged_last(workspace)
+    assert len(logged.hits) > 1
+    with Engine.open(replace(options(workspace), provider="builtin")) as engine:
+        engine.indexer.sync()
+        (workspace / "MEMORY.md").write_text("Nothing of it.\n")
+        (workspace / "memory" / "2026-11-19.md").write_text("omada router omada router\n")
+        engine.indexer.sync()
+        told = list(recalled_lines.replayed(rerun.replay(logged, engine.plan.settings, engine.queries.gather)))
+    assert "\n".join(told).count("another index") == 1
+    assert [line for line in told if line.endswith("(another index).")]
 
 
 def test_an_answer_that_came_too_late_was_not_delivered(host: ServedMemory, workspace: Path) -> None:
@@ -319,6 +466,7 @@ def test_an_answer_that_came_too_late_was_not_delivered(host: ServedMemory, work
     entry_ = logged_last(workspace)
     assert entry_.hits == ()
     assert "too late" in entry_.outcome
+    assert (entry_.level, entry_.reply) == ("", "no answer")
 
 
 def test_a_replay_counts_ages_from_the_logged_clock(workspace: Path) -> None:
@@ -425,13 +573,22 @@ def test_the_command_lists_shows_explains_and_clears(
     host.close()
     code, out, _ = run("recall-log")
     assert code == 0
-    assert "omada router  1 hit" in out
+    assert "omada router  found, best 1.00, 1 hit  " in out
+    assert out.endswith("2 questions: 1 found, 1 nothing.\n")
     assert "read MEMORY.md" in out
     assert "\x1b" not in out
     listed = json.loads(run("recall-log", "--json", "-n", "3")[1])
     assert listed["total"] == 3
+    assert listed["replies"] == {"found": 1, "nothing": 1}
+    assert [(one["reply"], one["level"]) for one in listed["recalls"]] == [
+        ("found", "found"),
+        ("nothing", NOTHING),
+        (None, ""),
+    ]
     name = listed["recalls"][0]["id"]
-    assert "The same would come now" in run("recall-log", name)[1]
+    told = run("recall-log", name)[1]
+    assert "The same would come now" in told
+    assert "Level of the answer: found, then as now." in told
     assert json.loads(run("recall-log", name, "--json")[1])["same"] is True
     why = json.loads(run("recall-log", name, "--why", "memory/2026-11-18.md", "--json")[1])
     assert why["query"] == "omada router"

@@ -175,6 +175,8 @@ def test_what_an_agent_asked_can_be_asked_again(size: tuple[int, int], workspace
         await until(lambda: "omada vlan" in text_of(app))
         matches_screen(app, "recalls")
         await press(pilot, "j", "c")
+        await until(lambda: "Level of the answer" in text_of(app))
+        await press(pilot, "pagedown")
         await until(lambda: "then 1st with" in text_of(app))
         assert "memory/gone.md" in text_of(app)
         for key in ("c", "enter"):

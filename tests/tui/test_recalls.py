@@ -5,19 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from memory_tui.core.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
+from memory_tui.recalls import recall_log
+from memory_tui.recalls.recall_log import NOTHING, LoggedHit, RecallEntry
 from memory_tui.tui.home import home_of
 from memory_tui.tui.views.index.recalls_view import RecallsView
 from memory_tui.tui.views.notes.browse import ReaderView
 from memory_tui.tui.views.notes.edit import EditView
 from memory_tui.tui.views.search.past_views import ReplayView, UnreachedView
 from memory_tui.tui.views.search.search_view import SearchView
-from tests.support.tui import LARGE, ask, drive, make_app, press, said, sample, settled, text_of, until
+from tests.support.tui import LARGE, NOW, ask, drive, make_app, press, said, sample, settled, text_of, until
 
 
 @pytest.fixture
@@ -82,10 +86,10 @@ def test_only_recalls_that_hold_what_was_typed_are_shown(workspace: Path) -> Non
         await press(pilot, "escape")
         assert "printer" in text_of(app)
         assert isinstance(app.screen, RecallsView)
-        assert "1 of 4 recalls got nothing: f nothing shows them." in text_of(app)
+        assert "3 questions: 2 found, 1 nothing; 1 read of notes. zu shows the poor one." in text_of(app)
         await press(pilot, "f", *"nothing", "enter")
         assert "aardvark" in text_of(app)
-        assert "printer" not in text_of(app), "the row of the other says “hit”"
+        assert "printer" not in text_of(app), "the row of the other says “found”"
         await press(pilot, "escape")
         await press(pilot, "f", *"zzz", "enter")
         assert "esc shows all" in text_of(app)
@@ -93,6 +97,90 @@ def test_only_recalls_that_hold_what_was_typed_are_shown(workspace: Path) -> Non
         assert said(app) == "Nothing is under the cursor."
         await press(pilot, "escape", "escape")
         assert not isinstance(app.screen, RecallsView)
+
+    drive(make_app(workspace), steps, LARGE)
+
+
+def logged(workspace: Path, *levels: str) -> None:
+    """A question for each level, by two agents, and one of an older release."""
+    place = recall_log.recall_log_path(workspace)
+    hit = LoggedHit("MEMORY.md", 1, 2, 0.81, 0.4, 0.3)
+    for number, level in enumerate((*levels, "")):
+        hits = () if level == NOTHING else (hit, replace(hit, score=0.42))
+        client = f"agent {number % 2}"
+        made = RecallEntry(SEARCH, f"question {number}", NOW + number, client, mode="hybrid", hits=hits, ranked=2)
+        recall_log.append_recall(place, replace(made, level=level))
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 36)], ids=str)
+def test_rows_say_how_well_it_was_answered_and_the_poor_ones_stand_alone(
+    size: tuple[int, int], workspace: Path
+) -> None:
+    logged(workspace, "found", "nearby only", NOTHING, "found", "nearby only")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "g", "r")
+        await until(lambda: "question 0" in text_of(app))
+        told = " ".join(text_of(app).replace("│", " ").split())
+        assert "6 questions: 2 found, 2 nearby only, 1 nothing, 1 without a level. zu shows the poor ones." in told
+        rows = {line.split("question ")[1][0]: line for line in text_of(app).splitlines() if "question " in line}
+        nearby = "~ nearby" if size[0] == 60 else "~ nearby only"
+        assert "✗ nothing" in rows["2"]
+        assert "? no level 0.81" in rows["5"], "an answer of which nobody knows is not called found"
+        assert nearby in rows["1"]
+        assert "✓ found 0.81" in rows["0"]
+        await press(pilot, "z", "u")
+        assert [number for number in "012345" if f"question {number}" in text_of(app)] == ["1", "2", "4"]
+        assert "zu shows all." in " ".join(text_of(app).replace("│", " ").split())
+        await press(pilot, "escape")
+        assert "question 5" in text_of(app)
+        assert isinstance(app.screen, RecallsView)
+        await press(pilot, "f", *"poor", "enter")
+        assert [number for number in "012345" if f"question {number}" in text_of(app)] == ["1", "2", "4"]
+
+    drive(make_app(workspace), steps, size)
+
+
+@pytest.mark.parametrize("words", ["poor", "no answer", "nothing found", "unanswered"])
+def test_the_palette_finds_what_was_answered_poorly(words: str, workspace: Path) -> None:
+    logged(workspace, "found", "nearby only")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "3", "colon", *words)
+        await until(lambda: "What agents asked that was answered poorly" in text_of(app))
+        await press(pilot, "enter")
+        await until(lambda: isinstance(app.screen, RecallsView) and "question 1" in text_of(app))
+        assert "question 0" not in text_of(app)
+
+    drive(make_app(workspace), steps, LARGE)
+
+
+def test_where_no_question_was_answered_poorly_that_is_said(workspace: Path) -> None:
+    logged(workspace, "found")
+
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "z", "u")
+        await until(lambda: "as far as the log tells" in text_of(pilot.app))
+        await press(pilot, "z", "u")
+        assert "question 0" in text_of(pilot.app)
+
+    drive(make_app(workspace), steps, LARGE)
+
+
+def test_knobs_that_were_not_logged_are_not_said_to_be_those_of_then(workspace: Path) -> None:
+    logged(workspace)
+
+    async def steps(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        await press(pilot, "g", "r")
+        await until(lambda: "question 0" in text_of(app))
+        await press(pilot, "c")
+        await until(lambda: "Level of the answer" in text_of(app))
+        assert "by which knobs it was ranked, or what was searched" in text_of(app)
+        await press(pilot, "enter")
+        await until(lambda: "The log does not have the knobs of then." in said(app))
 
     drive(make_app(workspace), steps, LARGE)
 

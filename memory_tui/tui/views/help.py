@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from memory_tui.core.formatting import plural
 from memory_tui.inbox.checks import CHECKS
+from memory_tui.recalls.recall_log import Reply
 from memory_tui.render.hit_text import ADDED, FADED, TEXT, VECTOR
 from memory_tui.tui.action import Action
 from memory_tui.tui.action_table import ACTIONS
@@ -25,6 +26,7 @@ from memory_tui.tui.keymap import PLACES, keys_at
 from memory_tui.tui.views.inbox.inbox_proposal import SIGNS as SEVERITIES
 from memory_tui.tui.views.index.openclaw_index import MEANINGS as STATES_COMPARED
 from memory_tui.tui.views.index.openclaw_index import SIGNS as COMPARED
+from memory_tui.tui.views.index.recalls_view import SIGNS as REPLIES
 from memory_tui.tui.views.view import Dialog
 from memory_tui.tui.widgets.file_tree import SIGNS, TRUST
 from memory_tui.tui.widgets.query import Box
@@ -64,6 +66,13 @@ _HITS = [
     ("new out", "recalled only now, or no longer"),
     ("✓ ½ ✗", "you judged it: it answers, helps, or is wrong"),
 ]
+_REPLIES: dict[Reply, str] = {
+    "found": "the notes hold what was asked",
+    "nearby only": "there are hits, which may not answer it",
+    "nothing": "no note holds these words, or nothing was recalled",
+    "no answer": "the memory could not be searched, or not in time",
+    "no level": "the log does not say how well: of an older release, QMD, long-term memories, a profile without levels",
+}
 
 SIGNS_OF = {
     "browse": [*_FILES, *_LISTED, *_CHUNKS],
@@ -74,6 +83,7 @@ SIGNS_OF = {
         (sign, "; ".join(check.title for check in CHECKS if check.severity == severity))
         for severity, (sign, _) in SEVERITIES.items()
     ],
+    "recalls": [(f"{REPLIES[reply][0]} {reply}", words) for reply, words in _REPLIES.items()],
     "compare": [(f"{glyph} {word}", STATES_COMPARED[name]) for name, (glyph, word, _) in COMPARED.items()],
 }
 
@@ -95,6 +105,8 @@ WORDS_OF = {
     f"it is made, and {key_of('undo')} undoes it. Keeping or putting off changes no note. Secrets are masked here.",
     "compare": "What OpenClaw's own index holds of the notes on disk. memory-tui reads it and never writes it: "
     "run OpenClaw itself to bring it up to date.",
+    "recalls": "What agents asked and how well it was answered, with the best score that went out. "
+    f"{key_of('show poor')} shows the poor ones alone, {key_of('compare')} asks one again over the notes as they are.",
     "trust": "OpenClaw 2026.9 keeps the hash of each memory file after its own last write. A file that another program "
     "edited becomes untrusted at the agent's next write: it is not put into the prompt, triggers no recall and is not "
     "promoted. Once you approve it, edits made here move the hash along, so that the file stays the agent's.",

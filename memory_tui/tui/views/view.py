@@ -362,6 +362,10 @@ class View(Screen[None]):
         """The list whose rows are marked from the pane in focus."""
         return self.focused
 
+    def do_poor(self) -> None:
+        """Show what agents asked that was answered poorly, over this view."""
+        self.app.push_screen(make("index.recalls_view:poor_recalls", self))
+
     def do_mark(self) -> None:
         """Mark the row under the cursor, or take its mark away."""
         if isinstance(rows := self._marking(), RowList):

@@ -151,7 +151,10 @@ class AgentsView(View):
             written += [*self._agent(row, width), *text("", width)]
         if not any(row.asked for row in rows):
             written += [*text(NOBODY, width, "muted", 1), *text("", width)]
-        said: list[Piece] = [(f" {key_of('go recalls')} ", "mark"), ("What agents asked, and what they got", "")]
+        said: list[Piece] = [
+            (f" {key_of('go recalls')} ", "mark"),
+            ("What agents asked, and how well it was answered", ""),
+        ]
         return [*written, (said, ASKED)]
 
     def _agent(self, row: AgentProgram, width: int) -> list[Line]:
@@ -260,8 +263,9 @@ def _profile(ranking: AgentRanking, memory: str) -> tuple[str, str]:
 
 
 def _asked(entry: RecallEntry) -> str:
-    came = plural(len(entry.hits), "hit") if entry.hits else "no hit"
-    return f"{_when(entry.at)}  {one_line(entry.query, 200)}  ({came}, {entry.ms:,.0f} ms)"
+    from memory_tui.recalls.recalled_lines import replied
+
+    return f"{_when(entry.at)}  {one_line(entry.query, 200)}  ({one_line(replied(entry), 200)}, {entry.ms:,.0f} ms)"
 
 
 def _when(at: float) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
+from rich.cells import cell_len
 from textual import on
 
 from memory_tui.core.errors import MemoryTuiError
 from memory_tui.core.formatting import plural
 from memory_tui.core.sanitize import one_line
-from memory_tui.tui.draw import fit
+from memory_tui.tui.draw import Piece, fit
 from memory_tui.tui.key_meanings import key_of
 from memory_tui.tui.views.index.listing import Listing
 from memory_tui.tui.views.view import View, sentence_of
@@ -18,7 +20,7 @@ from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.recalls.recall_log import Log, RecallEntry
+    from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
     from memory_tui.recalls.rerun import Rerun
 
 
@@ -26,15 +28,24 @@ NOTE_READ = "The agent read a note here; there is no query to ask."
 MEMORIES_ASKED = (
     f"The agent asked its long-term memories here: {key_of('go memories')}, then {key_of('ask')} asks them again."
 )
+SIGNS: Mapping[Reply | Literal[""], tuple[str, str]] = {
+    "found": ("✓", "good"),
+    "nearby only": ("~", "warn"),
+    "nothing": ("✗", "bad"),
+    "no answer": ("!", "bad"),
+    "no level": ("?", "muted"),
+    "": (" ", "muted"),
+}
+"""The sign of each way to be answered, and its style; the words always stand with it."""
 NONE = "memory-tui mcp --log-recalls writes down what agents ask and get, on this machine only."
 
 
 class RecallsView(View):
-    """The newest first; enter takes one to the search view, `w` tells below it what it got then and would get now."""
+    """The newest first, all or the poorly answered ones; enter takes one to the search view, `c` asks it again here."""
 
     PLACE = "recalls"
 
-    def __init__(self, below: View | None = None) -> None:
+    def __init__(self, below: View | None = None, *, poor: bool = False) -> None:
         super().__init__(below)
         self.listing = Listing(
             self,
@@ -46,52 +57,54 @@ class RecallsView(View):
         )
         self.parts = (self.listing,)
         self._replay: Rerun | None = None
-        self._letters = ""
+        self._letters, self._poor = "", poor
 
     def _summary(self, log: Log) -> str:
         """How many there are, and how many of them are shown."""
         unread = f", {plural(log.unread, 'line')} unreadable" if log.unread else ""
-        if not self._letters:
-            return f"{plural(len(log.entries), 'recall')}{unread}"
-        return f"{len(self._shown(log)):,} of {plural(len(log.entries), 'recall')} with “{self._letters}”{unread}"
+        everyone = plural(len(log.entries), "recall")
+        if not self._letters and not self._poor:
+            return f"{everyone}{unread}"
+        poor, letters = " poor" * self._poor, f" with “{self._letters}”" if self._letters else ""
+        return f"{len(self._shown(log)):,}{poor} of {everyone}{letters}{unread}"
 
     def _shown(self, log: Log) -> list[RecallEntry]:
-        """The entries whose row holds the letters that were typed, the newest first."""
+        """The entries whose row holds the letters that were typed, the newest first; of all or of the poor ones."""
         letters = self._letters.lower()
-        return [entry for entry in reversed(log.entries) if letters in _words(entry).lower()]
+        return [
+            entry
+            for entry in reversed(log.entries)
+            if letters in _words(entry).lower() and (entry.is_poor or not self._poor)
+        ]
 
     def _lines(self, log: Log, width: int) -> list[Line]:
-        """A line a recall."""
-        from memory_tui.recalls.recalled_lines import moment, replayed
+        """What there is of each kind, then a line a recall."""
+        from memory_tui.recalls.recalled_lines import replayed
 
         if not log.entries:
             return [*text("", width), *text("No recall is logged.", width, "strong"), *text(NONE, width, "muted")]
-        empty = sum(_empty(entry) for entry in log.entries)
-        written: list[Line] = []
-        if not self._letters:
-            everyone = plural(len(log.entries), "recall")
-            in_vain = f"{empty:,} of {everyone} got nothing: {key_of('find')} {NOTHING} shows them."
-            written = text(in_vain if empty else f"{everyone}; each got an answer.", width, "muted")
+        written = text(self._head(log), width, "muted")
         for entry in self._shown(log):
-            got, style = _got(entry)
-            room, who = (26, 16) if width >= 100 else (12 if width >= 72 else 8, 11)
-            at = moment(entry.at)
-            # The year gives way to the name of who asked.
-            at = at[5:] if width < 100 and at[:1].isdigit() else at
-            written.append(
-                (
-                    [
-                        (f" {at}  ", "muted"),
-                        (f"{fit(_who(entry), who)}  ", ""),
-                        (f"{fit(got, room)} ", style),
-                        (fit(one_line(entry.query), max(10, width - room - who - len(at) - 7)), "strong"),
-                    ],
-                    entry.id,
-                )
-            )
+            written.append((_row(entry, width), entry.id))
             if self._replay is not None and self._replay.entry.id == entry.id:
                 written += [line for words in list(replayed(self._replay))[2:] for line in text(words, width, "", 3)]
-        return written or text(f"No recall contains “{self._letters}”; esc shows all.", width, "muted")
+        return written if self._shown(log) else [*written, *text(self._none(), width, "muted")]
+
+    def _head(self, log: Log) -> str:
+        """How many questions were answered how well, and what shows the poor ones alone, or all."""
+        from memory_tui.recalls.recalled_lines import tally
+
+        poor, key = sum(entry.is_poor for entry in log.entries), key_of("show poor")
+        reads = sum(not entry.reply for entry in log.entries)
+        counts = [tally(log), plural(reads, "read") + " of notes" if reads else ""]
+        way = f" {key} shows the poor {'one' if poor == 1 else 'ones'}." if poor else ""
+        return f"{'; '.join(filter(None, counts))}.{f' {key} shows all.' if self._poor else way}"
+
+    def _none(self) -> str:
+        """Why no row is shown."""
+        if self._letters:
+            return f"No recall contains “{self._letters}”; esc shows all."
+        return "No question was answered poorly, as far as the log tells; esc shows all."
 
     @property
     def entry(self) -> RecallEntry | None:
@@ -124,11 +137,8 @@ class RecallsView(View):
         self.home.turn(tuning.to(then))
         turned = self.home.tuning is not tuning
         self.app.pop_screen()
-        knobs = (
-            f"The knobs are as they were then; {key_of('undo')} undoes it."
-            if turned
-            else "The knobs are as they were then."
-        )
+        knobs = "The knobs are as they were then" if entry.settings else "The log does not have the knobs of then"
+        knobs += f"; {key_of('undo')} undoes it." if turned else "."
         self.home.ask_for(entry.query, f"{claim(got_then(entry))} {knobs}")
 
     @task("replay")
@@ -155,17 +165,27 @@ class RecallsView(View):
             self._letters = letters
             self.listing.show()
 
-        Prompt("Show which recalls?", "letters of the row: a word, an agent, “nothing”", self._letters).ask(
+        Prompt("Show which recalls?", "letters of the row: a word, an agent, “nearby”, “nothing”", self._letters).ask(
             self.app, take
         )
 
+    def do_poor(self) -> None:
+        """Show the questions that were answered poorly alone, or all again."""
+        self._poor = not self._poor
+        self.listing.show()
+
     def back(self) -> bool:
         """Show all again, else back to the view below."""
-        if not self._letters:
+        if not self._letters and not self._poor:
             return super().back()
-        self._letters = ""
+        self._letters, self._poor = "", False
         self.listing.show()
         return True
+
+
+def poor_recalls(below: View) -> RecallsView:
+    """The view with what was answered poorly alone."""
+    return RecallsView(below, poor=True)
 
 
 def _log(engine: Engine) -> Log:
@@ -175,16 +195,6 @@ def _log(engine: Engine) -> Log:
     return recall_log.read(recall_log.recall_log_path(engine.plan.roots.workspace))
 
 
-NOTHING = "nothing"
-"""What is typed to see the recalls that got nothing."""
-
-
-def _empty(entry: RecallEntry) -> bool:
-    """Whether the agent got nothing at all; of a note that was read, older logs do not say what came back."""
-    read = entry.tool == "memory_get" and not entry.outcome
-    return not (entry.hits or entry.delivered or read)
-
-
 def _who(entry: RecallEntry) -> str:
     """Who asked."""
     return one_line(entry.client or entry.agent) or "an agent"
@@ -192,11 +202,37 @@ def _who(entry: RecallEntry) -> str:
 
 def _words(entry: RecallEntry) -> str:
     """What the row of a recall says, for those who look for it by words."""
-    return "  ".join((_who(entry), NOTHING if _empty(entry) else "", _got(entry)[0], one_line(entry.query)))
+    return "  ".join(
+        (_who(entry), "poor" * entry.is_poor, entry.level, entry.reply, one_line(entry.got), one_line(entry.query))
+    )
 
 
-def _got(entry: RecallEntry) -> tuple[str, str]:
-    """What came back, in a few words, and its style."""
-    if entry.got:
-        return one_line(entry.got), "warn" if _empty(entry) else ""
-    return "read", "muted"
+def _row(entry: RecallEntry, width: int) -> list[Piece]:
+    """When, who, how well it was answered with the best score, and what was asked; what was poor stands out."""
+    from memory_tui.recalls.recalled_lines import moment
+
+    at = moment(entry.at)
+    # The year gives way to the name of who asked, and the time to the question.
+    if at[:1].isdigit():
+        at = at if width >= 100 else at[5:16] if width >= 72 else at[5:10]
+    sign, style = SIGNS[entry.reply]
+    if entry.is_poor and not entry.reply:
+        sign, style = SIGNS["nothing"]
+    who, room = (16, 24) if width >= 100 else (11, 16) if width >= 72 else (8, 13)
+    pieces = [
+        (f" {at}  ", "muted"),
+        (f"{fit(_who(entry), who)}  ", ""),
+        (f"{sign} {fit(_answer(entry, room), room)}  ", style),
+    ]
+    left = width - sum(cell_len(words) for words, _ in pieces)
+    return [*pieces, (fit(one_line(entry.query), max(8, left)), "strong" if entry.is_poor else "")]
+
+
+def _answer(entry: RecallEntry, room: int) -> str:
+    """How well it was answered and by which score, or what came of a read; as much as there is room for."""
+    if not entry.reply:
+        return one_line(entry.got) or "read"
+    words = entry.reply if entry.best is None else f"{entry.reply} {entry.best:.2f}"
+    if room > 16 and (entry.hits or entry.outcome):
+        return f"{words}, {one_line(entry.got)}"
+    return words if len(words) <= room else words.replace(" only", "")

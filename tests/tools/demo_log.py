@@ -1,0 +1,90 @@
+"""The demo's log of what agents asked, made by asking: each question over the notes that were there on its day.
+
+`python -m tests.tools.demo_log` writes `memory_tui/demo/asked.jsonl` anew; questions, ages, clients and times stay.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memory_tui.core.cancel import Stop
+from memory_tui.demo import demo
+from memory_tui.engine.engine import Engine
+from memory_tui.mcp.questions import AgentQuestion, answered
+from memory_tui.openclaw.prompt import SEARCH
+from memory_tui.plan import Options
+from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+
+ASKED = Path(demo.__file__).with_name("asked.jsonl")
+TODAY = dt.date(2026, 11, 20)
+_DATED = re.compile(r"\d{4}-\d\d-\d\d")
+_KEPT = "query", "age", "client", "ms"
+
+
+def questions() -> list[dict[str, Any]]:
+    """The questions with age (days), client and milliseconds, and what is logged of them now."""
+    return [json.loads(line) for line in ASKED.read_text("utf-8").splitlines()]
+
+
+def answers(folder: Path) -> Iterator[tuple[dict[str, Any], RecallEntry]]:
+    """Each question with what the server logs of it, the newest first; the sample lies below `folder`."""
+    workspace, config = demo.materialize(folder / demo.WORKSPACE, TODAY, more=True), folder / "config.json"
+    config.write_text("{}")
+    for fields in reversed(questions()):
+        day = TODAY - dt.timedelta(days=fields["age"])
+        for note in workspace.rglob("*.md"):
+            # Names in the order of days; a note of a day that no month has stays where it is.
+            found = _DATED.search(note.name)
+            if found is not None and found[0] > day.isoformat():
+                note.unlink()
+        options = Options(
+            workspace=str(workspace),
+            config=str(config),
+            index=str(folder / "index.sqlite"),
+            provider="builtin",
+            now=dt.datetime.combine(day, dt.time(12)).timestamp(),
+            changes=(("sync.watch", "false"),),
+        )
+        with Engine.open(options) as engine:
+            engine.indexer.sync()
+            question = AgentQuestion(SEARCH, {"query": fields["query"]}, fields["client"], log=True)
+            entry = answered(engine, question, Stop()).entry
+        assert entry is not None
+        yield fields, entry
+
+
+def as_line(fields: dict[str, Any], entry: RecallEntry) -> dict[str, Any]:
+    """A line of the file: a recall of which the index is not named, because the demo makes its own."""
+    told = {name: getattr(entry, name) for name in ("provider", "model", "mode", "ranked", "level", "outcome")}
+    return {**{name: fields[name] for name in _KEPT}, **told, "hits": [_hit(hit) for hit in entry.hits]}
+
+
+def template(path: str) -> str:
+    """The name in the sample's templates of a note: its day as an age."""
+    found = _DATED.search(path)
+    try:
+        day = dt.date.fromisoformat(found[0]) if found is not None else None
+    except ValueError:
+        day = None
+    if found is None or day is None:
+        return path
+    age = (TODAY - day).days
+    return f"{path[: found.start()]}day-{age:03}{path[found.end() :]}"
+
+
+def _hit(hit: LoggedHit) -> dict[str, Any]:
+    scores = {name: round(getattr(hit, name), 4) for name in ("score", "vector_score", "text_score")}
+    places = {name: getattr(hit, name) for name in ("start_line", "end_line", "first_line", "last_line", "rank")}
+    return {"path": template(hit.path), **places, **scores}
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        made = [as_line(*one) for one in answers(Path(place))]
+    ASKED.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in reversed(made)), "utf-8")
