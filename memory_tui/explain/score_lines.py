@@ -105,10 +105,11 @@ def second_lines(candidate: Candidate, digits: int) -> list[ScoreLine]:
         lines.append(ScoreLine("", detail))
     first, last = part.window
     where = f"line {part.line}" + (f" in {first}-{last}" if last > first else "")
+    # The sum comes before what it is made of, because a pane of few lines ends there.
     return [
         share,
-        *lines,
         ScoreLine("rerank", f"{' + '.join(shown)} = {score}, best at {where}  x {weight}", "+", part.points, digits),
+        *lines,
     ]
 
 

@@ -387,7 +387,8 @@ def _age(candidate: Candidate, trace: Trace, digits: int) -> list[ScoreLine]:
         shown, most_shown = product_shown(left_by_age(part.age_days, half_life), most, part.points, digits)
         weight = f"{shown} x {most_shown}  "
     if part.age_days is None:
-        return [ScoreLine("age", f"{weight}evergreen, never fades", operation, value, digits)]
+        label = "age" if multiplies else "recency"
+        return [ScoreLine(label, f"{weight}evergreen, never fades", operation, value, digits)]
     source = "" if part.basis == "name" else " by file time"
     old = _days(part.age_days, half_life, shown)
     return [
@@ -445,7 +446,7 @@ def floor_of(candidate: Candidate, trace: Trace) -> float:
 
 
 def in_a_line(candidate: Candidate, trace: Trace) -> str:
-    """The whole arithmetic as one formula: `.40 x 0.854 + .60 x 0.818 = 0.832 + 0.020 age = 0.852 >= 0.35`.
+    """The whole arithmetic as one formula: `.40 x 0.854 + .60 x 0.818 = 0.832 + 0.020 recency = 0.852 >= 0.35`.
 
     With a second stage it begins with the sum of both sides, so that its end is seen on a narrow screen.
     """
@@ -470,7 +471,7 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
         if one.value != 1.0:
             more += f" x {one.value:.{digits.total}f} {one.term}"
     if age.points >= 0.0005:
-        more += f" + {age.points:.{digits.total}f} age"
+        more += f" + {age.points:.{digits.total}f} recency"
     if candidate.date_points:
         more += f" + {candidate.date_points:.{digits.total}f} day"
     floor = floor_of(candidate, trace)
@@ -480,5 +481,5 @@ def in_a_line(candidate: Candidate, trace: Trace) -> str:
         more += f" = {last}"
     place = getattr(candidate.verdict, "place", None)
     limit = trace.settings.whole("query.maxResults")
-    order = f"  {ordinal(place)} {'>' if place > limit else 'of'} {limit}" if place else ""
+    order = f"  {ordinal(place)}, limit {limit}" if place else ""
     return f"{formula}{more} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"

@@ -32,7 +32,7 @@ class SecretFound(InboxClaim, frozen=True):
     @property
     def sentence(self) -> str:
         """What it looks like, and who may get it."""
-        return f"It looks like a secret: {self.sort}. Agents can recall it, and providers may get it."
+        return f"It looks like a secret: {self.sort}. Agents can recall it, and tell it to their model."
 
 
 class NotUtf8(InboxClaim, frozen=True):

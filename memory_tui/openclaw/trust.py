@@ -268,11 +268,9 @@ class Trust:
     def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None, *, approved: bool) -> str:
         row = _known(ledger, path)
         found = _trust(path, row, "" if before is None else text_hash(before))
-        if found.state == "unrecorded":
-            # What is not in the ledger has no trust to lose.
+        if found.state in ("unrecorded", "untrusted"):
+            # It has no trust to lose.
             return ""
-        if found.state == "untrusted":
-            return f"{path} stays {found.words}."
         if found.state == "unknown":
             return f"{path} is {found.words}."
         if after is None:

@@ -197,7 +197,7 @@ INBOX_ACTIONS: tuple[Action, ...] = (
     ),
     Action("edit_entry", "edit", "inbox", "edit the entry or line; where that is not offered, the note", "", DECIDE),
     Action("snooze", "later", "inbox", "ask again in 1, 7 or 30 days", "Later", DECIDE),
-    Action("keep", "never", "inbox", "keep it as it is and never ask again", "Keep", DECIDE),
+    Action("keep", "never", "inbox", "keep it as it is and never ask again", "Never", DECIDE),
     Action("undo", "undo", "inbox", "undo the last change or decision", "Undo", WRITABLE),
     Action("redo", "redo", "inbox", "redo the last undone change", "", WRITABLE),
     Action("mark", "mark", "inbox", "mark this suggestion; the next step is for all that are marked", "Mark", DECIDE),
@@ -485,6 +485,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         "Apply",
         ("answer", "flips"),
     ),
+    Action("down", "down", "why", "the next change; where there is none, a line further", "Scroll", palette=False),
     Action(
         "deeper",
         "show record",
@@ -523,7 +524,6 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
     Action("less", "less", "tune", "a step less", "Less", palette=False),
     Action("more", "more", "tune", "a step more", "More", palette=False),
     Action("type_value", "do", "tune", "type a value: digits, then enter", "Set", palette=False),
-    Action("undo", "undo", "tune", "undo the last turn, or the step before", "Undo", ("undo",), palette=False),
     Action("less_fine", "less fine", "tune", "a fine step less", palette=False),
     Action("more_fine", "more fine", "tune", "a fine step more", palette=False),
     Action(
@@ -535,6 +535,7 @@ SEARCH_ACTIONS: tuple[Action, ...] = (
         palette=False,
     ),
     Action("reset_all", "reset all", "tune", "reset all knobs to opening or last write", "All", ("tuned",)),
+    Action("undo", "undo", "tune", "undo the last turn, or the step before", "Undo", ("undo",), palette=False),
 )
 
 

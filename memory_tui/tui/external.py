@@ -140,12 +140,16 @@ def export(view: View, question: str, tuning: Tuning, *, with_text: bool) -> Non
     from memory_tui.tui.views.dialogs import LineDialog
 
     begin = re.sub(r"\W+", "-", question.lower()).strip("-")[:40].strip("-") or "answer"
-    held = "with the text of the notes, secrets masked" if with_text else "without the text of notes"
+    held = (
+        "with the text of the notes, secrets masked"
+        if with_text
+        else "without the text of notes (the palette has a report with it)"
+    )
     try:
         below = str(Path.cwd())
     except OSError:
         below = "a folder that is gone"
-    asked = f"One file, HTML or Markdown by its name, {held}, below {one_line(below)}"
+    asked = f"One file, HTML or Markdown by its name, {held}. A name without a folder is in {one_line(below)}."
 
     def typed(name: str | None) -> None:
         if name:

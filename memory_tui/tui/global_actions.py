@@ -434,9 +434,8 @@ class GlobalActions(App[int]):
         def remark(text: str) -> str:
             return looks_secret(text) or " ".join(effects)
 
-        self.push_screen(
-            LineDialog("Remember this", "One line, added with the time to today's log.", "Keep", remark=remark), typed
-        )
+        asked = "One line, added with the time to today's log."
+        self.push_screen(LineDialog("Remember this", asked, "Keep", remark=remark), typed)
         self._foresee(effects)
 
     @task("plan")
@@ -450,6 +449,8 @@ class GlobalActions(App[int]):
     async def _remember(self, text: str) -> None:
         done = await self.jobs.write(lambda engine: engine.notes.curator.remember(text))
         self.show_message(f"Kept in {', '.join(done.change.paths)}. {key_of('undo')} in Notes undoes it.")
+        if self.view is not None:
+            self.view.remembered(done.change.files[0], text)
         self.jobs.refresh()
 
     def refused(self, error: MemoryTuiError) -> str:

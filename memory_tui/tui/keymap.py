@@ -27,7 +27,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "list": "Every list",
         "notes": "With a note",
         **_titles(NUMBERED[:1]),
-        "tree": "Files",
+        "tree": "List of notes",
         "reader": "Reader",
         "reading": "Notes and reader",
         **_titles(NUMBERED[1:2]),
@@ -118,7 +118,7 @@ def after_prefix(prefix: str, where: Iterable[str]) -> dict[str, Action]:
     return found
 
 
-LAST = ("commands", "help", "leave", "back")
+LAST = ("ask", "commands", "help", "leave", "back")
 """The key hints that come last, and stay when there is little room."""
 
 
@@ -158,8 +158,8 @@ def _help_key(*, typing: bool) -> str:
     return shown(named[0]) if typing and named else key_of("help")
 
 
-ALIKE = 75
-"""How alike a word has to be to one of a command, from 0 to 100: one wrong letter in four."""
+ALIKE = 80
+"""How alike a word has to be to one of a command, from 0 to 100: one wrong letter in five."""
 
 
 def found_by(action: Action, wanted: Sequence[str]) -> float:

@@ -157,7 +157,12 @@ def test_the_index_view_says_how_fast_it_is_and_what_it_covers(tmp_path: Path) -
         await press(pilot, "3")
         assert app.facts is not None
         rows = {label: words for label, words, _ in paced(app.facts, app.pace, None)}
-        assert "last 2 questions: half under " in rows["questions"]
+        assert "last 2 questions: " in rows["questions"]
+        assert "half under" not in rows["questions"], "shares of two say nothing"
+        app.pace.answered.extend([5.0] * 10)
+        assert (
+            "last 12 questions: half under " in dict(row[:2] for row in paced(app.facts, app.pace, None))["questions"]
+        )
         days = {row.day for row in app.facts.rows if row.day is not None}
         for day in days:
             assert rows[f"{day:%b %Y}"][day.day - 1] == "█"

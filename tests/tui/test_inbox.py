@@ -432,3 +432,24 @@ def test_leaving_the_view_stops_looking_and_esc_does_too(app: MemoryApp, monkeyp
         assert ended == ["first", "second"]
 
     drive(app, steps)
+
+
+def test_undoing_a_change_stands_on_what_it_brought_back(app: MemoryApp, workspace: Path) -> None:
+    async def steps(pilot: Pilot[int]) -> None:
+        await press(pilot, "4")
+        view = app.screen
+        assert isinstance(view, InboxView)
+        await until(lambda: view.resting and len(view.open) > 2)
+        await press(pilot, "j")
+        taken = view.queue.suggestion
+        assert taken is not None
+        await press(pilot, "d" if "delete" in taken.actions else "m", "enter")
+        await until(lambda: view.resting and taken.id not in {one.id for one in view.open})
+        await press(pilot, "G", "u")
+        if isinstance(app.screen, Preview):
+            await press(pilot, "enter")
+        await until(lambda: view.resting and taken.id in {one.id for one in view.open})
+        assert view.queue.suggestion is not None
+        assert view.queue.suggestion.id == taken.id
+
+    drive(app, steps)

@@ -59,7 +59,7 @@ _HITS = [
     (VECTOR, "points for meaning (vector)"),
     (TEXT, "points for words (text)"),
     (ADDED, "points added for a recent day, or a day that the query names"),
-    (FADED, "points that age took away"),
+    (FADED, "points taken off: by age, or for a better hit beside it"),
     ("none", "evergreen: the note has no date, so it never fades"),
     ("+2 -1 =", "places up, down, or the same as under the baseline"),
     ("*", "a knob changed since the app opened or since the last write"),
@@ -68,7 +68,7 @@ _HITS = [
 ]
 _REPLIES: dict[Reply, str] = {
     "found": "the notes hold what was asked",
-    "nearby only": "there are hits, which may not answer it",
+    "nearby only": "the notes hold too few of its words, or of words like them; scores only order the hits",
     "nothing": "no note holds these words, or nothing was recalled",
     "no answer": "the memory could not be searched, or not in time",
     "no level": "the log does not say how well: of an older release, QMD, long-term memories, a profile without levels",

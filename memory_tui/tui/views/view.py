@@ -29,6 +29,7 @@ from memory_tui.tui.workers import alive
 
 if TYPE_CHECKING:
     from memory_tui.core.errors import MemoryTuiError
+    from memory_tui.curate.changes import FileChange
     from memory_tui.search.trace import Trace
 
 T = TypeVar("T")
@@ -119,7 +120,7 @@ class KnobHistory(Part):
         if before is not None and before.past:
             after = before.undo()
             self.home.turn(after)
-            self.view.show_message(f"Undone: {brought(before.stand, after.stand)}.")
+            self.view.show_message(f"Undone: {brought(before.stand, after.stand)} again.")
 
     def do_redo(self) -> None:
         """Redo it."""
@@ -309,6 +310,9 @@ class View(Screen[None]):
     def text_in_note(self) -> str:
         """The text of that place."""
         return next((text for part in self.parts if (text := part.text_in_note())), "")
+
+    def remembered(self, log: FileChange, text: str) -> None:
+        """The line `text` was added to today's `log`."""
 
     def leaving(self) -> str:
         """Keep what would be lost when the app ends now, unasked; returns what became of it."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ROOMY, BROAD = 44, 50
 """Cells from which an age is written out, and from which recalls are drawn."""
 DAY, LEAST, YEAR, WEEKS = 10, 8, 330, 8
+NARROW, SHORT_DAY = 24, 6
 """Cells of a day and of the shortest title; days after which a day is told with its year; weeks that are drawn."""
 
 SIGNS = {
@@ -246,8 +247,10 @@ class FileTree(RowList):
     def _named(self, file: FileRow, room: int, style: str) -> Iterator[Piece]:
         """The day or the file name, then the title as far as there is room."""
         name = safe(file.path.removeprefix("memory/"))
+        narrow = room < NARROW
         if file.day is not None:
-            name = f"{file.day:%a} {file.day.day:>2} {file.day:%b}" + (
+            weekday = "" if narrow else f"{file.day:%a} "
+            name = f"{weekday}{file.day.day:>2} {file.day:%b}" + (
                 "" if self._shown is None or (self._shown[1] - file.day).days < YEAR else f" {file.day.year}"
             )
         title = one_line(file.title)
@@ -255,7 +258,7 @@ class FileTree(RowList):
         if not title or room < cell_len(name) + LEAST:
             yield fit(fit_path(name, room), room), style
             return
-        name = fit(name, max(DAY, cell_len(name)))
+        name = fit(name, max(SHORT_DAY if narrow else DAY, cell_len(name)))
         yield name, style
         yield fit(f"  {title}", room - cell_len(name)), "muted"
 

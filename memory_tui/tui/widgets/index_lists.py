@@ -54,7 +54,7 @@ def statements(facts: Facts) -> list[tuple[str, str, str]]:
             f"{status.embedded:,} with a vector, {status.cache.entries:,} cached",
             "",
         ),
-        ("vectors", f"{facts.vector.words}, {facts.vector.detail}", ""),
+        ("vectors", _vectors(facts), ""),
         ("words", facts.text.detail, ""),
         ("provider", _provider(facts), "" if status.who.fine else "warn" if status.who.answers else "bad"),
         ("watcher", *_watched(facts)),
@@ -82,6 +82,10 @@ COVERED = {"fresh": "█", "failed": "×"}
 """Sign of a note's state; ▒ is behind."""
 
 
+FEW_ANSWERS = 10
+"""Questions of which each is named, because shares of so few say nothing."""
+
+
 def paced(facts: Facts, pace: Pace, progress: IndexingProgress | None) -> list[tuple[str, str, str]]:
     """How far the index has come and how fast it answers: label, words, style."""
     rows: list[tuple[str, str, str]] = []
@@ -93,8 +97,8 @@ def paced(facts: Facts, pace: Pace, progress: IndexingProgress | None) -> list[t
         times = sorted(pace.answered)
         middle, late = times[len(times) // 2], times[min(len(times) - 1, len(times) * 95 // 100)]
         said = f"last {len(times)} questions: half under {middle:,.1f} ms, 95 % under {late:,.1f} ms"
-        if len(times) == 1:
-            said = f"last question: {middle:,.1f} ms"
+        if len(times) < FEW_ANSWERS:
+            said = f"last {plural(len(times), 'question')}: {', '.join(f'{one:,.1f}' for one in pace.answered)} ms"
         rows.append(("questions", f"{_line(pace.answered)}  {said}", ""))
     for link in facts.status.links:
         if link.traffic.calls:
@@ -122,6 +126,11 @@ def _counted(traffic: Traffic, link: MemberState) -> str:
     return (
         f"{said}, about {plural(traffic.tokens, 'token')}, {usd:.4f} US dollars by the list of {registry.PRICES_AS_OF}"
     )
+
+
+def _vectors(facts: Facts) -> str:
+    """How many numbers a vector has, and what compares them."""
+    return f"{facts.vector.words}, {facts.vector.detail.removeprefix('numpy, ')}"
 
 
 def _line(values: Sequence[float]) -> str:
@@ -303,7 +312,7 @@ _BATCH = {"submitted": "muted", "running": "muted", "done": "good", "failed": "b
 def words(event: events.Event) -> tuple[str, str, str] | None:  # noqa: C901
     """An event as (what, about what, style); None for those the truth bar shows."""
     match event:
-        case events.SyncStarted() if event.total:
+        case events.SyncStarted() if event.total and event.reason not in QUIET:
             return "sync", f"started ({event.reason}): {plural(event.total, 'file')} to read", "muted"
         case events.FileIndexed():
             fresh = f"{event.embedded:,} new" if event.embedded else "none new"

@@ -38,7 +38,7 @@ LAYERS: Mapping[Layer, str] = {
 LEGENDS: Mapping[Layer, str] = {
     "recalled": "· no note   ░ 0-1   ▒ 2-3   ▓ 4-6   █ 7+ recalls",
     HITS: "· no note   ░ not recalled   ▓ recalled   █ first hit",
-    "written": "· no note   ░ under 1 KB   ▒ under 2 KB   ▓ under 4 KB   █ more",
+    "written": "· no note   ░ to 1 KB   ▒ to 2 KB   ▓ to 4 KB   █ more",
     "never recalled": "· no note   ░ recalled   █ never recalled",
     "findings": "· no note   ░ none   ▒ 1   ▓ 2-3   █ 4+ findings",
 }

@@ -44,7 +44,7 @@ LEGEND: tuple[Piece, ...] = (
     (ADDED, "added"),
     (" added  ", "muted"),
     (FADED, "lost"),
-    (" lost to age ", "muted"),
+    (" taken off ", "muted"),
 )
 """What the parts of a bar mean."""
 
@@ -234,7 +234,7 @@ class HitList(RowList):
         self._show_dropped()
 
     def _show_dropped(self) -> None:
-        """Scroll as little as needed to see the first hit that a turned knob dropped: it is what the turn did."""
+        """Scroll to the first hit that a turned knob dropped, as little as needed, where the cursor stays in sight."""
         dropped = (
             row
             for row, item in enumerate(self.rows)
@@ -243,7 +243,8 @@ class HitList(RowList):
             and (change := self._moves.get(hit.chunk.rowid)) is not None
             and change.mark == "out"
         )
-        if (row := next(dropped, None)) is not None:
+        row = next(dropped, None)
+        if row is not None and self.lines_between(self.cursor, row) <= self.size.height:
             self.show_row(row)
 
     def judged(self, grade: Grade) -> None:

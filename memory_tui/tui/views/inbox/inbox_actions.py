@@ -43,6 +43,9 @@ class ShownInbox(Protocol):
     def examine(self) -> None:
         """Look through the notes."""
 
+    def returned(self) -> None:
+        """Look through them, and stand on what a step back brought back."""
+
 
 class InboxActions(Part):
     """What can be done about each suggestion, and the way back."""
@@ -50,7 +53,7 @@ class InboxActions(Part):
     def __init__(self, view: View, inbox: ShownInbox) -> None:
         super().__init__(view)
         self._inbox = inbox
-        self._proposals = Proposals(view, inbox.examine, inbox.examine, inbox_proposal.masked, inbox_proposal.applied)
+        self._proposals = Proposals(view, inbox.examine, inbox.returned, inbox_proposal.masked, inbox_proposal.applied)
         self._decisions: list[tuple[DecisionRecord, Mapping[Suggestion, float]]] = []
         """What was decided here, with how all of it was put off before."""
 

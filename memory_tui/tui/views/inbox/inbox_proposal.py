@@ -371,6 +371,13 @@ class Suggestions(RowList):
         self._rows = [*self._grouped(found), *sentences]
         self.rows_changed(keep)
 
+    def stand_on(self, wanted: Iterable[str]) -> None:
+        """Put the cursor on the first suggestion of `wanted`, by id, that is listed."""
+        rows = (self.row_of(one) for one in wanted)
+        row = next((row for row in rows if row is not None), None)
+        if row is not None:
+            self.cursor = row
+
     def _next(self, known: set[str]) -> Hashable:
         """The suggestion under the cursor, or the nearest after, else before it, that is still there."""
         at = max(0, self.cursor)

@@ -74,6 +74,8 @@ class InboxView(View):
         self._resting = False
         self._shown: Shown | None = None
         self._planned: dict[str, Planned | str] = {}
+        self._before: set[str] | None = None
+        """What was found before a step back, of which somebody looks for what came back."""
 
     def compose_view(self) -> Iterable[Widget]:
         """Queue and proposal."""
@@ -120,6 +122,11 @@ class InboxView(View):
         if self._stale and not self._progress and self.home.current_mode == "inbox":
             self.examine()
 
+    def returned(self) -> None:
+        """Look through the notes after a step back or forward, and stand on what that brought back."""
+        self._before = {one.id for one in self._found.found}
+        self.examine()
+
     def examine(self) -> None:
         """Look through the notes; what was found stays until then."""
         engine = self.home.engine
@@ -144,6 +151,9 @@ class InboxView(View):
             self._problem = sentence_of(error)
         self._progress = ""
         self.show()
+        before, self._before = self._before, None
+        if before is not None:
+            self.queue.stand_on(one.id for one in self._found.found if one.id not in before)
         if self._stale:
             self._again_soon()
 
@@ -251,9 +261,7 @@ class InboxView(View):
         self.queue.marks.drop()
         self._found = replace(self._found, hidden=hidden)
         self.show()
-        restored = next((one.id for one, end in until.items() if not end), None)
-        if restored is not None and (row := self.queue.row_of(restored)) is not None:
-            self.queue.cursor = row
+        self.queue.stand_on(one.id for one, end in until.items() if not end)
 
     def _marking(self) -> RowList:
         """The queue, from the proposal too."""

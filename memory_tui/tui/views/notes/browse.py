@@ -26,6 +26,7 @@ from memory_tui.tui.widgets.rowlist import RowList
 from memory_tui.tui.workers import task
 
 if TYPE_CHECKING:
+    from memory_tui.curate.changes import FileChange
     from memory_tui.engine.status import FileRow
     from memory_tui.search.trace import Trace
 
@@ -190,6 +191,11 @@ class BrowseView(View):
             return False
         self._follow_cursor(line or 1)
         return True
+
+    def remembered(self, log: FileChange, text: str) -> None:
+        """Show the line where it stands."""
+        lines = (log.after or b"").decode("utf-8", "replace").split("\n")
+        self.go_to(log.path, next((at for at in range(len(lines), 0, -1) if text.split("\n")[0] in lines[at - 1]), 1))
 
     def place_in_note(self) -> tuple[str, int, int] | None:
         """In the list the whole note; in the reader what is marked, cited or the chunk under the cursor."""
