@@ -7,17 +7,23 @@ the next. They share one growing block of rows, and only rows that no corpus loo
 from __future__ import annotations
 
 import mmap
+import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from io import FileIO
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
+from memory_tui.core.errors import IndexBusy
 from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.search.meaning import rounded
+from memory_tui.search.meaning.rounded import Rounded
 from memory_tui.source.protocol import ChunkSource, making_sense
 from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 
@@ -72,8 +78,35 @@ class ChunkIds:
         self._more.extend(ids)
 
 
+_FEW_OF_ALL = 16
+"""One vector of so many is read from the file, more where it is mapped."""
 _AT_ONCE = 4
 """Rows that BLAS multiplies at once; it takes two or one of the last rows where no more are left."""
+
+
+class VectorsOfFile:
+    """The first vectors of a block, as they stand in the file behind `descriptor` from byte `at` on.
+
+    Few are read from there rather than where the file is mapped: the system maps 64 KB around each that is touched, so
+    that after some questions all of them were resident.
+    """
+
+    def __init__(self, descriptor: int, at: int, count: int, dims: int) -> None:
+        self._descriptor, self._at, self.count, self._dims = descriptor, at, count, dims
+        weakref.finalize(self, os.close, descriptor)
+
+    @classmethod
+    def of(cls, file: FileIO, at: int, count: int, dims: int) -> VectorsOfFile | None:
+        """Those of an open `file`; None where the system reads no place of a file by itself."""
+        return cls(os.dup(file.fileno()), at, count, dims) if hasattr(os, "pread") else None
+
+    def read(self, slots: Indices) -> Vectors:
+        """Float32 array (len(slots), dims). Raises IndexBusy where another program cut the file short."""
+        each, descriptor, pread = 4 * self._dims, self._descriptor, os.pread
+        found = b"".join([pread(descriptor, each, at) for at in (self._at + slots * each).tolist()])
+        if len(found) < each * len(slots):
+            raise IndexBusy("Another program cut off a file beside the index.", "Ask again: the index is read instead.")
+        return np.frombuffer(found, "<f4").reshape(-1, self._dims)
 
 
 class Block(Struct):
@@ -87,6 +120,9 @@ class Block(Struct):
     ids: ChunkIds
     mapped: bool = False
     """Whether it lies in a file."""
+    in_file: VectorsOfFile | None = None
+    rounded: Rounded | None = None
+    """The same vectors to be compared first, where they are many."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -115,6 +151,8 @@ class Block(Struct):
     def put_vectors(self, slots: slice | Indices, page: ChunkPage) -> Flags:
         """Write the vectors of `page` into `slots`; returns `Corpus.flags` for them."""
         self.matrix[slots] = page.vectors
+        if self.rounded is not None:
+            self.rounded.put(slots, page.vectors)
         return np.array([page.embedded, page.has_vector])
 
     def packed(self, slots: Indices, rows: int) -> Block:
@@ -125,8 +163,28 @@ class Block(Struct):
         other.file_of[:count] = self.file_of[slots]
         other.lines[:, :count] = self.lines[:, slots]
         other.matrix[:count] = self.matrix[slots]
+        if self.rounded is not None:
+            other.rounded = self.rounded.packed(slots, len(other.rowids))
         other.ids.extend(self.ids[slot] for slot in slots.tolist())
         return other
+
+    def vectors(self, slots: Indices) -> Vectors:
+        """The vectors of some slots."""
+        few = len(slots) * _FEW_OF_ALL < self.used
+        if self.in_file is None or not few:
+            return self.matrix[slots]
+        there = slots < self.in_file.count
+        if there.all():
+            return self.in_file.read(slots)
+        found = np.empty((len(slots), self.matrix.shape[1]), np.float32)
+        found[there], found[~there] = self.in_file.read(slots[there]), self.matrix[slots[~there]]
+        return found
+
+    def add_rounded(self) -> None:
+        """Round the vectors, where that serves."""
+        if rounded.serve(self.used, self.matrix.shape[1]):
+            vectors = self.matrix[: self.used]
+            self.rounded = Rounded.of(vectors, mean_of(vectors), len(self.rowids))
 
 
 class Files(Struct, frozen=True):
@@ -231,7 +289,16 @@ class Corpus:
 
     def vectors(self, rows: Indices | Sequence[int]) -> Vectors:
         """Float32 array (len(rows), dims) of some rows, for instance to compare chunks with each other."""
-        return self._block.matrix[self._slots[np.asarray(rows, np.int64)]]
+        return self._block.vectors(self._slots[np.asarray(rows, np.int64)])
+
+    def bounds(self, query: Vectors) -> tuple[Vectors, Vectors] | None:
+        """Between what the product of `query` with each row lies; None where only whole vectors are here."""
+        found = self._block.rounded.bounds(self._used, query) if self._block.rounded is not None else None
+        if found is None:
+            return None
+        low, high = (self._pick(one) for one in found)
+        low[~self.has_vector] = high[~self.has_vector] = 0.0
+        return low, high
 
     def chunk_id(self, row: int) -> str:
         """The documented id of a row's chunk."""
@@ -267,8 +334,10 @@ class Corpus:
         return rows
 
     @classmethod
-    def load(cls, store: ChunkSource, *, vectors: bool = True) -> Corpus:
+    def load(cls, store: ChunkSource, *, vectors: bool = True, often: bool = False) -> Corpus:
         """Everything in the store, read in pages. Without `vectors` only `cosines_of_nearest` can compare.
+
+        What is asked `often` has rounded vectors too.
 
         Raises IndexUnavailable, Cancelled.
         """
@@ -284,6 +353,8 @@ class Corpus:
             while len(page := store.page(after, _PAGE, vectors=vectors)):
                 flags.append(block.append(page, files.index))
                 after = int(page.rowids[-1])
+            if often:
+                block.add_rounded()
             return cls(
                 store.generation(),
                 store.uuid(),
@@ -318,7 +389,7 @@ class Corpus:
             same = same and store.identity() == self.identity
             delta = store.delta(self.generation, len(self) + _PAGE, vectors=vectors) if same else None
             if delta is None:
-                return Corpus.load(store, vectors=vectors)
+                return Corpus.load(store, vectors=vectors, often=True)
         with self._block.lock, making_sense(store.damaged):
             return self._patched(delta)
 
@@ -392,6 +463,11 @@ def products_of_each(rows: Vectors, vectors: Vectors) -> Vectors:
         for own, vector in zip(found[:, first : first + _ROWS_AT_ONCE], vectors, strict=True):
             own[:] = (few @ vector)[: len(own)]
     return found
+
+
+def mean_of(vectors: Vectors) -> Vectors:
+    """The mean of `vectors`."""
+    return np.asarray(vectors.mean(axis=0, dtype=np.float64), np.float32)
 
 
 def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:

@@ -16,6 +16,7 @@ from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import ByKind
 from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
+from memory_tui.search.meaning.cosines import Cosines
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
@@ -200,7 +201,7 @@ class TextsLater(Mapping[int, str]):
 class Evidence(Struct, frozen=True, dict=True):
     """One query's findings. `row` means a position in the index as it was at `generation`.
 
-    `cosine` has a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
+    `cosine` gives a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
     holds the 200 best rows by cosine. `texts` has, by rowid, every chunk that any setting can make a candidate.
     `pointless` tells that there are vectors, but that of the question is all zeros. `keywords` is there when nothing
     has a cosine. Without `full_text` there is no FTS5.
@@ -216,7 +217,7 @@ class Evidence(Struct, frozen=True, dict=True):
     lines: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
     """First and last line of every row."""
     files: int
-    cosine: Floats | None
+    cosine: Cosines | None
     embedded: int
     """How many chunks have a vector."""
     nearest: Rows
