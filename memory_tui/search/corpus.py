@@ -297,7 +297,8 @@ class Corpus:
         if found is None:
             return None
         low, high = (self._pick(one) for one in found)
-        low[~self.has_vector] = high[~self.has_vector] = 0.0
+        if not self.has_vector.all():
+            low[~self.has_vector] = high[~self.has_vector] = 0.0
         return low, high
 
     def chunk_id(self, row: int) -> str:

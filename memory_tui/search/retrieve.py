@@ -372,7 +372,9 @@ def _cosine(
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     shown = corpus.embedded if kept is None else corpus.embedded & kept
     if corpus.dims:
-        known = of_nearest(corpus, vector, shown, MOST_CANDIDATES, read) if asked.cosines is None else None
+        known = None
+        if asked.cosines is None:
+            known = of_nearest(corpus, vector, shown, MOST_CANDIDATES, matched, read)
         if known is not None:
             return known, found_by
         found = (cosines(corpus, vector) if asked.cosines is None else asked.cosines).astype(np.float64)

@@ -16,11 +16,14 @@ _ROUNDING = 4e-6
 """More than what single precision loses in a product, in its bounds, and between equal ones."""
 
 
+_LEAST = float(np.finfo(np.float32).min)
+
+
 class Cosines:
     """The cosine of each of `count` rows, NaN without a vector: those of `rows` are known, `rest` works out others.
 
-    `rest` gets the rows that are asked for, None for all. May be used by several threads at once: each works out the
-    same.
+    The nearest are among `rows`. `rest` gets the rows that are asked for, None for all. May be used by several threads
+    at once: each works out the same.
     """
 
     def __init__(self, count: int, rows: Indices, values: Floats, rest: Callable[[Indices | None], Floats]) -> None:
@@ -117,8 +120,11 @@ class ReadOnce:
         self._rows, self._vectors = np.empty(0, np.int64), np.empty((0, self._dims), np.float32)
 
 
-def of_nearest(corpus: Corpus, query: Vectors, shown: Flags, count: int, read: ReadOnce) -> Cosines | None:
-    """The cosines of the `count` nearest rows of those that are `shown`, and of all that rounding may put among them.
+def of_nearest(
+    corpus: Corpus, query: Vectors, shown: Flags, count: int, also: Sequence[int], read: ReadOnce
+) -> Cosines | None:
+    """The cosines of the `count` nearest rows of those that are `shown`, of all that rounding may put among them, and
+    of the rows `also`.
 
     By the rounded vectors most rows are too far, so that only the others are multiplied: to the last digit as `cosines`
     does. None without rounded vectors, or where a product lies outside its bounds, which no right one does.
@@ -138,18 +144,20 @@ def of_nearest(corpus: Corpus, query: Vectors, shown: Flags, count: int, read: R
         return np.where(shown, cosines(corpus, query).astype(np.float64), np.nan)
 
     low, high = bounds
-    low[~shown] = -np.inf
+    if not shown.all():
+        low[~shown] = high[~shown] = -np.inf
     first = among_greatest(low, count)
     if len(first) > count:
         first = np.sort(first[np.argpartition(low[first], -count)[-count:]])
     first = first[shown[first]]
-    values = exact(first)
-    edge = np.fmin.reduce(values, initial=np.inf) if len(first) == count else -np.inf
-    open_rows = np.flatnonzero((high >= edge - _ROUNDING) & shown)
-    others = open_rows[~_among(open_rows, first)]
-    found = Cosines(len(corpus), first, values, rest).put(others, exact(others))
+    rows = distinct(np.concatenate([first, np.array(also, np.int64)]))
+    some = Cosines(len(corpus), rows, exact(rows), rest)
+    edge = np.fmin.reduce(some[first], initial=np.inf) if len(first) == count else -np.inf
+    open_rows = np.flatnonzero(high >= max(edge - _ROUNDING, _LEAST))
+    others = open_rows[~_among(open_rows, rows)]
+    found = some.put(others, exact(others))
     rows, values = found.nearest()
     known = values[~np.isnan(values)]
-    own_low, own_high = (one[rows][~np.isnan(values)] for one in bounds)
+    own_low, own_high = (one[rows[~np.isnan(values)]] for one in bounds)
     fits = (known >= own_low - _ROUNDING) & (known <= own_high + _ROUNDING)
     return found if fits.all() else None
