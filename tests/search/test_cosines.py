@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from memory_tui.providers.wires.scripted import Scripted
 from memory_tui.search import retrieve
-from memory_tui.search.corpus import Block, Corpus, Files, cosines, mean_of
+from memory_tui.search.corpus import Block, Corpus, Files, cosines, distinct, mean_of
 from memory_tui.search.meaning import rounded
 from memory_tui.search.meaning.cosines import Cosines, ReadOnce
 from memory_tui.search.meaning.rounded import Rounded
@@ -156,3 +156,8 @@ def test_without_the_library_whole_vectors_are_compared(monkeypatch: pytest.Monk
     assert corpus.bounds(query) is None
     assert not rounded.serve(10_000, 64)
     assert found(corpus, query, None, np.empty(0, np.int64))[1] == nearest
+
+
+@given(st.lists(st.integers(0, 50), max_size=30), st.sampled_from([1, 100]))
+def test_each_row_comes_once_in_order(rows: list[int], times: int) -> None:
+    assert distinct(np.array(rows * times, np.int64)).tolist() == sorted(set(rows))
