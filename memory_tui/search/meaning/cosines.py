@@ -99,25 +99,32 @@ class ReadOnce:
         self._store: ChunkSource | None = store
         self._corpus = corpus
         self._dims = corpus.identity.dims if corpus.identity else 0
-        self._rows, self._vectors = np.empty(0, np.int64), np.empty((0, self._dims), np.float32)
+        self._parts: list[tuple[Indices, Vectors]] = []
 
     def __call__(self, rows: Indices) -> Vectors:
-        """Float32 array (len(rows), dims)."""
+        """Float32 array (len(rows), dims) of `rows`, which are in order, each once."""
         if self._store is None:
             return self._corpus.vectors(rows)
-        new = distinct(rows[~_among(rows, self._rows)])
-        if len(new):
-            read, self._rows = np.concatenate([self._rows, new]), np.empty(0, np.int64)
-            order = np.argsort(read, kind="stable")
-            vectors = vectors_of(self._store, self._corpus, new)
-            self._vectors = np.concatenate([self._vectors, vectors])[order]
-            self._rows = read[order]
-        return self._vectors[np.searchsorted(self._rows, rows)]
+        new, known = np.ones(len(rows), np.bool_), []
+        for own, vectors in self._parts:
+            there = _among(rows, own)
+            if there.any():
+                new &= ~there
+                known.append((there, vectors[np.searchsorted(own, rows[there])]))
+        if new.any():
+            self._parts.append((rows[new], vectors_of(self._store, self._corpus, rows[new])))
+            known.append((new, self._parts[-1][1]))
+        if len(known) == 1:
+            return known[0][1]
+        found = np.empty((len(rows), self._dims), np.float32)
+        for there, vectors in known:
+            found[there] = vectors
+        return found
 
     def over(self) -> None:
         """Remember nothing from now on: the query is answered, and the store may be closed."""
         self._store = None
-        self._rows, self._vectors = np.empty(0, np.int64), np.empty((0, self._dims), np.float32)
+        self._parts = []
 
 
 def of_nearest(
