@@ -12,7 +12,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -226,14 +226,15 @@ class StaticTable:
 
         # A product with marks sums up several times as quickly as `reduceat` does, for a few lines at a time.
         out, places = np.empty((len(bounds) - 1, DIMS), np.float32), bounds.tolist()
-        line_of = np.repeat(np.arange(len(out)) % _LINES_A_PRODUCT, np.diff(bounds))
-        scale, every = self.scale[ids], np.arange(len(ids))
-        for first in range(0, len(out), _LINES_A_PRODUCT):
-            last = min(first + _LINES_A_PRODUCT, len(out))
-            a, b = places[first], places[last]
-            marks = np.zeros((last - first, b - a), np.float32)
-            marks[line_of[a:b], every[: b - a]] = scale[a:b]
-            np.matmul(marks, self.q.take(ids[a:b], 0).astype(np.float32), out=out[first:last])
+        marks = np.zeros((_LINES_A_PRODUCT, len(ids)), np.float32)
+        marks[np.repeat(np.arange(len(out)) % _LINES_A_PRODUCT, np.diff(bounds)), np.arange(len(ids))] = self.scale[ids]
+        few = [*places[:-1:_LINES_A_PRODUCT], places[-1]]
+        # One room for all of them: memory that is got anew for each comes from the system page by page.
+        rows = np.empty((max(b - a for a, b in pairwise(few)) if len(few) > 1 else 0, DIMS), np.float32)
+        for at, (a, b) in enumerate(pairwise(few)):
+            own, to = rows[: b - a], out[at * _LINES_A_PRODUCT : (at + 1) * _LINES_A_PRODUCT]
+            own[...] = self.q.take(ids[a:b], 0)
+            np.matmul(marks[: len(to), a:b], own, out=to)
         return out
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
