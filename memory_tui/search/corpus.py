@@ -56,10 +56,16 @@ def is_cut_short(array: npt.NDArray[Any]) -> bool:
 
     Asked before each question; who cuts it during one still ends the process.
     """
+    under = _mapping(array)
+    return under is not None and under.size() < len(under)
+
+
+def _mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
+    """What `array` is mapped by; None where it is in memory of its own."""
     under: object = array
     while isinstance(under, np.ndarray):
         under = under.base
-    return isinstance(under, mmap.mmap) and under.size() < len(under)
+    return under if isinstance(under, mmap.mmap) else None
 
 
 class ChunkIds:
@@ -179,6 +185,18 @@ class Block(Struct):
         found = np.empty((len(slots), self.matrix.shape[1]), np.float32)
         found[there], found[~there] = self.in_file.read(slots[there]), self.matrix[slots[~there]]
         return found
+
+    def let_go(self) -> None:
+        """Keep no page of the whole vectors of the file resident, where questions read few of them.
+
+        Those that were written for chunks that came later have no other place: they stay.
+        """
+        under = _mapping(self.matrix)
+        if under is None or self.in_file is None or self.rounded is None or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        size = 4 * self.matrix.shape[1] * self.in_file.count // mmap.PAGESIZE * mmap.PAGESIZE
+        if size:
+            under.madvise(mmap.MADV_DONTNEED, 0, size)
 
     def add_rounded(self) -> None:
         """Round the vectors, where that serves."""
@@ -431,7 +449,12 @@ class Corpus:
         return array[: self._used] if len(self._slots) == self._used else array[self._slots]
 
     def _scores(self, query: Vectors) -> Vectors:
-        return self._pick(products(self._block.matrix[: self._used], query))
+        return self._pick(self._products(query[None])[0])
+
+    def _products(self, queries: Vectors) -> Vectors:
+        found = products_of_each(self._block.matrix[: self._used], queries)
+        self._block.let_go()
+        return found
 
 
 def products(rows: Vectors, vector: Vectors) -> Vectors:
@@ -490,7 +513,7 @@ def cosines_of_each(corpus: Corpus, queries: Sequence[Vectors]) -> Vectors:
     """Float32 array (queries, chunks): `cosines` of each of `queries`, to the last digit."""
     if not corpus.dims or not queries:
         return np.zeros((len(queries), len(corpus)), np.float32)
-    found = corpus._pick(products_of_each(corpus._block.matrix[: corpus._used], np.stack(queries)).T).T
+    found = corpus._pick(corpus._products(np.stack(queries)).T).T
     return np.where(corpus.has_vector, found, np.float32(0))
 
 
