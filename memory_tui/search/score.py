@@ -267,7 +267,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         text = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
     files = evidence.file_of[rows]
-    own = [hits.get(row) for row in rows.tolist()]
+    unmatched = [_unmatched(hits.get(row)) for row in rows.tolist()] if hits else np.zeros(len(rows))
     return Components(
         rows,
         cosine,
@@ -282,7 +282,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         np.isin(files, list(evidence.of_named_time)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
         _levels(evidence, files, profile),
-        np.array([_unmatched(hit) for hit in own], dtype=np.float64),
+        np.array(unmatched, dtype=np.float64),
         {term: _term(term, evidence.lexical, rows) for term in profile.terms if term != "decay"},
         text_rank > 0,
         evidence.refs,
@@ -336,7 +336,9 @@ def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
 def _levels(evidence: Evidence, files: Integers, profile: Profile) -> Rows:
     """How exactly the query names the note of each row; 0 under a profile that does not ask."""
     levels = evidence.lexical.levels if profile.exact_paths else {}
-    return np.array([levels.get(file, 0) for file in files.tolist()], dtype=np.int64)
+    return np.array(
+        [levels.get(file, 0) for file in files.tolist()] if levels else np.zeros(len(files)), dtype=np.int64
+    )
 
 
 def _keyword_score(hit: Hit | None, mode: Mode) -> float:
