@@ -319,6 +319,11 @@ class Corpus:
             low[~self.has_vector] = high[~self.has_vector] = 0.0
         return low, high
 
+    def most(self, rows: Indices, query: Vectors) -> Vectors:
+        """What the product of `query` with each of `rows` is at most, nearer than by `bounds`, which are known."""
+        found = self._block.rounded.most(self._slots[rows], query) if self._block.rounded is not None else None
+        return np.full(len(rows), np.inf, np.float32) if found is None else np.where(self.has_vector[rows], found, 0)
+
     def chunk_id(self, row: int) -> str:
         """The documented id of a row's chunk."""
         return self._block.ids[int(self._slots[row])]

@@ -109,6 +109,9 @@ def test_the_rounded_vectors_lose_nothing(
         finite = np.isfinite(exact)
         assert (exact[finite] >= low[finite] - 4e-6).all()
         assert (exact[finite] <= high[finite] + 4e-6).all()
+        most = corpus.most(every, query)
+        assert (exact[finite] <= most[finite] + 4e-6).all()
+        assert (most[finite] <= high[finite] + 4e-6).all()
 
 
 def ten_thousand() -> tuple[Corpus, np.ndarray]:

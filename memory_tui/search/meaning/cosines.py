@@ -54,7 +54,8 @@ class Cosines:
         known = _among(rows, self._rows)
         found = np.empty(len(rows))
         found[known] = self._values[np.searchsorted(self._rows, rows[known])]
-        found[~known] = self._rest(rows[~known])
+        if not known.all():
+            found[~known] = self._rest(rows[~known])
         return found
 
     def every(self) -> Floats:
@@ -162,6 +163,7 @@ def of_nearest(
     edge = np.fmin.reduce(some[first], initial=np.inf) if len(first) == count else -np.inf
     open_rows = np.flatnonzero(high >= max(edge - _ROUNDING, _LEAST))
     others = open_rows[~_among(open_rows, rows)]
+    others = others[corpus.most(others, query) >= edge - _ROUNDING]
     found = some.put(others, exact(others))
     rows, values = found.nearest()
     known = values[~np.isnan(values)]

@@ -6,7 +6,7 @@ They tell between which bounds each product lies.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,23 +83,56 @@ class Rounded(Struct):
 
     def bounds(self, used: int, query: Vectors) -> tuple[Vectors, Vectors] | None:
         """Between what the product of `query` with each of the first `used` vectors lies; None where none is known."""
-        step = float(np.abs(query).max()) / _MOST
-        if dot is None or not 0 < step < np.inf:
+        asked = _Asked.of(query, 1)
+        if asked is None:
             return None
-        whole = np.rint(query / np.float32(step)).astype(np.int8)
-        left = float(np.linalg.norm(query - whole * np.float32(step))) + _HAIR
-        length, about = float(np.linalg.norm(query)), float(self.mean @ query)
         low, high = np.empty(used, np.float32), np.empty(used, np.float32)
         for first in range(0, used, _AT_ONCE):
             few = slice(first, min(first + _AT_ONCE, used))
-            steps, lost, kept = self.numbers[:, few]
-            middle = np.asarray(dot(self.rows[few], whole[None])).reshape(-1).astype(np.float32)
-            middle *= steps * np.float32(step)
-            middle += np.float32(about)
-            margin = lost * np.float32(length) + kept * np.float32(left)
-            np.subtract(middle, margin, out=low[few])
-            np.add(middle, margin, out=high[few])
+            low[few], high[few] = self._between(asked, self.rows[few], self.numbers[:, few])
         return low, high
+
+    def most(self, slots: npt.NDArray[np.int64], query: Vectors) -> Vectors | None:
+        """What the product of `query` with each of some vectors is at most, nearer than by `bounds`."""
+        asked = _Asked.of(query, 2)
+        return None if asked is None else self._between(asked, self.rows[slots], self.numbers[:, slots])[1]
+
+    def _between(
+        self, asked: _Asked, rows: npt.NDArray[np.int8], numbers: npt.NDArray[np.float32]
+    ) -> tuple[Vectors, Vectors]:
+        assert dot is not None
+        steps, lost, kept = numbers
+        middle = np.zeros(len(rows), np.float32)
+        for step, part in asked.parts if len(rows) else ():
+            middle += np.asarray(dot(rows, part[None])).reshape(-1).astype(np.float32) * np.float32(step)
+        middle *= steps
+        middle += np.float32(self.mean @ asked.query)
+        margin = lost * np.float32(asked.length) + kept * np.float32(asked.left)
+        return middle - margin, middle + margin
+
+
+class _Asked(NamedTuple):
+    """A query as `parts` of whole numbers, each with what a 1 stands for; the length of what is `left`, and of all."""
+
+    query: Vectors
+    parts: list[tuple[float, npt.NDArray[np.int8]]]
+    left: float
+    length: float
+
+    @classmethod
+    def of(cls, query: Vectors, times: int) -> _Asked | None:
+        """Round `query`, and what that leaves out, as many `times`; None where no product is known."""
+        parts, left = [], query
+        for _ in range(times):
+            step = float(np.abs(left).max()) / _MOST
+            if dot is None or not 0 < step < np.inf:
+                break
+            whole = np.rint(left / np.float32(step))
+            parts.append((step, whole.astype(np.int8)))
+            left = left - whole * np.float32(step)
+        if not parts:
+            return None
+        return cls(query, parts, float(np.linalg.norm(left)) + _HAIR, float(np.linalg.norm(query)))
 
 
 def _lengths(vectors: Vectors) -> Vectors:
