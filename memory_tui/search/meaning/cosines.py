@@ -58,6 +58,11 @@ class Cosines:
             found[~known] = self._rest(rows[~known])
         return found
 
+    def of(self, rows: Sequence[int]) -> list[float]:
+        """Those of `rows`, worked out together."""
+        found: list[float] = self[np.array(rows, np.int64)].tolist()
+        return found
+
     def every(self) -> Floats:
         """The cosine of every row."""
         if self._every is None:
