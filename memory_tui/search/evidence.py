@@ -197,7 +197,8 @@ class TextsLater(Mapping[int, str]):
     def read(self, rowids: Sequence[int]) -> None:
         """Have these texts ready. Raises IndexDamaged."""
         if new := [rowid for rowid in dict.fromkeys(rowids) if rowid not in self._known]:
-            self._known |= {**dict.fromkeys(new, ""), **self._read(new)}
+            for rowid, text in {**dict.fromkeys(new, ""), **self._read(new)}.items():
+                self._known.setdefault(rowid, text)
 
     def __getitem__(self, rowid: int) -> str:
         self.read([rowid])
@@ -294,8 +295,14 @@ class Evidence(Struct, frozen=True, dict=True):
 
     def leave(self, since: Reading) -> None:
         """Read by `since` the texts that nobody asked for yet, where they are read later: the store closes."""
+
+        def every(rowids: Sequence[int]) -> Mapping[int, str]:
+            # Who looks at one of those that lost mostly looks at the others.
+            wanted = dict.fromkeys([*rowids, *(ref.rowid for ref in self.refs.values())], "")
+            return {**wanted, **since([*wanted])}
+
         if isinstance(self.texts, TextsLater):
-            self.texts.leave(since)
+            self.texts.leave(every)
 
     @property
     def chunks(self) -> int:

@@ -60,6 +60,10 @@ def test_few_texts_are_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Store, "texts", lambda own, rowids: read.extend(rowids) or texts(own, rowids))
     trace, _ = engine.queries.ranked("garden roses", engine.plan.settings)
     assert len(trace.recalled) <= len(read) == len(set(read)) < 60 < len(trace.recalled) + len(trace.lost)
+    looks: list[int] = []
+    monkeypatch.setattr(Store, "texts", lambda own, rowids: looks.append(len(rowids)) or texts(own, rowids))
+    assert all(one.snippet for one in trace.lost)
+    assert len(looks) == 1, "those that lost are read together"
 
 
 def test_what_is_gone_since_is_empty(engine: Engine) -> None:
