@@ -164,8 +164,7 @@ def _search(given: argparse.Namespace) -> int:
             as_text.of_qmd(found, as_json=asked.as_json, explain=asked.explain)
             return 0
         engine.indexer.catch_up()
-        evidence = engine.queries.gather(query, source=asked.source)
-        trace = engine.queries.rank(evidence, plan.settings)
+        trace, evidence = engine.queries.ranked(query, plan.settings, source=asked.source)
         as_text.write(as_text.searched(engine, asked, trace, evidence))
     return 0
 

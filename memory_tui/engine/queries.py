@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from memory_tui.core.cancel import Stop
-from memory_tui.core.errors import IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
+from memory_tui.core.errors import Cancelled, IndexBusy, IndexDamaged, IndexOutdated, IndexUnavailable, QueryError
 from memory_tui.engine.provider_setup import embeds_here, provider_notice, who_answers, withheld_query
 from memory_tui.notices import Notice
 from memory_tui.search.trace import ChunkRef, Trace
@@ -183,7 +183,31 @@ class Queries:
 
     def search(self, query: str, settings: Settings | None = None) -> Trace:
         """Gather and rank at once. Raises QueryError, Cancelled, IndexUnavailable."""
-        return self.rank(self.gather(query), settings or self._plan.settings)
+        return self.ranked(query, settings or self._plan.settings)[0]
+
+    def ranked(
+        self, query: str, settings: Settings, cancel: Stop | None = None, source: str = "", *, by_words: bool = False
+    ) -> tuple[Trace, Evidence]:
+        """The ranking of `query` under `settings` and what it is made of, for who asks under no others.
+
+        Of the texts that other settings rank, those that are gone when somebody looks at them are empty: `gather` reads
+        them all. Raises like it.
+        """
+
+        def once() -> tuple[Trace, Evidence]:
+            with self._gathering(query, self._now(), cancel or Stop(), source, by_words=by_words, later=True) as found:
+                trace = self.rank(found, settings)
+                found.leave(partial(self._texts_since, found.uuid))
+                return trace, found
+
+        return self._undamaged(once)
+
+    def _texts_since(self, uuid: str, rowids: Sequence[int]) -> Mapping[int, str]:
+        """The texts of chunks of the index `uuid` that are still there."""
+        # A closed engine stops whoever reads.
+        with suppress(IndexUnavailable, Cancelled), self.reader() as store, store.snapshot():
+            return store.texts(rowids) if store.uuid() == uuid else {}
+        return {}
 
     def rank(self, evidence: Evidence, settings: Settings) -> Trace:
         """`evidence` under `settings`: pure and quick, for any thread."""
@@ -214,23 +238,40 @@ class Queries:
     def _gathered_at(
         self, now: float, query: str, cancel: Stop, source: str, *, by_words: bool, as_written: bool = False
     ) -> Evidence:
+        def once() -> Evidence:
+            with self._gathering(query, now, cancel, source, by_words=by_words, as_written=as_written) as found:
+                return found
+
+        return self._undamaged(once)
+
+    def _undamaged(self, run: Callable[[], Outcome]) -> Outcome:
+        """What `run` gives, from a new index where this one is damaged and nobody makes it in the background."""
         try:
-            return self._gathered(query, now, cancel, source, by_words=by_words, as_written=as_written)
+            return run()
         except IndexDamaged as error:
             if self._indexer.batches.resident:
                 raise
             self._indexer.replace_damaged(error, self._indexer.opener.file)
-            return self._gathered(query, now, cancel, source, by_words=by_words, as_written=as_written)
+            return run()
 
-    def _gathered(
-        self, query: str, now: float, cancel: Stop, source: str, *, by_words: bool, as_written: bool
-    ) -> Evidence:
-        """The answer of one reader.
+    @contextmanager
+    def _gathering(
+        self,
+        query: str,
+        now: float,
+        cancel: Stop,
+        source: str,
+        *,
+        by_words: bool,
+        as_written: bool = False,
+        later: bool = False,
+    ) -> Iterator[Evidence]:
+        """The answer of one reader, in one state as long as it is open; with `later` texts are read when asked for.
 
         The provider is asked before the state is held, because a slow one would keep the log from being folded in.
         """
         from memory_tui.explain.absent_words import words_elsewhere
-        from memory_tui.search.retrieve import gather
+        from memory_tui.search.retrieve import gather, reading_later
 
         with self.reader() as store, self._indexer.searching(store) as unsearchable, cancel.around(store.interrupt):
             notices, origins = self._notices(), self._origins()
@@ -248,11 +289,11 @@ class Queries:
                     origins=origins,
                 )
                 self._indexer.made_for_query = False
-                found = gather(query, context, now, source, asked)
+                found = gather(query, reading_later(context) if later else context, now, source, asked)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
                 elsewhere = words_elsewhere(found, store, self._waiting)
-                return replace(
+                yield replace(
                     found,
                     who=who,
                     elsewhere=elsewhere,

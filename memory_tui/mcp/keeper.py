@@ -243,8 +243,7 @@ def _written(memory: Engine, sent: object, stop: Stop) -> Mapping[str, Any] | Ke
         return KeeperRefusal("malformed")
     if not memory.indexer.is_current():
         return KeeperRefusal("behind")
-    evidence = memory.queries.gather(asked.query, stop, asked.source)
-    trace = memory.queries.rank(evidence, memory.plan.limited(asked.limits).settings)
+    trace, evidence = memory.queries.ranked(asked.query, memory.plan.limited(asked.limits).settings, stop, asked.source)
     written = [*searched(memory, asked, trace, evidence)]
     if trace.who is not None and trace.who.instead:
         return KeeperRefusal("unwell", "its provider failed")

@@ -231,8 +231,7 @@ def _ranked(memory: Engine, request: SearchArguments, settings: Settings, cancel
 def _rank(
     memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop, *, by_words: bool = False
 ) -> _Ranked:
-    evidence = memory.queries.gather(request["query"], cancel, _source(request), by_words=by_words)
-    return _Ranked(memory.queries.rank(evidence, settings), evidence)
+    return _Ranked(*memory.queries.ranked(request["query"], settings, cancel, _source(request), by_words=by_words))
 
 
 def _indexed(memory: Engine, request: SearchArguments, settings: Settings, cancel: Stop) -> _Ranked | None:

@@ -396,7 +396,7 @@ def answer_stdin_query(engine: Engine, asked: StdinQuery, source: str, *, explai
 
             answer = {**qmd_text.answer(found, explain=explain), "roots": _lost(engine)}
         else:
-            trace = engine.queries.rank(engine.queries.gather(asked.query, source=source), settings)
+            trace, _ = engine.queries.ranked(asked.query, settings, source=source)
             answer = _by_builtin(engine, trace, explain)
     except MemoryTuiError as error:
         answer = {"error": error.as_dict()}

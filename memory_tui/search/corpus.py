@@ -7,17 +7,23 @@ the next. They share one growing block of rows, and only rows that no corpus loo
 from __future__ import annotations
 
 import mmap
+import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from io import FileIO
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
+from memory_tui.core.errors import IndexBusy
 from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.search.meaning import rounded
+from memory_tui.search.meaning.rounded import Rounded
 from memory_tui.source.protocol import ChunkSource, making_sense
 from memory_tui.source.rows import ChunkPage, Delta, IndexedNote, NoteColumns, RowIds
 
@@ -40,7 +46,7 @@ _FEW = 2000
 
 
 _MANY = 1000
-"""Rowids from which a table of all is made, so that none is searched for."""
+"""Rowids from which a table of all is made, so that none is searched for; rows that are counted, not put in order."""
 _SPARSE = 4
 """Rowids for each chunk, above which such a table would be mostly empty."""
 
@@ -50,10 +56,16 @@ def is_cut_short(array: npt.NDArray[Any]) -> bool:
 
     Asked before each question; who cuts it during one still ends the process.
     """
+    under = _mapping(array)
+    return under is not None and under.size() < len(under)
+
+
+def _mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
+    """What `array` is mapped by; None where it is in memory of its own."""
     under: object = array
     while isinstance(under, np.ndarray):
         under = under.base
-    return isinstance(under, mmap.mmap) and under.size() < len(under)
+    return under if isinstance(under, mmap.mmap) else None
 
 
 class ChunkIds:
@@ -72,8 +84,35 @@ class ChunkIds:
         self._more.extend(ids)
 
 
+_FEW_OF_ALL = 16
+"""One vector of so many is read from the file, more where it is mapped."""
 _AT_ONCE = 4
 """Rows that BLAS multiplies at once; it takes two or one of the last rows where no more are left."""
+
+
+class VectorsOfFile:
+    """The first vectors of a block, as they stand in the file behind `descriptor` from byte `at` on.
+
+    Few are read from there rather than where the file is mapped: the system maps 64 KB around each that is touched, so
+    that after some questions all of them were resident.
+    """
+
+    def __init__(self, descriptor: int, at: int, count: int, dims: int) -> None:
+        self._descriptor, self._at, self.count, self._dims = descriptor, at, count, dims
+        weakref.finalize(self, os.close, descriptor)
+
+    @classmethod
+    def of(cls, file: FileIO, at: int, count: int, dims: int) -> VectorsOfFile | None:
+        """Those of an open `file`; None where the system reads no place of a file by itself."""
+        return cls(os.dup(file.fileno()), at, count, dims) if hasattr(os, "pread") else None
+
+    def read(self, slots: Indices) -> Vectors:
+        """Float32 array (len(slots), dims). Raises IndexBusy where another program cut the file short."""
+        each, descriptor, pread = 4 * self._dims, self._descriptor, os.pread
+        found = b"".join([pread(descriptor, each, at) for at in (self._at + slots * each).tolist()])
+        if len(found) < each * len(slots):
+            raise IndexBusy("Another program cut off a file beside the index.", "Ask again: the index is read instead.")
+        return np.frombuffer(found, "<f4").reshape(-1, self._dims)
 
 
 class Block(Struct):
@@ -87,6 +126,9 @@ class Block(Struct):
     ids: ChunkIds
     mapped: bool = False
     """Whether it lies in a file."""
+    in_file: VectorsOfFile | None = None
+    rounded: Rounded | None = None
+    """The same vectors to be compared first, where they are many."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -115,6 +157,8 @@ class Block(Struct):
     def put_vectors(self, slots: slice | Indices, page: ChunkPage) -> Flags:
         """Write the vectors of `page` into `slots`; returns `Corpus.flags` for them."""
         self.matrix[slots] = page.vectors
+        if self.rounded is not None:
+            self.rounded.put(slots, page.vectors)
         return np.array([page.embedded, page.has_vector])
 
     def packed(self, slots: Indices, rows: int) -> Block:
@@ -125,8 +169,40 @@ class Block(Struct):
         other.file_of[:count] = self.file_of[slots]
         other.lines[:, :count] = self.lines[:, slots]
         other.matrix[:count] = self.matrix[slots]
+        if self.rounded is not None:
+            other.rounded = self.rounded.packed(slots, len(other.rowids))
         other.ids.extend(self.ids[slot] for slot in slots.tolist())
         return other
+
+    def vectors(self, slots: Indices) -> Vectors:
+        """The vectors of some slots."""
+        few = len(slots) * _FEW_OF_ALL < self.used
+        if self.in_file is None or not few:
+            return self.matrix[slots]
+        there = slots < self.in_file.count
+        if there.all():
+            return self.in_file.read(slots)
+        found = np.empty((len(slots), self.matrix.shape[1]), np.float32)
+        found[there], found[~there] = self.in_file.read(slots[there]), self.matrix[slots[~there]]
+        return found
+
+    def let_go(self) -> None:
+        """Keep no page of the whole vectors of the file resident, where questions read few of them.
+
+        Those that were written for chunks that came later have no other place: they stay.
+        """
+        under = _mapping(self.matrix)
+        if under is None or self.in_file is None or self.rounded is None or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        size = 4 * self.matrix.shape[1] * self.in_file.count // mmap.PAGESIZE * mmap.PAGESIZE
+        if size:
+            under.madvise(mmap.MADV_DONTNEED, 0, size)
+
+    def add_rounded(self) -> None:
+        """Round the vectors, where that serves."""
+        if rounded.serve(self.used, self.matrix.shape[1]):
+            vectors = self.matrix[: self.used]
+            self.rounded = Rounded.of(vectors, mean_of(vectors), len(self.rowids))
 
 
 class Files(Struct, frozen=True):
@@ -231,7 +307,22 @@ class Corpus:
 
     def vectors(self, rows: Indices | Sequence[int]) -> Vectors:
         """Float32 array (len(rows), dims) of some rows, for instance to compare chunks with each other."""
-        return self._block.matrix[self._slots[np.asarray(rows, np.int64)]]
+        return self._block.vectors(self._slots[np.asarray(rows, np.int64)])
+
+    def bounds(self, query: Vectors) -> tuple[Vectors, Vectors] | None:
+        """Between what the product of `query` with each row lies; None where only whole vectors are here."""
+        found = self._block.rounded.bounds(self._used, query) if self._block.rounded is not None else None
+        if found is None:
+            return None
+        low, high = (self._pick(one) for one in found)
+        if not self.has_vector.all():
+            low[~self.has_vector] = high[~self.has_vector] = 0.0
+        return low, high
+
+    def most(self, rows: Indices, query: Vectors) -> Vectors:
+        """What the product of `query` with each of `rows` is at most, nearer than by `bounds`, which are known."""
+        found = self._block.rounded.most(self._slots[rows], query) if self._block.rounded is not None else None
+        return np.full(len(rows), np.inf, np.float32) if found is None else np.where(self.has_vector[rows], found, 0)
 
     def chunk_id(self, row: int) -> str:
         """The documented id of a row's chunk."""
@@ -267,8 +358,10 @@ class Corpus:
         return rows
 
     @classmethod
-    def load(cls, store: ChunkSource, *, vectors: bool = True) -> Corpus:
+    def load(cls, store: ChunkSource, *, vectors: bool = True, often: bool = False) -> Corpus:
         """Everything in the store, read in pages. Without `vectors` only `cosines_of_nearest` can compare.
+
+        What is asked `often` has rounded vectors too.
 
         Raises IndexUnavailable, Cancelled.
         """
@@ -284,6 +377,8 @@ class Corpus:
             while len(page := store.page(after, _PAGE, vectors=vectors)):
                 flags.append(block.append(page, files.index))
                 after = int(page.rowids[-1])
+            if often:
+                block.add_rounded()
             return cls(
                 store.generation(),
                 store.uuid(),
@@ -318,7 +413,7 @@ class Corpus:
             same = same and store.identity() == self.identity
             delta = store.delta(self.generation, len(self) + _PAGE, vectors=vectors) if same else None
             if delta is None:
-                return Corpus.load(store, vectors=vectors)
+                return Corpus.load(store, vectors=vectors, often=True)
         with self._block.lock, making_sense(store.damaged):
             return self._patched(delta)
 
@@ -359,7 +454,12 @@ class Corpus:
         return array[: self._used] if len(self._slots) == self._used else array[self._slots]
 
     def _scores(self, query: Vectors) -> Vectors:
-        return self._pick(products(self._block.matrix[: self._used], query))
+        return self._pick(self._products(query[None])[0])
+
+    def _products(self, queries: Vectors) -> Vectors:
+        found = products_of_each(self._block.matrix[: self._used], queries)
+        self._block.let_go()
+        return found
 
 
 def products(rows: Vectors, vector: Vectors) -> Vectors:
@@ -394,9 +494,17 @@ def products_of_each(rows: Vectors, vectors: Vectors) -> Vectors:
     return found
 
 
+def mean_of(vectors: Vectors) -> Vectors:
+    """The mean of `vectors`."""
+    return np.asarray(vectors.mean(axis=0, dtype=np.float64), np.float32)
+
+
 def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
     """Each of `rows` (from 0) once, in order: numpy's own `unique` imports masked arrays first, for 30 ms."""
-    return np.flatnonzero(np.bincount(rows))
+    if len(rows) > _MANY:
+        return np.flatnonzero(np.bincount(rows))
+    ordered = np.sort(rows)
+    return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]], np.int64)
 
 
 def cosines(corpus: Corpus, query: Vectors) -> Vectors:
@@ -410,7 +518,7 @@ def cosines_of_each(corpus: Corpus, queries: Sequence[Vectors]) -> Vectors:
     """Float32 array (queries, chunks): `cosines` of each of `queries`, to the last digit."""
     if not corpus.dims or not queries:
         return np.zeros((len(queries), len(corpus)), np.float32)
-    found = corpus._pick(products_of_each(corpus._block.matrix[: corpus._used], np.stack(queries)).T).T
+    found = corpus._pick(corpus._products(np.stack(queries)).T).T
     return np.where(corpus.has_vector, found, np.float32(0))
 
 

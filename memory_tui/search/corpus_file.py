@@ -3,6 +3,7 @@
 It lies beside the index, says of which uuid and generation it is, and can be removed at any time: what changed since is
 taken from the change log, and without it, or where anything does not fit, the index itself is read. The header and
 what is behind it each have a checksum: a flipped bit could name another note, and still be a vector of length 1.
+Vectors stand there twice: rounded, which a question compares all of, and whole, of which it reads few.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +24,15 @@ from msgspec.structs import astuple
 
 from memory_tui.core import atomic
 from memory_tui.core.side_files import read_beside
-from memory_tui.providers.provider_protocol import Identity
-from memory_tui.search.corpus import Block, ChunkIds, Corpus, Files
+from memory_tui.providers.provider_protocol import Identity, Vectors
+from memory_tui.search.corpus import Block, ChunkIds, Corpus, Files, VectorsOfFile
+from memory_tui.search.meaning import rounded
+from memory_tui.search.meaning.rounded import Rounded
 from memory_tui.source.protocol import ChunkSource
 
 LEAST = 1_000
 """Chunks from which a file is made: fewer are read from the index in some 50 ms."""
-_FORMAT = 2
+_FORMAT = 3
 PAGE = 4096
 _CHECK_BYTES = 4
 _MARK = b'{"format": '
@@ -40,6 +44,8 @@ _ROOM = 1.02
 """Rows of the file for each that it holds, for what comes next; who needs more takes a copy."""
 _SPARE = 256
 _PIECE = 1 << 24
+_CHECKED_AT_ONCE = 1 << 18
+"""Bytes that stay in the cache of a processor between reading them and their checksum."""
 
 
 def size_of(shape: tuple[int, ...], kind: str) -> int:
@@ -91,11 +97,11 @@ def remove_newer(path: Path, store: ChunkSource) -> None:
             atomic.remove_file(path)
 
 
-def mapped(path: Path, at: int, shape: tuple[int, ...], kind: str, *, writable: bool = False) -> Array:
+def mapped(file: Path | FileIO, at: int, shape: tuple[int, ...], kind: str, *, writable: bool = False) -> Array:
     """One array of the file; pages that are written are of this process alone. Raises OSError, ValueError."""
     if not math.prod(shape):
         return np.empty(shape, kind)
-    return np.asarray(np.memmap(path, kind, "c" if writable else "r", at, shape))
+    return np.asarray(np.memmap(file, kind, "c" if writable else "r", at, shape))
 
 
 # --- the chunks ------------------------------------------------------------------------------------------------------
@@ -108,14 +114,17 @@ def path_of(index: Path) -> Path:
 
 def _layout(header: Mapping[str, Any]) -> Iterator[tuple[str, int, tuple[int, ...], str]]:
     """Name, place in the file, shape and type of each array."""
-    room, at = header["room"], PAGE
+    room, dims, at = header["room"], header["space"][-1], PAGE
     for name, shape, kind in (
         ("rowids", (room,), "<i8"),
         ("notes", (room,), "<i8"),
         ("lines", (2, room), "<i4"),
         ("flags", (2, room), "|b1"),
         ("ids", (room,), f"|S{header['width']}"),
-        ("matrix", (room, header["space"][-1]), "<f4"),
+        ("mean", (dims,), "<f4"),
+        ("rounded", (room, dims), "|i1"),
+        ("numbers", (3, room), "<f4"),
+        ("matrix", (room, dims), "<f4"),
     ):
         yield name, at, shape, kind
         at += size_of(shape, kind) + padding(size_of(shape, kind))
@@ -155,15 +164,31 @@ def save(path: Path, corpus: Corpus) -> None:
         write(check.to_bytes(_CHECK_BYTES, "little"))
 
 
-def _pieces(corpus: Corpus, header: Mapping[str, Any], columns: Mapping[str, Array]) -> Iterator[bytes]:
+def _pieces(corpus: Corpus, header: Mapping[str, Any], columns: dict[str, Array]) -> Iterator[bytes]:
     """What stands between the header and the checksum of this."""
     count, room = header["rows"], header["room"]
+    each = max(1, _PIECE // (4 * corpus.dims))
+
+    def vectors() -> Iterator[Vectors]:
+        for first in range(0, count, each):
+            yield corpus.vectors(range(first, min(first + each, count)))
+
+    mean = np.sum([one.sum(axis=0, dtype=np.float64) for one in vectors()], axis=0) / count
+    columns["mean"], columns["numbers"] = mean.astype(np.float32), np.zeros((3, count), np.float32)
     for name, _, shape, kind in _layout(header):
-        if name == "matrix":
-            each = max(1, _PIECE // (4 * corpus.dims))
-            for first in range(0, count, each):
-                yield corpus.vectors(range(first, min(first + each, count))).tobytes()
-            yield bytes(4 * corpus.dims * (room - count))
+        if name in ("rounded", "matrix"):
+            at = 0
+            for few in vectors():
+                if name == "matrix":
+                    yield few.tobytes()
+                else:
+                    own = Rounded.of(few, columns["mean"])
+                    columns["numbers"][:, at : at + len(few)] = own.numbers
+                    at += len(few)
+                    yield own.rows.tobytes()
+            yield bytes(size_of((room - count, corpus.dims), kind))
+        elif name == "mean":
+            yield columns[name].tobytes()
         else:
             whole = np.zeros(shape, kind)
             whole[..., :count] = columns[name]
@@ -193,24 +218,49 @@ def load(path: Path, store: ChunkSource) -> Corpus | None:
 
 def _saved(path: Path, header: dict[str, Any], files: Files, identity: Identity) -> Corpus:
     """The corpus as it was written. Raises OSError, ValueError for what makes no sense."""
-    rows = header["rows"]
-    end = max(at + size_of(shape, kind) + padding(size_of(shape, kind)) for _, at, shape, kind in _layout(header))
-    whole = mapped(path, 0, (end + _CHECK_BYTES,), "|u1")
-    if whole[end:].tobytes() != _check_of(whole[PAGE:end].data):
-        raise ValueError("arrays that are not as they were written")
-    # Pages that are written, for chunks that come later, are of this process alone.
-    arrays: dict[str, npt.NDArray[Any]] = {
-        name: mapped(path, at, shape, kind, writable=True) for name, at, shape, kind in _layout(header)
-    }
+    rows, arrays = header["rows"], dict[str, Array]()
+    # One file in all of it, although another one can get its name meanwhile.
+    with path.open("rb", buffering=0) as file:
+        _check(file, header)
+        places = {name: place for name, place, _, _ in _layout(header)}
+        for name, place, shape, kind in _layout(header):
+            # Pages that are written, for chunks that come later, are of this process alone.
+            arrays[name] = mapped(file, place, shape, kind, writable=True)
+        in_file = VectorsOfFile.of(file, places["matrix"], rows, identity.dims)
     order = np.array(sorted(files.index), np.int64)
-    places = np.array([files.index[number] for number in order.tolist()], np.int32)
+    file_indices = np.array([files.index[number] for number in order.tolist()], np.int32)
     file_of = np.zeros(len(arrays["rowids"]), np.int32)
     if len(order):
         # The chunks of a note that is gone since go with what changed.
         at = np.minimum(np.searchsorted(order, arrays["notes"][:rows]), len(order) - 1)
-        file_of[:rows] = places[at]
+        file_of[:rows] = file_indices[at]
     block = Block(
-        rows, arrays["rowids"], file_of, arrays["lines"], arrays["matrix"], ChunkIds(arrays["ids"][:rows]), mapped=True
+        rows,
+        arrays["rowids"],
+        file_of,
+        arrays["lines"],
+        arrays["matrix"],
+        ChunkIds(arrays["ids"][:rows]),
+        mapped=True,
+        in_file=in_file,
+        rounded=Rounded(arrays["mean"], arrays["rounded"], arrays["numbers"])
+        if rounded.serve(rows, identity.dims)
+        else None,
     )
     flags = arrays["flags"][:, :rows]
     return Corpus(header["generation"], header["uuid"], identity, files, block, np.arange(rows), flags)
+
+
+def _check(file: FileIO, header: Mapping[str, Any]) -> None:
+    """Raise ValueError where the arrays are not as they were written.
+
+    The file is read rather than mapped, because what was mapped once stays resident.
+    """
+    end = max(at + size_of(shape, kind) + padding(size_of(shape, kind)) for _, at, shape, kind in _layout(header))
+    piece = memoryview(bytearray(_CHECKED_AT_ONCE))
+    check, left = 0, end - PAGE
+    file.seek(PAGE)
+    while left and (size := file.readinto(piece[: min(left, len(piece))])):
+        check, left = zlib.crc32(piece[:size], check), left - size
+    if left or file.read(_CHECK_BYTES + 1) != check.to_bytes(_CHECK_BYTES, "little"):
+        raise ValueError("arrays that are not as they were written")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from memory_tui.notices import Notice, TimeFromToday
 from memory_tui.search.answer_level import ByKind
 from memory_tui.search.dates.question_dates import time_in
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats, among_greatest
+from memory_tui.search.meaning.cosines import Cosines
 from memory_tui.search.rules_2026_9 import Hit
 from memory_tui.search.trace import ChunkRef, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
@@ -171,20 +172,33 @@ class Age(Struct, frozen=True):
         return found
 
 
+Reading = Callable[[Sequence[int]], Mapping[int, str]]
+"""Gives the texts of chunks by rowid."""
+
+
+def _all_texts(store: ChunkSource, rowids: Sequence[int]) -> Mapping[int, str]:
+    found = store.texts(rowids)
+    if len(found) < len(rowids):
+        raise store.damaged("chunks are missing")
+    return found
+
+
 class TextsLater(Mapping[int, str]):
-    """The texts of chunks by rowid, each read when it is asked for."""
+    """The texts of chunks by rowid, each read when it is asked for: from `store` until that is left."""
 
     def __init__(self, store: ChunkSource) -> None:
-        self._store = store
+        self._read: Reading = partial(_all_texts, store)
         self._known: dict[int, str] = {}
+
+    def leave(self, since: Reading) -> None:
+        """Read by `since` from now on, which has no text of chunks that are gone: theirs are empty."""
+        self._read = since
 
     def read(self, rowids: Sequence[int]) -> None:
         """Have these texts ready. Raises IndexDamaged."""
-        new = [rowid for rowid in dict.fromkeys(rowids) if rowid not in self._known]
-        found = self._store.texts(new) if new else {}
-        if len(found) < len(new):
-            raise self._store.damaged("chunks are missing")
-        self._known |= found
+        if new := [rowid for rowid in dict.fromkeys(rowids) if rowid not in self._known]:
+            for rowid, text in {**dict.fromkeys(new, ""), **self._read(new)}.items():
+                self._known.setdefault(rowid, text)
 
     def __getitem__(self, rowid: int) -> str:
         self.read([rowid])
@@ -200,10 +214,10 @@ class TextsLater(Mapping[int, str]):
 class Evidence(Struct, frozen=True, dict=True):
     """One query's findings. `row` means a position in the index as it was at `generation`.
 
-    `cosine` has a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
-    holds the 200 best rows by cosine. `texts` has, by rowid, every chunk that any setting can make a candidate.
-    `pointless` tells that there are vectors, but that of the question is all zeros. `keywords` is there when nothing
-    has a cosine. Without `full_text` there is no FTS5.
+    `cosine` gives a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
+    holds the 200 best rows by cosine. `texts` has, by rowid, every chunk that any setting can make a candidate, or
+    reads it. `pointless` tells that there are vectors, but that of the question is all zeros. `keywords` is there when
+    nothing has a cosine. Without `full_text` there is no FTS5.
     """
 
     query: str
@@ -216,7 +230,7 @@ class Evidence(Struct, frozen=True, dict=True):
     lines: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
     """First and last line of every row."""
     files: int
-    cosine: Floats | None
+    cosine: Cosines | None
     embedded: int
     """How many chunks have a vector."""
     nearest: Rows
@@ -270,11 +284,25 @@ class Evidence(Struct, frozen=True, dict=True):
         return {}
 
     def texts_of(self, rows: Sequence[int]) -> list[str]:
-        """The texts of chunks; where texts are read later, all of them at once."""
-        rowids = [self.refs[row].rowid for row in rows]
+        """The texts of chunks, all of them at once."""
+        self.read_texts(rows)
+        return [self.texts[self.refs[row].rowid] for row in rows]
+
+    def read_texts(self, rows: Sequence[int]) -> None:
+        """Have the texts of `rows` ready, where texts are read later."""
         if isinstance(self.texts, TextsLater):
-            self.texts.read(rowids)
-        return [self.texts[rowid] for rowid in rowids]
+            self.texts.read([self.refs[row].rowid for row in rows])
+
+    def leave(self, since: Reading) -> None:
+        """Read by `since` the texts that nobody asked for yet, where they are read later: the store closes."""
+
+        def every(rowids: Sequence[int]) -> Mapping[int, str]:
+            # Who looks at one of those that lost mostly looks at the others.
+            wanted = dict.fromkeys([*rowids, *(ref.rowid for ref in self.refs.values())], "")
+            return {**wanted, **since([*wanted])}
+
+        if isinstance(self.texts, TextsLater):
+            self.texts.leave(every)
 
     @property
     def chunks(self) -> int:

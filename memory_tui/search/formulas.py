@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ _EACH, _OF_SAMPLE = 16, 48
 """One value in 16 is a sample. The 48 greatest of a sample stand, as a rule, for more than MOST_CANDIDATES of all."""
 
 
-def among_greatest(values: Floats, most: int, margin: float = 0.0) -> npt.NDArray[np.int64]:
+def among_greatest(values: npt.NDArray[np.floating[Any]], most: int, margin: float = 0.0) -> npt.NDArray[np.int64]:
     """Where the greatest of `values` stand, in order: the `most` greatest at least, with all that equal the last
     of these or are less by up to `margin`, and maybe others. NaN is left out.
 

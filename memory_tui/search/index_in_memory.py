@@ -144,7 +144,10 @@ class IndexInMemory(Struct, frozen=True):
         by_store = light and store.finds_nearest()
         corpus = corpus_file.load(corpus_file.path_of(index), store) if index and not by_store else None
         if corpus is None:
-            corpus = Corpus.load_light(store) if light else Corpus.load_once(store) if once else Corpus.load(store)
+            if light:
+                corpus = Corpus.load_light(store)
+            else:
+                corpus = Corpus.load_once(store) if once else Corpus.load(store, often=True)
         return cls(corpus, Dates.of(corpus), None if once else PostingLists.of(store, index), light)
 
     def save(self, index: Path) -> None:

@@ -42,6 +42,9 @@ class TokenTable(Protocol):
     def line_ids(self, text: str) -> Sequence[int]:
         """The token ids of `text`, with END_OF_LINE where one is."""
 
+    def word_ids(self, words: Sequence[str]) -> Sequence[Sequence[int]]:
+        """The token ids of each of `words`, none of which holds a space."""
+
     def sums(self, ids: Ids, bounds: Ids) -> npt.NDArray[np.float32]:
         """The summed vectors of `ids` from each of `bounds` to the next, float32 (len(bounds) - 1, dimensions)."""
 
@@ -116,15 +119,32 @@ def stems_of(word: str) -> list[str]:
 
 
 class _Parts(Struct, frozen=True):
-    """What words are cut into, one word behind the other: word i has `values[ends[i]:ends[i + 1]]`."""
+    """What `count` words are cut into, one word behind the other: word i has `values[ends[i]:ends[i + 1]]`.
+
+    Behind them both arrays may have room.
+    """
 
     values: Ids
     ends: Ids
+    count: int
 
     def followed_by(self, more: _Parts) -> _Parts:
-        """These, and `more`."""
-        ends = np.concatenate([self.ends, more.ends[1:] + len(self.values)])
-        return _Parts(np.concatenate([self.values, more.values]), ends)
+        """These, and `more`, in arrays of their own with room for as many again."""
+        words, parts = self.count + more.count, int(self.ends[self.count] + more.ends[more.count])
+        values, ends = np.empty(2 * parts, np.int64), np.empty(2 * words + 1, np.int64)
+        values[: self.ends[self.count]] = self.values[: self.ends[self.count]]
+        ends[: self.count + 1] = self.ends[: self.count + 1]
+        return _Parts(values, ends, self.count).grown(more)
+
+    def grown(self, more: _Parts) -> _Parts:
+        """These, and `more`, in the same arrays where they have room; once, because a second time overwrites it."""
+        words, old = self.count + more.count, int(self.ends[self.count])
+        new = old + int(more.ends[more.count])
+        if words >= len(self.ends) or new > len(self.values):
+            return self.followed_by(more)
+        self.values[old:new] = more.values[: new - old]
+        self.ends[self.count + 1 : words + 1] = more.ends[1 : more.count + 1] + old
+        return _Parts(self.values, self.ends, words)
 
     def spread(self, words: Ids) -> tuple[Ids, Ids]:
         """The parts of `words` in their order, and where each word begins among them, with the end."""
@@ -133,7 +153,7 @@ class _Parts(Struct, frozen=True):
         return self.values[np.repeat(first - begins[:-1], counts) + np.arange(begins[-1])], begins
 
 
-_NOTHING = _Parts(np.zeros(0, np.int64), np.zeros(2, np.int64))
+_NOTHING = _Parts(np.zeros(0, np.int64), np.zeros(2, np.int64), 1)
 """One word without parts."""
 
 
@@ -184,14 +204,14 @@ class _Words:
             new = [word for word in dict.fromkeys(wanted) if word not in numbers]
             short = [word for word in new if len(word) <= tokens.LONGEST_REMEMBERED]
             more_stems, more_ids = self._cut(short)
-            known.stems = stems = known.stems.followed_by(more_stems)
-            known.ids = ids = known.ids.followed_by(more_ids)
+            known.stems = stems = known.stems.grown(more_stems)
+            known.ids = ids = known.ids.grown(more_ids)
             numbers.update(zip(short, itertools.count(len(numbers))))
             self._characters += sum(map(len, short))
             if self._characters > tokens.REMEMBERED_CHARACTERS:
                 self._forget()
         long = [word for word in new if len(word) > tokens.LONGEST_REMEMBERED]
-        here = dict(zip(long, itertools.count(len(stems.ends) - 1)))
+        here = dict(zip(long, itertools.count(stems.count)))
         if long:
             more_stems, more_ids = self._cut(long)
             stems, ids = stems.followed_by(more_stems), ids.followed_by(more_ids)
@@ -201,11 +221,12 @@ class _Words:
     def _cut(self, words: Sequence[str]) -> tuple[_Parts, _Parts]:
         stems = _stems_of_each(words)
         if self._table is None or not words:
-            return stems, _Parts(np.zeros(0, np.int64), np.zeros(len(words) + 1, np.int64))
-        ids = np.array(self._table.line_ids("\n".join(words)), dtype=np.int64)
-        ends = np.flatnonzero(ids == tokens.END_OF_LINE)
-        begins = np.concatenate([[0], ends - np.arange(len(ends)), [len(ids) - len(ends)]])
-        return stems, _Parts(ids[ids != tokens.END_OF_LINE], begins)
+            return stems, _Parts(np.zeros(0, np.int64), np.zeros(len(words) + 1, np.int64), len(words))
+        found = self._table.word_ids(words)
+        ends = np.array([0, *itertools.accumulate(map(len, found))], np.int64)
+        return stems, _Parts(
+            np.fromiter(itertools.chain.from_iterable(found), np.int64, int(ends[-1])), ends, len(words)
+        )
 
 
 def _stems_of_each(words: Sequence[str]) -> _Parts:
@@ -217,7 +238,7 @@ def _stems_of_each(words: Sequence[str]) -> _Parts:
     bounds = np.cumsum([0, *(length + 1 for length in lengths)])
     starts = np.fromiter((start for _, start, _ in found), np.int64, len(found))
     stems = [IRREGULAR.get(stem, stem) for stem, _, _ in found]
-    return _Parts(stem_keys(stems), np.searchsorted(starts, bounds))
+    return _Parts(stem_keys(stems), np.searchsorted(starts, bounds), len(words))
 
 
 @functools.lru_cache(maxsize=2)

@@ -466,6 +466,7 @@ class _Ranking:
         found = self.evidence.reusable.get(key)
         if not isinstance(found, Similarity):
             words = mmr_words(self.evidence, profile)
+            self.evidence.read_texts(rows)
             found = self.evidence.reusable[key] = Similarity(len(rows), lambda i: words(rows[i]))
         return found
 

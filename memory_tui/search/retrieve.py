@@ -41,6 +41,7 @@ from memory_tui.search.evidence import Age, Evidence, Lexical, Rows, TextsLater
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.index_in_memory import Dates
 from memory_tui.search.keyword import Matcher, candidates
+from memory_tui.search.meaning.cosines import Cosines, ReadOnce, of_nearest
 from memory_tui.search.postings import PostingLists
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, ChunkRef, NearestBy, Unsearchable
 from memory_tui.source.protocol import ChunkSource
@@ -193,11 +194,14 @@ def _gather(query: str, embedded: Asked, context: SearchContext, now: float, sou
     found = replace(found, active=context.projects, origins=context.origins)
     clock.lap("text")
     matched = [*candidates(theirs, ours, *(single.each if single else ())), *(hit.row for hit in found.hits)]
-    cosine, nearest = None, np.empty(0, dtype=np.int64)
+    cosine: Cosines | None = None
+    nearest = np.empty(0, dtype=np.int64)
     found_by: NearestBy = ""
     if vector is not None:
-        cosine, found_by = _cosine(context, vector, embedded.cosines, kept, matched)
-        nearest = _nearest(context, vector, cosine, theirs.postings.rows[:MOST_CANDIDATES])
+        once = ReadOnce(context.store, corpus)
+        cosine, found_by = _cosine(context, embedded, kept, matched, once)
+        cosine, nearest = _nearest(vector, cosine, theirs.postings.rows[:MOST_CANDIDATES], once)
+        once.over()
         notices += _zero_vectors(corpus)
     clock.lap("vector")
     language, share = _hardly_known(asked, corpus.identity) if vector is not None or pointless else ("", 1.0)
@@ -344,27 +348,36 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     return _SPOKEN.get(first, first.title()), known if known >= _LEAST_KNOWN else 0.0
 
 
-def _nearest(context: SearchContext, vector: Vectors, cosine: Floats, by_words: Rows) -> Rows:
-    """The nearest rows, greatest first; makes the `cosine` of these and of `by_words` precise."""
-    nearest = _best(cosine)
+def _nearest(vector: Vectors, cosine: Cosines, by_words: Rows, read: ReadOnce) -> tuple[Cosines, Rows]:
+    """The nearest rows, greatest first, with `cosine` made precise of these and of `by_words`."""
+    rows, values = cosine.nearest()
+    nearest = rows[_best(values)]
     precise = distinct(np.concatenate([nearest, by_words]))
     precise = precise[~np.isnan(cosine[precise])]
-    cosine[precise] = formulas.cosine(vectors_of(context.store, context.corpus, precise), vector)
+    cosine = cosine.put(precise, formulas.cosine(read(precise), vector))
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
-    return nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
+    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:MOST_CANDIDATES]
 
 
 def _cosine(
-    context: SearchContext, vector: Vectors, worked_out: Vectors | None, kept: Flags | None, matched: Sequence[int]
-) -> tuple[Floats, NearestBy]:
+    context: SearchContext, asked: Asked, kept: Flags | None, matched: Sequence[int], read: ReadOnce
+) -> tuple[Cosines, NearestBy]:
     """The cosine of every row, NaN without a vector; by vec0 only of the nearest rows and of those in `matched`.
 
     Also who found the nearest. Of one source numpy does, because vec0 knows the nearest of all.
     """
-    corpus, found_by = context.corpus, NUMPY
+    corpus, found_by, vector = context.corpus, NUMPY, asked.vector
+    assert vector is not None
+    # A vector of zeros has no direction: it counts 0, although the original gives it 1.
+    shown = corpus.embedded if kept is None else corpus.embedded & kept
     if corpus.dims:
-        found = (cosines(corpus, vector) if worked_out is None else worked_out).astype(np.float64)
+        known = None
+        if asked.cosines is None:
+            known = of_nearest(corpus, vector, shown, MOST_CANDIDATES, matched, read)
+        if known is not None:
+            return known, found_by
+        found = (cosines(corpus, vector) if asked.cosines is None else asked.cosines).astype(np.float64)
     elif kept is not None:
         rows, found = np.flatnonzero(kept), np.full(len(corpus), np.nan)
         found[rows] = vectors_of(context.store, corpus, rows) @ vector
@@ -373,11 +386,8 @@ def _cosine(
         scores, told = cosines_of_nearest(context.store, corpus, vector, MOST_CANDIDATES, [*matched, *pointless])
         found, found_by = scores.astype(np.float64), SQLITE_VEC if told else NUMPY
         found[np.isneginf(found)] = np.nan
-    # A vector of zeros has no direction: it counts 0, although the original gives it 1.
-    found[~corpus.embedded] = np.nan
-    if kept is not None:
-        found[~kept] = np.nan
-    return found, found_by
+    found[~shown] = np.nan
+    return Cosines.known(found), found_by
 
 
 def _best(cosine: Floats) -> Rows:

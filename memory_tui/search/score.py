@@ -221,11 +221,10 @@ def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
     return formulas.clamped(bm25) if profile.text_score == "clamped" else formulas.saturated(bm25)
 
 
-def _ranks(pool: Rows, rows: Rows, chunks: int) -> Rows:
+def _ranks(pool: Rows, rows: Rows) -> Rows:
     """The 1-based place of each of `rows` in `pool`, 0 when it is not there; of two places the first."""
-    place = np.zeros(chunks, dtype=np.int64)
-    place[pool[::-1]] = np.arange(len(pool), 0, -1)
-    return place[rows]
+    place = dict(zip(pool[::-1].tolist(), range(len(pool), 0, -1), strict=True))
+    return np.array([place.get(row, 0) for row in rows.tolist()], dtype=np.int64)
 
 
 def age_of(evidence: Evidence, profile: Profile) -> Age:
@@ -247,7 +246,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
 
     compared = compares(evidence, profile)
     cosine = evidence.cosine[rows] if compared and evidence.cosine is not None else np.full(len(rows), np.nan)
-    vector_rank = _ranks(nearest, rows, evidence.chunks)
+    vector_rank = _ranks(nearest, rows)
     known = ~np.isnan(cosine) & (computed | (vector_rank > 0))
     vector_scale = 1.0
     if profile.vector_score == "share" and compared and evidence.cosine is not None and len(evidence.nearest):
@@ -255,7 +254,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
     values = np.where(known, cosine, 0.0)
     vector = formulas.share(values, vector_scale) if profile.vector_score == "share" else values
 
-    text_rank = _ranks(matched, rows, evidence.chunks)
+    text_rank = _ranks(matched, rows)
     every = side.postings.spread(evidence.chunks)
     bm25 = every[rows]
     text_scale = 1.0
@@ -268,7 +267,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         text = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
     files = evidence.file_of[rows]
-    own = [hits.get(row) for row in rows.tolist()]
+    unmatched = [_unmatched(hits.get(row)) for row in rows.tolist()] if hits else np.zeros(len(rows))
     return Components(
         rows,
         cosine,
@@ -283,7 +282,7 @@ def components(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) 
         np.isin(files, list(evidence.of_named_time)).astype(np.float64),
         int(np.count_nonzero(~np.isnan(every))),
         _levels(evidence, files, profile),
-        np.array([_unmatched(hit) for hit in own], dtype=np.float64),
+        np.array(unmatched, dtype=np.float64),
         {term: _term(term, evidence.lexical, rows) for term in profile.terms if term != "decay"},
         text_rank > 0,
         evidence.refs,
@@ -337,7 +336,9 @@ def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
 def _levels(evidence: Evidence, files: Integers, profile: Profile) -> Rows:
     """How exactly the query names the note of each row; 0 under a profile that does not ask."""
     levels = evidence.lexical.levels if profile.exact_paths else {}
-    return np.array([levels.get(file, 0) for file in files.tolist()], dtype=np.int64)
+    return np.array(
+        [levels.get(file, 0) for file in files.tolist()] if levels else np.zeros(len(files)), dtype=np.int64
+    )
 
 
 def _keyword_score(hit: Hit | None, mode: Mode) -> float:

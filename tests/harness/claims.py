@@ -359,7 +359,8 @@ def _outside_meaning(claim: verdicts.OutsideVectorPool, case: Case) -> None:
     assert cosine is not None
     own = cosine[case.row]
     assert claim.cosine == own <= claim.edge + 1e-6
-    assert np.count_nonzero(cosine > own + 1e-5) < claim.rank <= np.count_nonzero(cosine >= own - 1e-5)
+    every = cosine.every()
+    assert np.count_nonzero(every > own + 1e-5) < claim.rank <= np.count_nonzero(every >= own - 1e-5)
     assert claim.pool < claim.rank <= claim.of
     check_words(claim.text, case)
 

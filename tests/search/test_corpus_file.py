@@ -12,11 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.cli.main import main
+from memory_tui.core.errors import IndexBusy
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search import corpus_file, postings_file
-from memory_tui.search.corpus import Corpus
+from memory_tui.search.corpus import Corpus, cosines
 from memory_tui.search.index_in_memory import Dates
+from memory_tui.search.meaning import rounded
 from tests.support.stores import SqliteMade, cut_note, vectors_for
 from tests.support.waiting import LONG
 
@@ -24,6 +26,7 @@ from tests.support.waiting import LONG
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_file, "LEAST", 1)
+    monkeypatch.setattr(rounded, "LEAST", 1)
 
 
 @pytest.fixture
@@ -50,8 +53,22 @@ def assert_same(one: Corpus, other: Corpus) -> None:
     assert [one.chunk_id(row) for row in rows] == [other.chunk_id(row) for row in rows]
     for name in ("start_lines", "end_lines", "embedded", "has_vector", "matrix"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    for row in rows:
+        # One alone is read from the file.
+        assert np.array_equal(one.vectors([row]), other.matrix[[row]])
     times = [dict(zip(each.files.paths, each.files.mtimes.tolist(), strict=True)) for each in (one, other)]
     assert all(times[0][path] == time for path, time in times[1].items())
+
+
+def assert_rounded(corpus: Corpus) -> None:
+    query = corpus.matrix[0] * np.float32(0.5) + corpus.matrix[-1] * np.float32(0.5)
+    bounds = corpus.bounds(query)
+    assert bounds is not None
+    low, high = bounds
+    exact = cosines(corpus, query)
+    assert (low - 4e-6 <= exact).all()
+    assert (exact <= high + 4e-6).all()
+    assert float((high - low).max()) < 0.1
 
 
 def test_it_gives_what_the_index_gives_whatever_was_written_since(made: SqliteMade, tmp_path: Path) -> None:
@@ -69,6 +86,10 @@ def test_it_gives_what_the_index_gives_whatever_was_written_since(made: SqliteMa
                 write(made, name, 100 + step)
             loaded = corpus_file.load(path, store)
             assert loaded is not None
+            assert_same(loaded, Corpus.load(store))
+            assert_rounded(loaded)
+            # To compare all of them lets pages of the file go, and loses none that was written since.
+            assert np.array_equal(cosines(loaded, loaded.matrix[-1]), cosines(Corpus.load(store), loaded.matrix[-1]))
             assert_same(loaded, Corpus.load(store))
             dates = Dates.of(loaded, dates)
             afresh = Dates.of(loaded)
@@ -149,11 +170,14 @@ def test_no_flipped_bit_is_believed(made: SqliteMade, tmp_path: Path) -> None:
         corpus_file.save(path, corpus)
         data = path.read_bytes()
         assert corpus_file.load(path, store) is not None
-        # The sign of a number of a vector, the note of a chunk, the generation, and any other bit.
+        # The sign of a number of a vector, a rounded one, the note of a chunk, the generation, and any other bit.
+        block = corpus_file.load(path, store)._block  # type: ignore[union-attr]
+        assert block.rounded is not None
+        byte = data.index(block.rounded.rows[0].tobytes())
         sign = data.rindex(corpus.vectors([0])[0].tobytes()) + 3
         note = 2 * corpus_file.PAGE
         generation = data.index(b'"generation": ') + len('"generation": ')
-        for at in (sign, note, generation, *(rng.randrange(len(data)) for _ in range(200))):
+        for at in (sign, byte, note, generation, *(rng.randrange(len(data)) for _ in range(200))):
             damaged = bytearray(data)
             damaged[at] ^= 1 << 7 if at == sign else 1
             path.write_bytes(damaged)
@@ -206,12 +230,15 @@ def test_a_command_that_indexes_makes_it(tmp_path: Path) -> None:
 
 def test_a_file_that_is_cut_short_while_it_is_mapped_ends_no_process(made: SqliteMade, tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite.corpus"
-    write(made, "a", 1)
+    for number in range(5):
+        write(made, f"n{number}", number)
     with made.reader() as store:
         corpus_file.save(path, Corpus.load(store))
         corpus = corpus_file.load(path, store)
         assert corpus is not None
         os.truncate(path, 100)
+        with pytest.raises(IndexBusy, match="cut off"):
+            corpus.vectors([0])
         assert_same(corpus.refresh(store), Corpus.load(store))
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -40,6 +40,7 @@ LONGEST_WORD = 100
 _PIECE = re.compile(
     r"[^ \t\r\n!-/:-@\[-`{-~\u3001\u3002\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff0f\uff1a-\uff20]{1,4096}|[^ \t\r\n]"
 )
+_LONGEST_PIECE = 4096
 _PIECES_A_CALL = 4096
 _REMEMBERED_CHARACTERS = 600_000
 _LINES_A_PRODUCT = 8
@@ -63,7 +64,7 @@ class _Words:
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         self._known: dict[str, tuple[int, ...]] = {}
         self._characters = 0
-        self.line_ids = WordMemory(self._of_words).of
+        self.line_ids = WordMemory(self.of_words).of
         """Token ids of a text, without special tokens, not cut, with END_OF_LINE where one is."""
 
     def ids(self, text: str) -> list[int]:
@@ -82,8 +83,13 @@ class _Words:
         held = sum(map(len, filter(_means, pieces)))
         return min(1.0, held / letters) if letters else 1.0
 
-    def _of_words(self, words: list[str]) -> list[tuple[int, ...]]:
-        pieces = [_PIECE.findall(word) for word in words]
+    def of_words(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        """Token ids of each of `words`, which hold no space; who asks remembers them."""
+        # What is letters and digits alone is one piece.
+        pieces = [
+            [word] if word.isascii() and word.isalnum() and len(word) <= _LONGEST_PIECE else _PIECE.findall(word)
+            for word in words
+        ]
         known = self._known
         fresh = list({piece for found in pieces for piece in found if piece not in known})
         for start in range(0, len(fresh), _PIECES_A_CALL):
@@ -91,13 +97,16 @@ class _Words:
         self._characters += sum(map(len, fresh))
         if self._characters > _REMEMBERED_CHARACTERS:
             self._known, self._characters = {}, 0
-        return [tuple(chain.from_iterable(map(known.__getitem__, found))) for found in pieces]
+        return [
+            known[found[0]] if len(found) == 1 else tuple(chain.from_iterable(map(known.__getitem__, found)))
+            for found in pieces
+        ]
 
     def _tokenise(self, pieces: list[str]) -> dict[str, tuple[int, ...]]:
         # Of ASCII letters and digits BERT changes the case alone: without its other steps they take a quarter as long.
         cut = self._tokenizer.model.tokenize
         known = {
-            piece: tuple(token.id for token in cut(piece.lower()))
+            piece: tuple([token.id for token in cut(piece.lower())])
             for piece in pieces
             if piece.isascii() and piece.isalnum()
         }
@@ -174,6 +183,8 @@ class StaticTable:
         words = _Words(vocabulary)
         self.ids, self.line_ids, self.known = words.ids, words.line_ids, words.known
         """Token ids of a text; the same with `tokens.END_OF_LINE` where a line ends; how much of it is known."""
+        self.word_ids = words.of_words
+        """Token ids of each of some words."""
 
     def _array(self, name: str, kind: np.dtype[Any]) -> npt.NDArray[Any]:
         """An array of the file, mapped where its bytes lie as they have to. Raises KeyError, ValueError."""
@@ -215,14 +226,15 @@ class StaticTable:
 
         # A product with marks sums up several times as quickly as `reduceat` does, for a few lines at a time.
         out, places = np.empty((len(bounds) - 1, DIMS), np.float32), bounds.tolist()
-        line_of = np.repeat(np.arange(len(out)) % _LINES_A_PRODUCT, np.diff(bounds))
-        scale, every = self.scale[ids], np.arange(len(ids))
-        for first in range(0, len(out), _LINES_A_PRODUCT):
-            last = min(first + _LINES_A_PRODUCT, len(out))
-            a, b = places[first], places[last]
-            marks = np.zeros((last - first, b - a), np.float32)
-            marks[line_of[a:b], every[: b - a]] = scale[a:b]
-            np.matmul(marks, self.q.take(ids[a:b], 0).astype(np.float32), out=out[first:last])
+        marks = np.zeros((_LINES_A_PRODUCT, len(ids)), np.float32)
+        marks[np.repeat(np.arange(len(out)) % _LINES_A_PRODUCT, np.diff(bounds)), np.arange(len(ids))] = self.scale[ids]
+        few = [*places[:-1:_LINES_A_PRODUCT], places[-1]]
+        # One room for all of them: memory that is got anew for each comes from the system page by page.
+        rows = np.empty((max(b - a for a, b in pairwise(few)) if len(few) > 1 else 0, DIMS), np.float32)
+        for at, (a, b) in enumerate(pairwise(few)):
+            own, to = rows[: b - a], out[at * _LINES_A_PRODUCT : (at + 1) * _LINES_A_PRODUCT]
+            own[...] = self.q.take(ids[a:b], 0)
+            np.matmul(marks[: len(to), a:b], own, out=to)
         return out
 
     def vectors(self, texts: Sequence[str]) -> Vectors:

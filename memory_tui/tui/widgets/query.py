@@ -262,13 +262,9 @@ def lost_at(trace: Trace, cut: Cut) -> list[int]:
 def outside(trace: Trace, evidence: Evidence) -> list[tuple[ChunkRef, float]]:
     """Chunks that neither side proposed, with their cosine, nearest first; those that any profile could propose."""
     inside = {candidate.chunk.rowid for part in (trace.recalled, trace.lost) for candidate in part}
-    cosine = evidence.cosine
-    found = [
-        (ref, float(cosine[row]) if cosine is not None else 0.0)
-        for row, ref in evidence.refs.items()
-        if ref.rowid not in inside
-    ]
-    return sorted(found, key=lambda pair: -pair[1])
+    found = {row: ref for row, ref in evidence.refs.items() if ref.rowid not in inside}
+    cosines = [0.0] * len(found) if evidence.cosine is None else evidence.cosine.of([*found])
+    return sorted(zip(found.values(), cosines, strict=True), key=lambda pair: -pair[1])
 
 
 def cuts(trace: Trace) -> list[Cut]:

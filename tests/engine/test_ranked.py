@@ -1,0 +1,86 @@
+"""What is ranked at once is what is gathered whole and then ranked, from the few texts that the ranking needs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.explain import trace_json
+from memory_tui.index.store import Store
+from memory_tui.plan import Options
+from memory_tui.search.trace import Trace
+
+QUERIES = ("garden roses", "oak", "who planted the tomato beside the garden", "zebra")
+PROFILES = ("recommended", "openclaw-2026.3")
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    notes, some = tmp_path / "notes" / "memory", random.Random(4)
+    notes.mkdir(parents=True)
+    for number in range(150):
+        words = " ".join(some.choices(["rose", "roses", "oak", "garden", "tomato", "planted", f"word{number}"], k=40))
+        (notes / f"{number}.md").write_text(f"# Note {number}\n{words}\n")
+    options = Options(
+        workspace=str(notes.parent),
+        index=str(tmp_path / "i.sqlite"),
+        provider="builtin",
+        now=1_795_000_000.0,
+        changes=(("sync.onSearch", "false"),),
+    )
+    with Engine.open(options) as opened:
+        opened.indexer.sync()
+        yield opened
+
+
+def record(trace: Trace) -> dict:
+    found = trace_json.plain(trace)
+    del found["timings"]
+    return {**found, "lost": [trace_json.plain(one) for one in trace.lost]}
+
+
+@pytest.mark.parametrize("mmr", [False, True])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_answer_is_that_of_all_texts(engine: Engine, profile: str, mmr: bool) -> None:
+    settings = engine.plan.with_profile(profile).set("query.hybrid.mmr.enabled", mmr, "test")
+    for query in QUERIES:
+        trace, evidence = engine.queries.ranked(query, settings)
+        assert record(trace) == record(engine.queries.rank(engine.queries.gather(query), settings))
+        # The losers were written out from another look at the same index.
+        assert len(evidence.texts) >= len(trace.lost)
+
+
+def test_few_texts_are_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    texts = Store.texts
+    monkeypatch.setattr(Store, "texts", lambda own, rowids: read.extend(rowids) or texts(own, rowids))
+    trace, _ = engine.queries.ranked("garden roses", engine.plan.settings)
+    assert len(trace.recalled) <= len(read) == len(set(read)) < 60 < len(trace.recalled) + len(trace.lost)
+    looks: list[int] = []
+    monkeypatch.setattr(Store, "texts", lambda own, rowids: looks.append(len(rowids)) or texts(own, rowids))
+    assert all(one.snippet for one in trace.lost)
+    assert len(looks) == 1, "those that lost are read together"
+
+
+def test_what_is_gone_since_is_empty(engine: Engine) -> None:
+    trace, evidence = engine.queries.ranked("garden roses", engine.plan.settings)
+    read, recalled = set(evidence.texts), [hit.snippet for hit in trace.recalled]
+    for number in range(0, 150, 3):
+        (engine.plan.roots.workspace / "memory" / f"{number}.md").unlink()
+    engine.indexer.sync()
+    assert [hit.snippet for hit in trace.recalled] == recalled
+    left = engine.queries.gather("garden roses").texts
+    for one in trace.lost:
+        rowid = one.chunk.rowid
+        assert bool(one.snippet) == (rowid in read or rowid in left)
+    assert {bool(one.snippet) for one in trace.lost} == {True, False}
+
+
+def test_a_closed_engine_still_tells_who_lost(engine: Engine) -> None:
+    trace, _ = engine.queries.ranked("garden roses", engine.plan.settings)
+    engine.close()
+    assert [one.chunk.path for one in trace.lost]
