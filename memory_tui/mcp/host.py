@@ -280,7 +280,7 @@ class ServedMemory:
     def entries(self, tool: str, given: Mapping[str, Any], client: str) -> ToolAnswer:
         """memory_recall, written down where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
         from memory_tui.ltm import agent_answers
-        from memory_tui.mcp.types import entry_arguments
+        from memory_tui.mcp.arguments import entry_arguments
 
         asked, at, began = entry_arguments(tool, given), time.time(), time.perf_counter()
         memory = self.memory()
