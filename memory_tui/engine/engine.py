@@ -286,8 +286,7 @@ class Engine:
 
     def start(self) -> None:
         """Begin to work in the background: settle changes that were cut off, index what changed, then watch."""
-        self.indexer.writer.submit(lambda _store: self._recover())
-        self.indexer.start()
+        self.indexer.start(self._recover)
         self.backend.start()
 
     def close(self) -> None:

@@ -139,11 +139,14 @@ class Indexer:
         last = self.last_sync
         return last.embedded / last.seconds if last and last.embedded >= 100 and last.seconds > 0 else None
 
-    def start(self) -> None:
-        """Begin to work in the background: index what changed, then watch."""
+    def start(self, first: Callable[[], None] = lambda: None) -> None:
+        """Begin to work in the background: `first`, then index what changed, then watch."""
         self.batches.resident = self.opener.resident = True
+        self.writer.submit(lambda _store: first())
         if self._plan.settings.on("sync.onSessionStart"):
             self.request_sync("start")
+            # Done when the sync is over, whatever came of it.
+            self.freshness_check.await_sync(self.writer.submit(lambda _store: None))
         else:
             self.writer.submit(lambda _store: self.batches.start())
         if self._plan.settings.on("sync.watch"):
