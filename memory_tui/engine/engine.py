@@ -262,6 +262,7 @@ class Engine:
         from memory_tui.engine.unrelated_memory import DelayedWork
 
         def work(cancel: Stop) -> None:
+            self.indexer.check()
             self.queries.write_postings_file(cancel)
             self.queries.measure_unrelated(cancel)
 
