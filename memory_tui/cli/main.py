@@ -19,7 +19,7 @@ from memory_tui.core.errors import MemoryTuiError, SettingError
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.plan import Options
+    from memory_tui.run_options import Options
 
 
 def _declare_open(parser: argparse.ArgumentParser) -> None:
@@ -70,12 +70,13 @@ def _demo(given: argparse.Namespace) -> int:
 def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
     from pathlib import Path
 
-    from memory_tui import plan
     from memory_tui.tui import signals
 
     # The screen is drawn on stderr.
     terminal = signals.is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
     if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
+        from memory_tui import plan
+
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         plan.plan(chosen)
     if not terminal:

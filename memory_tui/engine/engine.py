@@ -23,9 +23,10 @@ from memory_tui.engine.indexer import Indexer
 from memory_tui.engine.provider_setup import Providers
 from memory_tui.engine.queries import Queries, with_provider_notice
 from memory_tui.notices import BatchWaits, ConfigProblem, MediaNotRead, Notice, RootLost, without_effect
-from memory_tui.plan import Options, Plan
+from memory_tui.plan import Plan
 from memory_tui.providers.chain import Chain
 from memory_tui.release_differences import TrustUnread
+from memory_tui.run_options import Options
 from memory_tui.workspace import root_state
 from memory_tui.workspace.media import hindrance
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
