@@ -414,6 +414,11 @@ class Engine:
                 self.indexer.request_sync("provider")
 
     def _recover(self) -> None:
+        from memory_tui.curate.journal import Journal, journal_folder
+
+        # Mostly nothing is to be done, and a curator has many modules.
+        if not Journal(journal_folder(self.plan.roots.workspace)).has_unsettled():
+            return
         for entry in self.notes.curator.recover():
             self._notice(f"{entry.title}: {entry.reason}.")
 
