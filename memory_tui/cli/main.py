@@ -452,12 +452,21 @@ def _collect_seldom() -> None:
 
     An import makes thousands of objects that stay: to look through them again and again is a fifth of a short command.
     """
-    gc.set_threshold(_YOUNG_OBJECTS, 10, 10)
+    gc.set_threshold(_FIRST_OBJECTS, 10, 10)
+    gc.callbacks.append(_as_usual)
     atexit.register(gc.freeze)
 
 
+def _as_usual(_phase: str, _info: dict[str, int]) -> None:
+    """The first look: what was made until now was mostly imported, what comes holds arrays over all chunks."""
+    gc.callbacks.remove(_as_usual)
+    gc.set_threshold(_YOUNG_OBJECTS, 10, 10)
+
+
+_FIRST_OBJECTS = 100_000
+"""Objects that are made before any is looked at: a search that is asked once makes fewer."""
 _YOUNG_OBJECTS = 10_000
-"""Objects that are made before the youngest are looked through, in about a millisecond."""
+"""Objects that are made then before the youngest are looked through, in about a millisecond."""
 
 
 def _speak_utf8() -> None:
